@@ -1,0 +1,320 @@
+"""The values that flow through tgraph, from a file on disk to an answer with its proof.
+
+IRIs are plain strings, RDF terms are pyoxigraph's. Every ``start`` and ``end`` counts Unicode code
+points in the stored text of a page, or of the document where its format has no pages; ``end`` is
+exclusive, so ``text[start:end]`` is the quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+
+Object = NamedNode | Literal
+CitationKind = Choice["edge", "chunk", "report", "summary"]
+
+
+# --- documents ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of a page: its text, its level (1 is the highest) and where it starts."""
+
+    text: str
+    level: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The stored text of one page, or of a whole document whose format has none (``number`` None)."""
+
+    number: int | None
+    text: str
+    headings: tuple[Heading, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document's content: its identity is the SHA-256 of its bytes, whatever it is called."""
+
+    sha256: str
+    title: str
+    media_type: str
+    pages: tuple[Page, ...]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def iri(self) -> str:
+        return v.document_iri(self.sha256)
+
+    def page_iri(self, page: Page) -> str:
+        """The IRI that the page's chunks derive from: the page's, or the document's without pages."""
+        return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a page: ``page_text[start:end] == text``, always."""
+
+    sha256: str
+    page: int | None
+    index: int
+    start: int
+    end: int
+    text: str
+    tokens: int
+    headings: tuple[str, ...] = ()
+
+    @property
+    def iri(self) -> str:
+        return v.chunk_iri(self.sha256, self.page, self.start, self.end)
+
+
+# --- what an extractor finds in a chunk ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where a chunk says something, in the coordinates of the page."""
+
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEntity:
+    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given."""
+
+    name: str
+    type: str
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedRelationship:
+    """A statement as a chunk makes it.
+
+    ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
+    supporting quote: the sentence, or the part of it, that says so. ``strength`` is 1 to 10.
+    """
+
+    subject: str
+    predicate: str
+    object: str | Literal
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    strength: float = 5.0
+    span: Span | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Everything that one extractor found in one chunk, and what it had to drop, by reason."""
+
+    chunk: str
+    entities: tuple[ExtractedEntity, ...]
+    relationships: tuple[ExtractedRelationship, ...]
+    reply_hash: str = ""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+# --- who did it ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A software, embedded method or model that a record names as responsible.
+
+    ``kind`` is ``software``, ``method`` (the embedded default) or ``model``.
+    """
+
+    kind: Choice["software", "method", "model"]
+    name: str
+    version: str = ""
+    provider: str = ""
+
+    @property
+    def iri(self) -> str:
+        return v.agent_iri(self.kind, self.name, self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A prompt as it was used: a PROV plan whose identity is the hash of its text."""
+
+    name: str
+    text: str
+    sha256: str
+
+    @property
+    def iri(self) -> str:
+        return v.prompt_iri(self.name, self.sha256)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a step or a session cost: tokens as the server counted them, and the number of calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.calls + other.calls,
+        )
+
+
+# --- the graph as a question sees it ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A relationship of the knowledge graph with the labels that people and models read."""
+
+    subject: NamedNode
+    predicate: NamedNode
+    object: Object
+    subject_label: str
+    predicate_label: str
+    object_label: str
+    weight: float = 1.0
+    description: str = ""
+
+    @property
+    def iri(self) -> str:
+        return v.edge_iri(self.subject, self.predicate, self.object)
+
+    @property
+    def labels(self) -> tuple[str, str, str]:
+        return self.subject_label, self.predicate_label, self.object_label
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One place that states an edge: immutable, with the exact characters and where they stand."""
+
+    iri: str
+    edge: str
+    chunk: str
+    document: str
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    strength: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An edge that retrieval considered: its rank (from 1), score and hops from a seed entity."""
+
+    edge: Edge
+    rank: int
+    score: float
+    hop: int
+    evidence: tuple[Evidence, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A candidate that was not selected, and why: ``not chosen``, ``below the limit``, ..."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSelection:
+    """A selected edge with the reasoning that chose it; ``index`` counts from 0."""
+
+    index: int
+    candidate: Candidate
+    reasoning: str
+    score: float
+
+    @property
+    def edge(self) -> Edge:
+        return self.candidate.edge
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up."""
+
+    selected: tuple[EdgeSelection, ...]
+    rejected: tuple[Rejected, ...] = ()
+    unknown_ids: int = 0
+    malformed: int = 0
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """The proof of a sentence: the exact characters of a page that a selected edge rests on."""
+
+    kind: CitationKind
+    edge: str | None
+    edge_selection: str
+    evidence: str
+    chunk: str
+    document: str
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    via: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of an answer and the citations that carry it, best first."""
+
+    text: str
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document that an answer cites."""
+
+    document: str
+    title: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier question of a conversation and its answer."""
+
+    question: str
+    answer: str
+
+
+def sources_of(sentences: Sequence[Sentence]) -> tuple[Source, ...]:
+    """The distinct documents that the sentences cite, in order of first use."""
+    seen = {c.document: Source(c.document, c.title, c.path) for s in sentences for c in s.citations}
+    return tuple(seen.values())

@@ -1,0 +1,144 @@
+"""The interfaces of language models and embedders, and the record of one call.
+
+A call is truth, not a cache entry: what was asked, what came back, when, and at what price. Whoever
+makes calls passes each to a sink; the session or the index run lists it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
+from typing import Literal as Choice
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+from tgraph.model import Agent, Prompt, Usage
+
+Json = Mapping[str, Any]
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys, no spaces and no escapes, so that equal values have equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a model or an embedder as it is recorded in the librarian.
+
+    ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
+    usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding), or
+    ``{"error": ...}``. ``occurrence`` counts equal requests within one session or run, from 0.
+    """
+
+    kind: Choice["chat", "embedding"]
+    request: Json
+    reply: Json
+    agent: Agent
+    started: datetime
+    ended: datetime
+    usage: Usage = Usage()
+    prompt: Prompt | None = None
+    cached: bool = False
+    repaired: bool = False
+    occurrence: int = 0
+
+    @property
+    def request_hash(self) -> str:
+        return request_hash(self.kind, self.request)
+
+
+def request_hash(kind: str, request: Json) -> str:
+    """The key under which a reply to this request may be reused."""
+    return sha256(canonical_json([kind, request]).encode()).hexdigest()
+
+
+def encode_vectors(vectors: NDArray[float32]) -> str:
+    return base64.b64encode(vectors.astype("<f4").tobytes()).decode("ascii")
+
+
+def decode_vectors(text: str, dimension: int) -> NDArray[float32]:
+    import numpy as np
+
+    return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, dimension)
+
+
+CallSink = Callable[[Call], None]
+
+
+def no_sink(call: Call) -> None:
+    """A sink for calls that nobody records."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A step's question to a language model.
+
+    ``schema`` is the JSON schema of the wanted reply, None for free text. ``prompt`` names the step
+    and becomes the name of the ``response_format``.
+    """
+
+    prompt: Prompt
+    messages: Sequence[Mapping[str, str]]
+    schema: Json | None = None
+    max_tokens: int | None = None
+    temperature: float = 0.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A model's whole reply. ``finish_reason`` is the server's (``stop``, ``length``, ...)."""
+
+    text: str
+    finish_reason: str
+    usage: Usage
+    model: str
+    extra: Json = field(default_factory=dict)
+
+
+class ChatModel(Protocol):
+    """A language model behind any OpenAI-compatible server, or a scripted one.
+
+    Both methods pass each finished call to ``sink`` exactly once, failed ones included, and raise
+    ``EndpointError`` when the server can't be reached or refuses for good.
+    """
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        """The reply, after retries."""
+
+    def stream(self, request: ChatRequest, sink: CallSink = no_sink) -> Iterator[str]:
+        """The reply's text in pieces as they arrive. A stream that breaks raises ``ModelError``."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose dot product is their similarity.
+
+    ``max_tokens`` is how much of a text it reads (None: no limit); a longer text is embedded in
+    windows by the caller. ``lexical`` says that vectors know only words, not meaning.
+    """
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def max_tokens(self) -> int | None: ...
+
+    @property
+    def lexical(self) -> bool: ...
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        """Rows of unit length, shape ``(len(texts), dimension)``, in the order of the texts."""

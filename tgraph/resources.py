@@ -1,0 +1,41 @@
+"""The prompts, SPARQL queries and ontology that ship with tgraph.
+
+They live at the top of the repository, where people edit them, and are copied into the wheel under
+``tgraph/_data`` (see ``pyproject.toml``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+_PACKAGED = files("tgraph").joinpath("_data")
+_CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def resource(kind: str, name: str) -> Traversable:
+    """The file ``name`` (with ``/`` between folders) of ``prompts``, ``sparql`` or ``ontology``."""
+    root: Traversable = _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+    return root.joinpath(kind, *name.split("/"))
+
+
+def read_text(kind: str, name: str) -> str:
+    return resource(kind, name).read_text("utf-8")
+
+
+def names(kind: str, folder: str = "") -> Iterator[str]:
+    """The names of the files of a kind (below a folder), sorted."""
+    base = resource(kind, folder) if folder else resource(kind, "").joinpath()
+    for entry in sorted(base.iterdir(), key=lambda item: item.name):
+        path = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.is_dir():
+            yield from names(kind, path)
+        elif not entry.name.startswith((".", "_")):
+            yield path
+
+
+def data(name: str) -> Traversable:
+    """A binary file that ships inside the package, such as a tokenizer."""
+    return files("tgraph").joinpath("data", name)

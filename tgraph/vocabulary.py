@@ -1,0 +1,230 @@
+"""Every name that tgraph writes: the terms of its vocabularies and how IRIs are minted.
+
+The ``tg:`` terms are declared here and in ``ontology/tgraph.ttl``; a test holds the two together.
+IRIs are functions of content (design promise P9); only a session, an index run and what hangs on
+them carry a UUID.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from functools import lru_cache
+from urllib.parse import quote
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
+
+TG = "https://trustgraph.ai/ns/"
+PROV = "http://www.w3.org/ns/prov#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+OA = "http://www.w3.org/ns/oa#"
+DCTERMS = "http://purl.org/dc/terms/"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+
+PREFIXES = {
+    "tg": TG,
+    "prov": PROV,
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "xsd": XSD,
+    "oa": OA,
+    "dcterms": DCTERMS,
+    "skos": SKOS,
+}
+
+URN = "urn:trustgraph:"
+SOURCE_GRAPH = NamedNode("urn:graph:source")
+KNOWLEDGE_GRAPH = DefaultGraph()
+
+
+@lru_cache(maxsize=None)
+def tg(name: str) -> NamedNode:
+    return NamedNode(TG + name)
+
+
+@lru_cache(maxsize=None)
+def prov(name: str) -> NamedNode:
+    return NamedNode(PROV + name)
+
+
+@lru_cache(maxsize=None)
+def oa(name: str) -> NamedNode:
+    return NamedNode(OA + name)
+
+
+@lru_cache(maxsize=None)
+def dcterms(name: str) -> NamedNode:
+    return NamedNode(DCTERMS + name)
+
+
+@lru_cache(maxsize=None)
+def xsd(name: str) -> NamedNode:
+    return NamedNode(XSD + name)
+
+
+RDF_TYPE = NamedNode(RDF + "type")
+RDF_REIFIES = NamedNode(RDF + "reifies")
+RDFS_LABEL = NamedNode(RDFS + "label")
+SKOS_ALT_LABEL = NamedNode(SKOS + "altLabel")
+
+
+# --- canonical literals -------------------------------------------------------------------------
+
+_scratch = Store()
+_probe_s, _probe_p = NamedNode("urn:x:s"), NamedNode("urn:x:p")
+_PLAIN = NamedNode(XSD + "string")
+
+
+@lru_cache(maxsize=65536)
+def _canonical_typed(literal: Literal) -> Literal:
+    graph = NamedNode("urn:x:" + hashlib.sha256(str(literal).encode()).hexdigest())
+    quad = Quad(_probe_s, _probe_p, literal, graph)
+    _scratch.add(quad)
+    try:
+        stored = next(iter(_scratch.quads_for_pattern(None, None, None, graph))).object
+    finally:
+        _scratch.remove(quad)
+    assert isinstance(stored, Literal)
+    return stored
+
+
+def canonical(literal: Literal) -> Literal:
+    """The literal as Oxigraph returns it after storing it (``"9.0"^^xsd:double`` becomes ``9``).
+
+    Everything is hashed, minted and written in this form, so that a hash taken before writing equals
+    the hash after reopening.
+    """
+    if literal.language is None and literal.datatype == _PLAIN:
+        return literal
+    return _canonical_typed(literal)
+
+
+# --- names and hashes ---------------------------------------------------------------------------
+
+_SPACES = re.compile(r"\s+")
+
+
+def normalise_name(name: str) -> str:
+    """The form under which names are compared: NFKC, case folded, white space collapsed, trimmed."""
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return _SPACES.sub(" ", folded).strip()
+
+
+def digest(*parts: str) -> str:
+    """A 160-bit hexadecimal digest of the parts, each delimited, so that no two lists collide."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(8, "big") + data)
+    return hasher.hexdigest()[:40]
+
+
+def _slug(name: str) -> str:
+    return quote(normalise_name(name).replace(" ", "-"), safe="")
+
+
+# --- IRIs of knowledge --------------------------------------------------------------------------
+
+
+def entity_iri(name: str) -> str:
+    return f"{URN}entity:{_slug(name)}"
+
+
+def relation_iri(name: str) -> str:
+    return f"{URN}relation:{_slug(name)}"
+
+
+def type_iri(name: str) -> str:
+    return f"{URN}type:{_slug(name)}"
+
+
+def edge_iri(subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal) -> str:
+    """The IRI that reifies the triple: a digest of its canonical N-Triples form."""
+    term = canonical(obj) if isinstance(obj, Literal) else obj
+    line = f"{subject} {predicate} {term} ."
+    return f"{URN}edge:{hashlib.sha256(line.encode()).hexdigest()[:40]}"
+
+
+# --- IRIs of sources ----------------------------------------------------------------------------
+
+
+def document_iri(sha256: str) -> str:
+    return f"{URN}document:{sha256}"
+
+
+def page_iri(sha256: str, number: int) -> str:
+    return f"{URN}page:{sha256}:{number}"
+
+
+def chunk_iri(sha256: str, page: int | None, start: int, end: int) -> str:
+    where = f"{start}-{end}" if page is None else f"{page}:{start}-{end}"
+    return f"{URN}chunk:{sha256}:{where}"
+
+
+def accession_iri(path: str, sha256: str, previous: str | None) -> str:
+    return f"{URN}accession:{digest(path, sha256, previous or '')}"
+
+
+def subgraph_iri(chunk: str, extractor_key: str, reply_hash: str) -> str:
+    return f"{URN}subgraph:{digest(chunk, extractor_key, reply_hash)}"
+
+
+def evidence_iri(statement: str, chunk: str, start: int, end: int, extraction: str) -> str:
+    return f"{URN}evidence:{digest(statement, chunk, str(start), str(end), extraction)}"
+
+
+def agent_iri(kind: str, name: str, version: str) -> str:
+    parts = [kind, quote(name, safe=""), *([quote(version, safe="")] if version else [])]
+    return f"{URN}agent:{':'.join(parts)}"
+
+
+def prompt_iri(name: str, sha256: str) -> str:
+    return f"{URN}prompt:{quote(name, safe='')}:{sha256}"
+
+
+def call_iri(sha256: str) -> str:
+    return f"{URN}call:{sha256}"
+
+
+# --- IRIs of a session ---------------------------------------------------------------------------
+
+
+def session_iri(uuid: str) -> str:
+    return f"{URN}session:{uuid}"
+
+
+def retrieval_iri(uuid: str) -> str:
+    return f"{URN}prov:retrieval:{uuid}"
+
+
+def selection_iri(uuid: str) -> str:
+    return f"{URN}prov:selection:{uuid}"
+
+
+def edge_selection_iri(uuid: str, index: int) -> str:
+    return f"{URN}prov:edge:{uuid}:{index}"
+
+
+def answer_iri(uuid: str) -> str:
+    return f"{URN}prov:answer:{uuid}"
+
+
+def answer_text_iri(uuid: str) -> str:
+    return f"{URN}answer:{uuid}"
+
+
+def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
+    """Any other resource of a session, such as a step, a candidate, a sentence or a citation."""
+    return ":".join([f"{URN}prov:{kind}", uuid, *map(str, parts)])
+
+
+def bundle_iri(uuid: str) -> str:
+    return f"{URN}bundle:{uuid}"
+
+
+def collection_iri(name: str) -> str:
+    """The graph that is the catalogue of an explainability collection."""
+    return f"{URN}collection:{quote(name, safe='')}"
