@@ -164,6 +164,11 @@ def chunk_iri(sha256: str, page: int | None, start: int, end: int) -> str:
     return f"{URN}chunk:{sha256}:{where}"
 
 
+def page_of(document: str, number: int | None) -> str:
+    """The resource that holds the text: the page's IRI, or the document's where it has no pages."""
+    return document if number is None else page_iri(document.removeprefix(f"{URN}document:"), number)
+
+
 def accession_iri(path: str, sha256: str, previous: str | None) -> str:
     return f"{URN}accession:{digest(path, sha256, previous or '')}"
 

@@ -1,0 +1,386 @@
+"""The record of a question, written while it is answered (design, section 3.3).
+
+Each method states one stage, puts it into the session's journal and returns only when it is on
+disk; what is sent to the user afterwards can be looked up by its IRI, come what may.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.model import Agent, Candidate, Citation, Prompt, Rejected, Selection, Sentence, Usage
+from tgraph.models.base import Call
+from tgraph.record.agents import SOFTWARE, agent_quads, associations, prompt_quads
+from tgraph.record.calls import call_content, describe_call
+from tgraph.record.statements import Statements, Value, iri, nquads
+from tgraph.store.journal import Journal
+
+Clock = Callable[[], datetime]
+
+
+class SessionRecord:
+    """One session's provenance. Everything goes through ``_write``, so nothing is told unwritten."""
+
+    def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
+        self.uuid = uuid
+        self.session = v.session_iri(uuid)
+        self.usage = Usage()
+        self._clock = clock
+        self._journal = Journal(journals / f"{uuid}.journal")
+        self._bundle = NamedNode(v.bundle_iri(uuid))
+        self._out = Statements(self._bundle)
+        self._shared: list[Quad] = []
+        self._texts: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._occurrences: Counter[str] = Counter()
+        self._steps = 0
+        self._last_step: str | None = None
+
+    # --- the session ---
+
+    def start(
+        self,
+        question: str,
+        mode: str,
+        parameters: Mapping[str, Value],
+        generation: int,
+        collection: str,
+        explain_collection: str,
+    ) -> None:
+        """The session has begun: the question, how it will be answered and on which knowledge."""
+        began = self._clock()
+        self._journal.append(
+            {
+                "type": "session",
+                "uuid": self.uuid,
+                "session": self.session,
+                "bundle": self._bundle.value,
+                "catalogue": v.collection_iri(explain_collection),
+                "started": began.isoformat(),
+            }
+        )
+        self._out.add(
+            self.session,
+            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Session")]),
+            (v.RDFS_LABEL, "GraphRAG query session"),
+            (v.prov("startedAtTime"), began),
+            (v.tg("query"), question),
+            (v.tg("mode"), mode),
+            (v.tg("collection"), collection),
+            (v.tg("generation"), generation),
+        )
+        for name, value in sorted(parameters.items()):
+            key = v.session_part_iri("parameter", self.uuid, name)
+            self._out.add(self.session, (v.tg("parameter"), iri(key)))
+            self._out.add(
+                key,
+                (v.RDF_TYPE, v.tg("Parameter")),
+                (v.RDFS_LABEL, name),
+                (v.tg("value"), value),
+            )
+        self._associate(self.session, SOFTWARE)
+        self._write()
+
+    def finish(self, status: str, error: str = "") -> None:
+        """The session has ended: ``completed``, ``no-evidence``, ``failed`` or ``interrupted``."""
+        self._out.add(
+            self.session,
+            (v.prov("endedAtTime"), self._clock()),
+            (v.tg("status"), status),
+            (v.tg("error"), error or None),
+            (v.tg("inToken"), self.usage.input_tokens),
+            (v.tg("outToken"), self.usage.output_tokens),
+            (v.tg("callCount"), self.usage.calls),
+        )
+        self._write(end=True)
+
+    def close(self) -> None:
+        """Let go of the journal; a session that did not ``finish`` will be recorded as aborted."""
+        self._journal.close()
+
+    def call(self, call: Call) -> None:
+        """A model or an embedder was called; its reply is kept before anybody uses it."""
+        occurrence = self._occurrences[call.request_hash]
+        self._occurrences[call.request_hash] += 1
+        call = replace(call, occurrence=occurrence)
+        content = call_content(call)
+        key = self._text(content)
+        subject = describe_call(self._out, self.uuid, self.session, call, key)
+        if self._last_step:
+            self._out.add(subject, (v.dcterms("isPartOf"), iri(self._last_step)))
+        self._describe(call.agent, [call.prompt] if call.prompt else [])
+        if call.kind == "chat":
+            self._associate(self.session, call.agent, [call.prompt] if call.prompt else [])
+        self.usage += call.usage
+        self._write()
+
+    @contextmanager
+    def step(self, kind: str, agent: Agent = SOFTWARE, used: Sequence[str] = ()) -> Iterator[str]:
+        """A step of the session as an activity: informed by the one before, part of the session."""
+        subject = v.session_part_iri("step", self.uuid, self._steps)
+        self._steps += 1
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Activity"), v.tg(kind)]),
+            (v.RDFS_LABEL, _phrase(kind)),
+            (v.dcterms("isPartOf"), iri(self.session)),
+            (v.prov("startedAtTime"), self._clock()),
+            (v.prov("used"), [iri(item) for item in used]),
+            (v.prov("wasInformedBy"), iri(self._last_step) if self._last_step else None),
+        )
+        self._associate(subject, agent)
+        self._last_step = subject
+        yield subject
+        self._out.add(subject, (v.prov("endedAtTime"), self._clock()))
+
+    # --- what the steps of the graph mode produce ---
+
+    def concepts(self, step: str, concepts: Sequence[str]) -> str:
+        subject = v.session_part_iri("concepts", self.uuid)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Concepts")]),
+            (v.RDFS_LABEL, "Concepts of the question"),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.tg("concept"), list(concepts)),
+        )
+        return subject
+
+    def matches(
+        self, step: str, concepts: str, matches: Sequence[tuple[str, str, float, str]]
+    ) -> str:
+        """Entity matches, best first: (entity, concept, score, method)."""
+        subject = v.session_part_iri("matches", self.uuid)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("EntityMatches")]),
+            (v.RDFS_LABEL, "Entities matched"),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.prov("wasDerivedFrom"), iri(concepts)),
+        )
+        for rank, (entity, concept, score, method) in enumerate(matches, 1):
+            key = v.session_part_iri("match", self.uuid, rank)
+            self._out.add(subject, (v.prov("hadMember"), iri(key)))
+            self._out.add(
+                key,
+                (v.RDF_TYPE, [v.prov("Entity"), v.tg("EntityMatch")]),
+                (v.tg("entity"), iri(entity)),
+                (v.tg("concept"), concept),
+                (v.tg("rank"), rank),
+                (v.tg("score"), score),
+                (v.tg("matchMethod"), method),
+            )
+        return subject
+
+    def retrieval(
+        self,
+        candidates: Sequence[Candidate],
+        total: int,
+        derived_from: Sequence[str],
+        cut: Sequence[str] = (),
+        dropped: Mapping[str, int] | None = None,
+    ) -> str:
+        """The edges retrieved, each with rank, score and hop.
+
+        ``total`` counts all that were retrieved; where a limit cut some of them before the
+        candidates, ``cut`` is the complete list of edge IRIs, kept by the librarian.
+        """
+        subject = v.retrieval_iri(self.uuid)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Retrieval")]),
+            (v.RDFS_LABEL, "Retrieved edges"),
+            (v.prov("wasGeneratedBy"), iri(self.session)),
+            (v.prov("wasDerivedFrom"), [iri(item) for item in derived_from]),
+            (v.tg("edgeCount"), total),
+            (v.tg("contentHash"), self._text("\n".join(cut)) if cut else None),
+        )
+        self._dropped(subject, dropped or {})
+        for candidate in candidates:
+            key = v.session_part_iri("candidate", self.uuid, candidate.rank)
+            self._out.add(subject, (v.tg("candidate"), iri(key)))
+            self._out.add(
+                key,
+                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")]),
+                (v.tg("edge"), iri(candidate.edge.iri)),
+                (v.tg("rank"), candidate.rank),
+                (v.tg("score"), candidate.score),
+                (v.tg("hop"), candidate.hop),
+            )
+        self._write()
+        return subject
+
+    def selection(self, step: str, selection: Selection) -> str:
+        """The edges selected with their reasoning, and each rejected candidate with the reason."""
+        subject = v.selection_iri(self.uuid)
+        members = [iri(v.edge_selection_iri(self.uuid, s.index)) for s in selection.selected]
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("Selection")]),
+            (v.RDFS_LABEL, "Selected edges"),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.prov("wasDerivedFrom"), iri(v.retrieval_iri(self.uuid))),
+            (v.tg("selectedEdge"), members),
+            (v.prov("hadMember"), members),
+        )
+        self._dropped(
+            subject,
+            {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
+        )
+        for selected in selection.selected:
+            self._out.add(
+                v.edge_selection_iri(self.uuid, selected.index),
+                (v.RDF_TYPE, [v.prov("Entity"), v.tg("EdgeSelection")]),
+                (v.tg("edge"), iri(selected.edge.iri)),
+                (v.tg("candidate"), iri(self._candidate(selected.candidate))),
+                (v.prov("wasDerivedFrom"), [iri(e.iri) for e in selected.candidate.evidence]),
+                (v.tg("reasoning"), selected.reasoning),
+                (v.tg("score"), selected.score),
+            )
+        self._rejections(selection.rejected)
+        self._write()
+        return subject
+
+    def _rejections(self, rejected: Iterable[Rejected]) -> None:
+        for item in rejected:
+            self._out.add(
+                self._candidate(item.candidate), (v.tg("rejectionReason"), item.reason)
+            )
+
+    def _candidate(self, candidate: Candidate) -> str:
+        return v.session_part_iri("candidate", self.uuid, candidate.rank)
+
+    def answer(
+        self,
+        step: str,
+        text: str,
+        sentences: Sequence[Sentence],
+        dropped: Mapping[str, int] | None = None,
+    ) -> str:
+        """The answer, sentence by sentence, each citation down to its characters."""
+        subject = v.answer_iri(self.uuid)
+        cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Answer")]),
+            (v.RDFS_LABEL, "GraphRAG answer"),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.prov("wasDerivedFrom"), [iri(v.selection_iri(self.uuid)), *map(iri, cited)]),
+            (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
+        )
+        self._out.add(
+            v.answer_text_iri(self.uuid),
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("AnswerText")]),
+            (v.tg("contentHash"), self._text(text)),
+        )
+        self._dropped(subject, dropped or {})
+        for index, sentence in enumerate(sentences):
+            self._sentence(subject, step, index, sentence)
+        self._write()
+        return subject
+
+    def _sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
+        subject = v.session_part_iri("sentence", self.uuid, index)
+        selections = dict.fromkeys(c.edge_selection for c in sentence.citations)
+        self._out.add(answer, (v.tg("sentence"), iri(subject)))
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Sentence")]),
+            (v.dcterms("isPartOf"), iri(answer)),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.prov("wasDerivedFrom"), map(iri, selections)),
+            (v.tg("index"), index),
+            (v.tg("text"), sentence.text),
+        )
+        for number, citation in enumerate(sentence.citations):
+            self._citation(subject, index, number, citation)
+
+    def _citation(self, sentence: str, index: int, number: int, citation: Citation) -> None:
+        """A W3C Web Annotation whose target is the page, selected by quote and by position."""
+        subject = v.session_part_iri("citation", self.uuid, index, number)
+        target, quote, position = (f"{subject}:{part}" for part in ("target", "quote", "position"))
+        self._out.add(sentence, (v.tg("citation"), iri(subject)))
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.oa("Annotation"), v.tg("Citation")]),
+            (v.prov("wasDerivedFrom"), [iri(citation.edge_selection), iri(citation.evidence)]),
+            (v.oa("hasBody"), iri(sentence)),
+            (v.oa("hasTarget"), iri(target)),
+        )
+        page = v.page_of(citation.document, citation.page)
+        self._out.add(
+            target,
+            (v.RDF_TYPE, v.oa("SpecificResource")),
+            (v.oa("hasSource"), iri(page)),
+            (v.oa("hasSelector"), [iri(quote), iri(position)]),
+        )
+        self._out.add(
+            quote, (v.RDF_TYPE, v.oa("TextQuoteSelector")), (v.oa("exact"), citation.quote)
+        )
+        self._out.add(
+            position,
+            (v.RDF_TYPE, v.oa("TextPositionSelector")),
+            (v.oa("start"), citation.start),
+            (v.oa("end"), citation.end),
+        )
+
+    # --- writing ---
+
+    def _dropped(self, subject: str, counts: Mapping[str, int]) -> None:
+        for reason, count in sorted(counts.items()):
+            if count:
+                key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
+                self._out.add(subject, (v.tg("dropped"), iri(key)))
+                self._out.add(
+                    key,
+                    (v.RDF_TYPE, v.tg("Dropped")),
+                    (v.tg("reason"), reason),
+                    (v.tg("count"), count),
+                )
+
+    def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
+        associations(self._out, activity, agent, prompts)
+        self._describe(agent, prompts)
+
+    def _describe(self, agent: Agent, prompts: Sequence[Prompt]) -> None:
+        if agent.iri not in self._known:
+            self._known.add(agent.iri)
+            self._shared += agent_quads([agent])
+        for prompt in prompts:
+            if prompt.iri not in self._known:
+                self._known.add(prompt.iri)
+                self._shared += prompt_quads([prompt])
+                self._text(prompt.text)
+
+    def _text(self, text: str) -> str:
+        key = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._texts[key] = text
+        return key
+
+    def _write(self, *, end: bool = False) -> None:
+        self._journal.append(
+            {
+                "type": "end" if end else "stage",
+                "time": self._clock().isoformat(),
+                "bundle": nquads(self._out.quads),
+                "shared": nquads(self._shared),
+                "texts": self._texts,
+            }
+        )
+        self._out.quads, self._shared, self._texts = [], [], {}
+
+
+def _phrase(kind: str) -> str:
+    """``EntityMatching`` as words: ``Entity matching``."""
+    words = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
+    return words[:1].upper() + words[1:]

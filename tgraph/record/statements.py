@@ -1,0 +1,73 @@
+"""The small language in which the record is written: one call states one thing about one resource."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, serialize
+
+from tgraph import vocabulary as v
+
+Value = NamedNode | Literal | str | int | float | bool | datetime
+"""What may be stated: a term, or a plain value; a ``str`` is a text (an IRI is a ``NamedNode``)."""
+
+
+def iri(value: str) -> NamedNode:
+    return NamedNode(value)
+
+
+def literal(value: str | int | float | bool | datetime) -> Literal:
+    """The canonical literal: integers are xsd:integer, times xsd:dateTime in UTC, the rest as usual."""
+    if isinstance(value, datetime):
+        text = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return v.canonical(Literal(text, datatype=v.xsd("dateTime")))
+    if isinstance(value, bool) or isinstance(value, str):
+        return Literal(_storable(value) if isinstance(value, str) else value)
+    if isinstance(value, int):
+        return Literal(str(value), datatype=v.xsd("integer"))
+    return v.canonical(Literal(str(round(value, 6)), datatype=v.xsd("double")))
+
+
+def _storable(text: str) -> str:
+    """Text that RDF can hold: lone surrogates become replacement characters."""
+    return text.encode("utf-8", "replace").decode("utf-8") if _has_surrogate(text) else text
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+class Statements:
+    """Quads about to be written into one graph."""
+
+    def __init__(self, graph: NamedNode | DefaultGraph) -> None:
+        self.graph = graph
+        self.quads: list[Quad] = []
+
+    def add(self, subject: str, *pairs: tuple[NamedNode, Value | None | Iterable[Value]]) -> NamedNode:
+        """State each (predicate, value) of the subject; None and empty lists state nothing."""
+        node = NamedNode(subject)
+        for predicate, value in pairs:
+            for term in _terms(value):
+                self.quads.append(Quad(node, predicate, term, self.graph))
+        return node
+
+
+def _terms(value: Value | None | Iterable[Value]) -> Iterable[NamedNode | Literal]:
+    if value is None:
+        return
+    if isinstance(value, NamedNode):
+        yield value
+    elif isinstance(value, Literal):
+        yield v.canonical(value)
+    elif isinstance(value, str | int | float | bool | datetime):
+        yield literal(value)
+    else:
+        for item in value:
+            yield from _terms(item)
+
+
+def nquads(quads: Iterable[Quad]) -> str:
+    """The quads as N-Quads text, in their order."""
+    return serialize(quads, format=RdfFormat.N_QUADS).decode("utf-8")

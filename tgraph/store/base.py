@@ -1,0 +1,79 @@
+"""The interface of the RDF store, small enough for any SPARQL 1.1 endpoint to implement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from pyoxigraph import (
+    BlankNode,
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    QueryTriples,
+    Triple,
+)
+
+from tgraph.resources import read_text
+from tgraph.vocabulary import PREFIXES
+
+Term = NamedNode | Literal | BlankNode | Triple
+Subject = NamedNode | BlankNode
+Graph = NamedNode | BlankNode | DefaultGraph
+Row = Mapping[str, Term | None]
+Results = QuerySolutions | QueryBoolean | QueryTriples
+
+
+class Store(Protocol):
+    """Reads a dataset, and changes it where it is not a snapshot."""
+
+    def match(
+        self,
+        subject: Subject | None = None,
+        predicate: NamedNode | None = None,
+        obj: Term | None = None,
+        graph: Graph | None = None,
+    ) -> Iterator[Quad]:
+        """The quads of the pattern, in no promised order; None stands for anything."""
+
+    def query(self, text: str, *, union: bool = True) -> Results:
+        """The result of a SPARQL 1.2 query; ``union`` reads all graphs as the default graph."""
+
+    def extend(self, quads: Iterable[Quad]) -> None:
+        """Add quads, all or none."""
+
+    def remove(self, quads: Iterable[Quad]) -> None:
+        """Remove quads; a quad that is not there is no error."""
+
+
+def prologue() -> str:
+    return "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in PREFIXES.items())
+
+
+def load_query(name: str, parameters: Mapping[str, Sequence[Term]] | None = None) -> str:
+    """The query of ``sparql/NAME.rq`` with each ``<param:NAME>`` replaced by its terms.
+
+    Terms are serialised by pyoxigraph, which escapes them, so no value can change the query.
+    """
+    text = read_text("sparql", f"{name}.rq")
+    for key, terms in (parameters or {}).items():
+        text = text.replace(f"<param:{key}>", " ".join(str(term) for term in terms))
+    return text
+
+
+def select(
+    store: Store,
+    name: str,
+    parameters: Mapping[str, Sequence[Term]] | None = None,
+    *,
+    union: bool = True,
+) -> list[dict[str, Term | None]]:
+    """The rows of a query file, as dictionaries from variable name to term."""
+    results = store.query(load_query(name, parameters), union=union)
+    if not isinstance(results, QuerySolutions):
+        raise TypeError(f"sparql/{name}.rq is not a SELECT query")
+    columns = [variable.value for variable in results.variables]
+    return [{column: row[column] for column in columns} for row in results]

@@ -1,0 +1,152 @@
+"""The layout of a graph folder and of each collection in it.
+
+    graph.json                   what this folder is, and the format of its stores
+    tgraph.toml                  settings, where somebody wrote them
+    collections/NAME/
+        store/                   Oxigraph; opened only by the holder of the write lock
+        vectors/                 the vector indexes of the newest knowledge
+        snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
+        current.json             the pointer: which snapshot is published
+        journals/                sessions that are not folded into the store yet
+        staging/RUN/             an index run's changes until they are in the store
+        librarian/               documents, texts, answers, calls, batches
+        cache/                   replies and extractions that need not be paid for twice
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tgraph.errors import FormatError, NotAGraphError, StoreError, UsageError
+from tgraph.store.files import read_json, write_json
+from tgraph.store.oxigraph import disk_errors
+
+FORMAT = 1
+"""The format that this tgraph writes; it reads this and every older one."""
+
+MARKER = "graph.json"
+_NAME = re.compile(r"[\w][\w.@+-]{0,99}", re.UNICODE)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionFolder:
+    """The paths of one collection."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def store(self) -> Path:
+        return self.path / "store"
+
+    @property
+    def vectors(self) -> Path:
+        return self.path / "vectors"
+
+    @property
+    def snapshots(self) -> Path:
+        return self.path / "snapshots"
+
+    @property
+    def pointer(self) -> Path:
+        return self.path / "current.json"
+
+    @property
+    def journals(self) -> Path:
+        return self.path / "journals"
+
+    @property
+    def staging(self) -> Path:
+        return self.path / "staging"
+
+    @property
+    def librarian(self) -> Path:
+        return self.path / "librarian"
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
+
+    @property
+    def write_lock(self) -> Path:
+        return self.path / "write.lock"
+
+    @property
+    def index_lock(self) -> Path:
+        return self.path / "index.lock"
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFolder:
+    """A folder that holds a graph of a format that this tgraph can read."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> GraphFolder:
+        """The graph at the path, made where there is none; the folder may hold other files."""
+        with disk_errors():
+            path.mkdir(parents=True, exist_ok=True)
+            if not (path / MARKER).exists():
+                write_json(path / MARKER, {"format": FORMAT, "kind": "tgraph graph"})
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> GraphFolder:
+        """The graph at the path. ``NotAGraphError`` where there is none, ``FormatError`` if newer."""
+        marker = read_json(path / MARKER)
+        if marker is None or not isinstance(marker.get("format"), int):
+            problem = "is not a tgraph graph" if path.exists() else "does not exist"
+            raise NotAGraphError(
+                f"{path} {problem}.",
+                "Make one with `tgraph index PATH... --root FOLDER`, or name another with --root.",
+            )
+        if marker["format"] > FORMAT:
+            raise FormatError(
+                f"{path} was written by a newer tgraph (format {marker['format']}, "
+                f"this one reads up to {FORMAT}).",
+                "Upgrade with `pip install -U tgraph-rag`.",
+            )
+        return cls(path)
+
+    @classmethod
+    def find(cls, start: Path) -> GraphFolder:
+        """The graph in the folder or its nearest parent that holds one."""
+        for folder in (start, *start.parents):
+            if (folder / MARKER).is_file():
+                return cls.open(folder)
+        raise NotAGraphError(
+            f"There is no tgraph graph in {start} or above it.",
+            "Make one with `tgraph index PATH...`, or name one with --root or TGRAPH_ROOT.",
+        )
+
+    def collection(self, name: str, *, create: bool = False) -> CollectionFolder:
+        """The collection's folder. ``UsageError`` for a bad name, ``StoreError`` if it isn't there."""
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} can't be the name of a collection.",
+                "Use letters, digits and . _ - @ +, at most 100 of them.",
+            )
+        folder = CollectionFolder(self.path / "collections" / name)
+        if create:
+            with disk_errors():
+                folder.path.mkdir(parents=True, exist_ok=True)
+        elif not folder.path.is_dir():
+            known = ", ".join(self.collections()) or "none yet"
+            raise StoreError(
+                f"There is no collection {name!r} in {self.path} (there are: {known}).",
+                "Make it with `tgraph index PATH... -C NAME`.",
+            )
+        return folder
+
+    def collections(self) -> Iterator[str]:
+        """The names of the collections, sorted."""
+        base = self.path / "collections"
+        if base.is_dir():
+            yield from sorted(entry.name for entry in base.iterdir() if entry.is_dir())
