@@ -1,0 +1,277 @@
+"""Token counts without a network: tiktoken with the rank files that ship with tgraph.
+
+tiktoken would download its ranks; tgraph unpacks its own copies into a cache folder of the user's,
+where tiktoken finds them and checks their hash. Text that looks like a special token counts as the
+plain text it is. Where the ranks can't be used, counts are an estimate and the log says so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import logging
+import os
+import re
+import tempfile
+import threading
+import zlib
+from array import array
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tgraph.errors import UsageError
+from tgraph.resources import data
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+DEFAULT_ENCODING = "o200k_base"
+
+# The hashes are those that tiktoken itself expects (tiktoken_ext.openai_public).
+_RANKS = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+}
+_URL = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_SEGMENT = 65536
+# Both encodings always start a new token between a letter or digit and one of these.
+_SAFE_CUT = re.compile(r"(?<=[^\W_])(?=[ \n\r\t,.;:!?()，。、；：！？])")
+_CONTINUATION = bytes(range(0x80, 0xC0))
+# About what both encodings make of prose: a CJK character, or four other characters.
+_ESTIMATED_TOKEN = re.compile(
+    r"\s?(?:[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\s\u2e80-\u9fff]{1,4})|\s{1,4}"
+)
+_log = logging.getLogger(__name__)
+_lock = threading.Lock()
+
+
+class _Tokenizer(Protocol):
+    exact: bool
+
+    def count(self, text: str) -> int: ...
+
+    def offsets(self, text: str) -> Iterator[int]: ...
+
+
+class _Ranked:
+    """tiktoken's own tokens of a text of at most one segment."""
+
+    exact = True
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        self._shapes: dict[int, tuple[int, int]] = {}
+
+    def count(self, text: str) -> int:
+        return len(self._encoding.encode_ordinary(text))
+
+    def offsets(self, text: str) -> Iterator[int]:
+        at = 0
+        for token in self._encoding.encode_ordinary(text):
+            inside, begun = self._shapes.get(token) or self._shape(token)
+            yield at - inside
+            at += begun
+
+    def _shape(self, token: int) -> tuple[int, int]:
+        """Whether the token starts inside a code point, and how many code points begin in it."""
+        raw = self._encoding.decode_single_token_bytes(token)
+        shape = int(0x80 <= raw[0] < 0xC0), len(raw.translate(None, _CONTINUATION))
+        self._shapes[token] = shape
+        return shape
+
+
+class _Estimate:
+    """A stand-in for the ranks; never equal to a real count, but near it for prose."""
+
+    exact = False
+
+    def count(self, text: str) -> int:
+        return sum(1 for _ in _ESTIMATED_TOKEN.finditer(text))
+
+    def offsets(self, text: str) -> Iterator[int]:
+        return (match.start() for match in _ESTIMATED_TOKEN.finditer(text))
+
+
+# --- public -------------------------------------------------------------------------------------
+
+
+def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
+    """The number of tokens of ``text``; special tokens in it count as plain text.
+
+    Exact as tiktoken counts (texts without any word boundary in 65,536 characters: to within a
+    token per such stretch), unless ``is_exact`` says that it is an estimate. Linear in time.
+    Raises ``UsageError`` for an encoding that doesn't ship with tgraph.
+    """
+    tokenizer = _tokenizer(encoding)
+    return sum(tokenizer.count(segment) for segment in _segments(text))
+
+
+def token_offsets(text: str, encoding: str = DEFAULT_ENCODING) -> array[int]:
+    """Where each token starts: one code-point offset per token, never decreasing.
+
+    A token that starts inside a code point has that code point's offset, so cutting ``text`` at any
+    of the offsets never splits a code point. Errors as for ``count_tokens``.
+    """
+    return array("I", _offsets(text, _tokenizer(encoding)))
+
+
+def truncate(text: str, max_tokens: int, encoding: str = DEFAULT_ENCODING) -> str:
+    """The longest start of ``text``, cut between tokens, that counts at most ``max_tokens``.
+
+    Whole code points only. Errors as for ``count_tokens``.
+    """
+    tokenizer = _tokenizer(encoding)
+    starts = array("I")
+    for offset in _offsets(text, tokenizer):
+        starts.append(offset)
+        if len(starts) > max_tokens:
+            break
+    else:
+        return text
+    keep = max(max_tokens, 0)
+    while keep and count_tokens(text[: starts[keep]], encoding) > max_tokens:
+        keep -= 1
+    return text[: starts[keep]] if keep else ""
+
+
+def encoding_for(model_name: str) -> str:
+    """The encoding that budgets for a model are counted in: ``o200k_base`` or ``cl100k_base``.
+
+    tiktoken's own table decides; any model it doesn't know counts as ``o200k_base``.
+    """
+    from tiktoken.model import encoding_name_for_model
+
+    try:
+        name = encoding_name_for_model(model_name)
+    except KeyError:
+        return DEFAULT_ENCODING
+    return name if name in _RANKS else DEFAULT_ENCODING
+
+
+def is_exact(encoding: str = DEFAULT_ENCODING) -> bool:
+    """Whether counts in this encoding are exact; False where they are an estimate."""
+    return _tokenizer(encoding).exact
+
+
+# --- cutting long texts -------------------------------------------------------------------------
+
+
+def _segments(text: str) -> Iterator[str]:
+    """The text in pieces of bounded length, cut where tokens end anyway if there is such a place."""
+    start = 0
+    while len(text) - start > _SEGMENT:
+        end = _cut(text, start + _SEGMENT // 2, start + _SEGMENT)
+        yield _encodable(text[start:end])
+        start = end
+    if start < len(text):
+        yield _encodable(text[start:])
+
+
+def _cut(text: str, low: int, high: int) -> int:
+    match = _SAFE_CUT.search(text, low, high)
+    return match.start() if match else high
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced one for one, so that offsets stay true."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
+    base = 0
+    for segment in _segments(text):
+        for offset in tokenizer.offsets(segment):
+            yield base + offset
+        base += len(segment)
+
+
+# --- loading the ranks --------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=None)
+def _tokenizer(encoding: str) -> _Tokenizer:
+    if encoding not in _RANKS:
+        raise UsageError(
+            f"The token encoding '{encoding}' doesn't ship with tgraph.",
+            f"Use one of {', '.join(sorted(_RANKS))}.",
+        )
+    try:
+        return _Ranked(_load(encoding))
+    except (OSError, ValueError, ImportError) as error:
+        _log.warning("Token counts in %s are estimates: %s", encoding, error)
+        return _Estimate()
+
+
+def _load(encoding: str) -> Encoding:
+    """tiktoken's encoding, from ranks that are in place before it looks, so it asks no network."""
+    with _lock:
+        try:
+            folder = _cache_folder()
+            _provide(encoding, folder)
+        except (OSError, RuntimeError):
+            with tempfile.TemporaryDirectory(prefix="tgraph-") as name:
+                _provide(encoding, Path(name))
+                return _get_encoding(encoding, name)
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(folder))
+        return _get_encoding(encoding, str(folder))
+
+
+def _get_encoding(encoding: str, folder: str) -> Encoding:
+    import tiktoken
+
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = folder
+    try:
+        return tiktoken.get_encoding(encoding)
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _cache_folder() -> Path:
+    """The folder that tiktoken is told to use, else the user's cache (XDG base directories)."""
+    for name in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if os.environ.get(name):
+            return Path(os.environ[name])
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    root = base if base.is_absolute() else Path("~/.cache").expanduser()
+    return root / "tgraph" / "tiktoken"
+
+
+def _provide(encoding: str, folder: Path) -> None:
+    """Put the ranks where tiktoken looks for them, whole and with the right hash, or ``OSError``."""
+    target = folder / hashlib.sha1(_URL.format(encoding).encode()).hexdigest()  # noqa: S324
+    if target.is_file() and _has_hash(target.read_bytes(), encoding):
+        return
+    ranks = _shipped(encoding)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as partial:
+        partial.write(ranks)
+    try:
+        Path(partial.name).replace(target)
+    except OSError:
+        Path(partial.name).unlink(missing_ok=True)
+        raise
+
+
+def _shipped(encoding: str) -> bytes:
+    packed = data(f"{encoding}.tiktoken.gz").read_bytes()
+    try:
+        ranks = gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error):
+        ranks = b""
+    if not _has_hash(ranks, encoding):
+        raise ValueError(f"the rank file of {encoding} that ships with tgraph is damaged")
+    return ranks
+
+
+def _has_hash(ranks: bytes, encoding: str) -> bool:
+    return hashlib.sha256(ranks).hexdigest() == _RANKS[encoding]
