@@ -1,0 +1,208 @@
+"""One OpenAI-compatible server: its client, shared by all threads, with limits and retries.
+
+The ``openai`` package sends; retrying is done here and not by it, so that a wait ends at once when
+the run is cancelled and every attempt keeps to the rate limits.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
+
+from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.models.failures import Failure, Place, explain
+from tgraph.models.limits import Limiter, RunCancelledError, Slot
+
+if TYPE_CHECKING:
+    import httpx2
+    import openai
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+OPENAI_URL = "https://api.openai.com/v1"
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Endpoint:
+    """A server's address, key, time limits and connections. Thread-safe; close it when done.
+
+    ``timeout`` is how long the server may be silent and ``connect_timeout`` how long connecting may
+    take, in seconds. ``retries`` follow HTTP 429 and 5xx, time-outs and dropped connections, with
+    back-off from 0.5 to 8 s or as ``Retry-After`` says (up to ``longest_pause`` seconds). A
+    server that was never reached is not tried again. Raises ``UsageError`` for a malformed URL or
+    key.
+    """
+
+    def __init__(
+        self,
+        base_url: str = OPENAI_URL,
+        api_key: str = "",
+        *,
+        timeout: float = 120.0,
+        connect_timeout: float = 5.0,
+        retries: int = 5,
+        longest_pause: float = 120.0,
+        limiter: Limiter | None = None,
+    ) -> None:
+        self._base_url = base_url.strip().rstrip("/")
+        self.url = _public_url(self._base_url)
+        self._key = _checked_key(api_key)
+        self._timeouts = (timeout, connect_timeout)
+        self._retries = retries
+        self._longest_pause = longest_pause
+        self.limiter = limiter or Limiter()
+        self._client: openai.OpenAI | None = None
+        self._lock = threading.Lock()
+        self._reached = False
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self.limiter.cancellation.add(self._interrupt)
+
+    @property
+    def client(self) -> openai.OpenAI:
+        """The one client of this endpoint; the first use imports ``openai`` (half a second)."""
+        with self._lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> openai.OpenAI:
+        import httpx2
+        import openai
+
+        read, connect = self._timeouts
+        http = openai.DefaultHttpxClient(
+            trust_env=urlsplit(self._base_url).hostname not in _LOCAL,  # no proxy to this machine
+            event_hooks={"request": [self._watch]},
+        )
+        return openai.OpenAI(
+            base_url=self._base_url,
+            api_key=self._key or "none",  # local servers want none, the client wants one
+            timeout=httpx2.Timeout(read, connect=connect),
+            max_retries=0,
+            http_client=http,
+        )
+
+    def _watch(self, request: httpx2.Request) -> None:
+        request.extensions["trace"] = self._remember_socket
+
+    def _remember_socket(self, event: str, info: Mapping[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            sock = info["return_value"].get_extra_info("socket")
+            if isinstance(sock, socket.socket):
+                self._sockets.add(sock)
+
+    def _interrupt(self) -> None:
+        """Ends reads that are under way in other threads."""
+        for sock in list(self._sockets):
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self.limiter.cancellation.remove(self._interrupt)
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    # --- attempts -------------------------------------------------------------------------------
+
+    @contextmanager
+    def open(
+        self, send: Callable[[openai.OpenAI], T], model: str, tokens: int = 0
+    ) -> Iterator[tuple[T, Slot]]:
+        """What ``send`` returned, after retries, and the place that the call holds meanwhile.
+
+        Raises ``EndpointError``, ``ModelError`` or ``RunCancelledError``.
+        """
+        attempt = 0
+        while True:
+            with self.limiter.slot(tokens) as slot:
+                try:
+                    result = send(self.client)
+                except Exception as error:
+                    wait = self._wait(self.failure(error, model), attempt)
+                else:
+                    self._reached = True
+                    yield result, slot
+                    return
+            self.limiter.cancellation.sleep(wait)
+            attempt += 1
+
+    def failure(self, error: Exception, model: str) -> Failure:
+        """The failure that an exception stands for.
+
+        Raises ``RunCancelledError`` if the run was cancelled: then that is the cause.
+        """
+        if isinstance(error, RunCancelledError):
+            raise error
+        self.limiter.cancellation.check()
+        return explain(error, Place(self.url, model, self._key, self._timeouts[0]))
+
+    def _wait(self, failure: Failure, attempt: int) -> float:
+        """The seconds to the next attempt; raises the failure's error if there is to be none."""
+        again = failure.retry == "yes" or (failure.retry == "reached" and self._reached)
+        if not again or attempt >= self._retries:
+            raise self._with_models(failure.error) from None
+        if failure.wait is not None and failure.wait > self._longest_pause:
+            raise EndpointError(
+                f"{self.url} asks to wait {failure.wait:.0f} seconds.", "Try again after that."
+            ) from None
+        if failure.wait is not None:
+            self.limiter.pause(failure.wait)
+        wait = failure.wait if failure.wait is not None else back_off(attempt)
+        log.info("%s Retry %d of %d in %.1f s.", failure.error, attempt + 1, self._retries, wait)
+        return wait
+
+    def _with_models(self, error: ModelError) -> ModelError:
+        """An error about an unknown model, completed with the models that the server has."""
+        if "does not have the model" not in error.message:
+            return error
+        try:
+            names = [m.id for m in self.client.models.list().data]
+        except Exception:  # the list is a help, not the matter
+            return EndpointError(error.message, "Check the model's name.")
+        shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+        return EndpointError(error.message, f"It has: {shown or 'none'}.")
+
+
+def back_off(attempt: int) -> float:
+    """The seconds before retry ``attempt`` (from 0), doubling from 0.5 to 8.
+
+    Threads are kept from retrying in step by a share of up to a quarter that depends on the thread.
+    """
+    share = (threading.get_ident() % 97) / 97
+    return float(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)) * (1 - share / 4)
+
+
+def _public_url(url: str) -> str:
+    """The address without user, password, query and fragment, fit for a record."""
+    wrong = UsageError(
+        "The base URL of the model server is not a URL.", "It looks like http://HOST:PORT/v1."
+    )
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise wrong from None
+    if not host or parts.scheme not in ("http", "https"):
+        raise wrong
+    host = f"[{host}]" if ":" in host else host
+    netloc = f"{host}:{port}" if port else host
+    return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
+
+
+def _checked_key(key: str) -> str:
+    key = key.strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise UsageError(
+            "The API key has characters that no key has.", "Check OPENAI_API_KEY for stray text."
+        )
+    return key

@@ -1,0 +1,125 @@
+"""What every client of a model server does with a call: time it, count it, hand over its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+from typing import Literal as Choice
+
+from tgraph.model import Agent, Prompt, Usage
+from tgraph.models.base import Call, CallSink
+from tgraph.models.endpoint import Endpoint
+
+Clock = Callable[[], datetime]
+Counter = Callable[[str], int]
+_MESSAGE_OVERHEAD = 4  # tokens around each message, as OpenAI's cookbook counts them
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def rough_tokens(text: str) -> int:
+    """About how many tokens a text has: one for four bytes of UTF-8, at least one if any."""
+    return -(-len(text.encode("utf-8", "replace")) // 4)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One call while it is under way; whatever is known at its end becomes the record."""
+
+    kind: Choice["chat", "embedding"]
+    agent: Agent
+    prompt: Prompt | None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    reply: dict[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=lambda: Usage(calls=1))
+
+
+class Client:
+    """What chat models and embedders share: an endpoint, a model, a clock."""
+
+    def __init__(
+        self, model: str, endpoint: Endpoint, count_tokens: Counter | None, clock: Clock
+    ) -> None:
+        self.model = model
+        self.endpoint = endpoint
+        self._counter = count_tokens
+        self._clock = clock
+
+    @property
+    def agent(self) -> Agent:
+        return Agent("model", self.model, provider=self.endpoint.url)
+
+    def close(self) -> None:
+        """Closes the endpoint's connections."""
+        self.endpoint.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _exchange(
+        self, kind: Choice["chat", "embedding"], prompt: Prompt | None, sink: CallSink
+    ) -> Iterator[Exchange]:
+        exchange, started = Exchange(kind, self.agent, prompt), self._clock()
+        try:
+            yield exchange
+        except BaseException as error:
+            exchange.reply["error"] = _reason(error)
+            raise
+        finally:
+            sink(
+                Call(
+                    kind=kind,
+                    request=exchange.request,
+                    reply=exchange.reply,
+                    agent=exchange.agent,
+                    started=started,
+                    ended=self._clock(),
+                    usage=exchange.usage,
+                    prompt=prompt,
+                )
+            )
+
+    def _count(self, text: str) -> int:
+        if self._counter is None:
+            from tgraph.models.tokens import count_tokens, encoding_for
+
+            encoding = encoding_for(self.model)
+            self._counter = lambda text: count_tokens(text, encoding)
+        return self._counter(text)
+
+    def _usage(self, server: Any, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
+        """The usage, from the server or else estimated, and its form in the record."""
+        given = getattr(server, "prompt_tokens", None)
+        if isinstance(given, int):
+            usage = Usage(given, getattr(server, "completion_tokens", None) or 0, 1)
+        else:
+            count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
+            usage = Usage(count, self._count(got) if got else 0, 1)
+        record: dict[str, Any] = {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        if not isinstance(given, int):
+            record["estimated"] = True
+        return usage, record
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, GeneratorExit):
+        return "The reader stopped before the end."
+    return str(error) or type(error).__name__

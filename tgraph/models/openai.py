@@ -1,0 +1,250 @@
+"""Chat models behind any OpenAI-compatible server: OpenAI, vLLM, Ollama, llama.cpp.
+
+Every call is handed to its sink once, with the exact body that was sent (the key travels in a
+header and is never part of it) and with what came back, errors and half replies included.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import openai
+
+from tgraph.errors import ModelError
+from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
+from tgraph.models.dialect import Dialect
+from tgraph.models.endpoint import Endpoint
+from tgraph.models.exchange import Client, Clock, Counter, Exchange, now, rough_tokens
+from tgraph.models.failures import refusal
+
+Send = Callable[["openai.OpenAI", Mapping[str, Any]], Any]
+
+
+class OpenAIChat(Client):
+    """A ``ChatModel`` behind an OpenAI-compatible server.
+
+    What the server refuses (``response_format``, ``max_tokens``, ``temperature``, ``seed``,
+    ``stream_options``) is left out or replaced, and remembered for later calls. Tokens that the
+    server doesn't count are counted with ``count_tokens`` and marked as estimated in the record.
+    Thread-safe. Raises ``EndpointError`` when the server can't be reached or refuses,
+    ``ModelError`` for an empty or broken reply. A reply cut by ``max_tokens`` has the finish reason
+    ``length``.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        *,
+        count_tokens: Counter | None = None,
+        clock: Clock = now,
+    ) -> None:
+        super().__init__(model, endpoint, count_tokens, clock)
+        self._dialect = Dialect()
+        self._structured = False  # whether the server has honoured a response format
+        self._lock = threading.Lock()
+
+    @property
+    def dialect(self) -> Dialect:
+        """What the server is known to understand by now."""
+        return self._dialect
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        with (
+            self._exchange("chat", request.prompt, sink) as exchange,
+            self._opened(request, exchange, _complete, stream=False) as completion,
+        ):
+            choice = completion.choices[0]
+            gathered = _Gathered(completion.model or self.model, completion.usage)
+            gathered.add(choice.message, choice.finish_reason or "stop")
+            return self._finish(request, exchange, gathered)
+
+    def stream(
+        self, request: ChatRequest, sink: CallSink = no_sink
+    ) -> Generator[str, None, ChatReply]:
+        """The reply's text in pieces; the generator's return value is the whole reply."""
+        with (
+            self._exchange("chat", request.prompt, sink) as exchange,
+            self._opened(request, exchange, _open_stream, stream=True) as chunks,
+        ):
+            gathered = _Gathered(self.model)
+            try:
+                for chunk in self._unbroken(chunks):
+                    if piece := gathered.add_chunk(chunk):
+                        yield piece
+                if not gathered.finish_reason:
+                    raise ModelError(f"The reply of {self.model} stopped half-way.", "Ask again.")
+            except BaseException:
+                self._record(request, exchange, gathered)
+                raise
+            finally:
+                chunks.close()
+            return self._finish(request, exchange, gathered)
+
+    # --- one exchange ---------------------------------------------------------------------------
+
+    @contextmanager
+    def _opened(
+        self, request: ChatRequest, exchange: Exchange, send: Send, *, stream: bool
+    ) -> Iterator[Any]:
+        """What the server answered, in the first dialect that it doesn't refuse."""
+        known = dialect = self._dialect
+
+        def attempt(client: openai.OpenAI) -> Any:
+            nonlocal dialect
+            while True:
+                exchange.request = dialect.body(request, self.model, stream=stream)
+                try:
+                    return send(client, exchange.request)
+                except Exception as error:
+                    said = refusal(error)
+                    other = dialect.after(said, exchange.request) if said else None
+                    if other is None:
+                        raise
+                    dialect = other
+
+        expected = sum(rough_tokens(m["content"]) for m in request.messages)
+        with self.endpoint.open(attempt, self.model, expected) as (result, slot):
+            if dialect != known:
+                self._learn(dialect)
+            yield result
+            slot.spent(exchange.usage.input_tokens + exchange.usage.output_tokens or expected)
+
+    def _learn(self, dialect: Dialect) -> None:
+        with self._lock:
+            self._dialect = dialect
+
+    def _unbroken(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        try:
+            yield from chunks
+        except Exception as error:
+            failure = self.endpoint.failure(error, self.model)
+            raise ModelError(
+                f"The reply of {self.model} broke off: {failure.error.message}", "Ask again."
+            ) from None
+
+    def _finish(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> ChatReply:
+        self._record(request, exchange, gathered)
+        if not gathered.text.strip():
+            raise _empty(self.model, request, gathered)
+        if request.schema is not None:
+            self._notice_format(gathered.text)
+        return ChatReply(
+            gathered.text,
+            gathered.finish_reason,
+            exchange.usage,
+            gathered.model,
+            dict(gathered.extra),
+        )
+
+    def _record(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
+        sent = [m["content"] for m in request.messages]
+        exchange.usage, usage = self._usage(gathered.usage, sent, gathered.text)
+        exchange.reply.update(
+            text=gathered.text,
+            finish_reason=gathered.finish_reason,
+            model=gathered.model,
+            usage=usage,
+            **gathered.extra,
+        )
+
+    def _notice_format(self, text: str) -> None:
+        """Asks for less from a server that takes a response format and ignores it."""
+        with self._lock:
+            if text.lstrip().startswith(("{", "[")):
+                self._structured = True
+            elif not self._structured and "{" not in text:
+                self._dialect = self._dialect.with_less_format()
+
+
+_EXTRAS = (
+    ("refusal", "refusal"),
+    ("reasoning", "reasoning_content"),  # vLLM, llama.cpp, DeepSeek
+    ("reasoning", "reasoning"),  # Ollama, OpenRouter
+)
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """A reply as far as it has come."""
+
+    model: str
+    usage: Any = None
+    pieces: list[str] = field(default_factory=list)
+    finish_reason: str = ""
+    extra: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def add(self, message: Any, finish_reason: str | None) -> str:
+        """Takes a message or a piece of one; the text that it adds."""
+        piece = getattr(message, "content", None) or ""
+        if piece:
+            self.pieces.append(piece)
+        for name, attribute in _EXTRAS:
+            value = getattr(message, attribute, None)
+            if isinstance(value, str) and value:
+                self.extra[name] = self.extra.get(name, "") + value
+        self.finish_reason = finish_reason or self.finish_reason
+        return piece
+
+    def add_chunk(self, chunk: Any) -> str:
+        self.usage = getattr(chunk, "usage", None) or self.usage
+        self.model = getattr(chunk, "model", None) or self.model
+        choices = getattr(chunk, "choices", None)
+        return self.add(choices[0].delta, choices[0].finish_reason) if choices else ""
+
+
+def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
+    step = request.prompt.name
+    if gathered.extra.get("refusal"):
+        return ModelError(f"The model {model} refused the step {step}.")
+    if gathered.finish_reason == "content_filter":
+        return ModelError(f"A content filter removed the reply of {model} to the step {step}.")
+    if gathered.finish_reason == "length":
+        return ModelError(
+            f"The model {model} used up its tokens before it said anything in the step {step}.",
+            "Raise max_tokens.",
+        )
+    return ModelError(f"The reply of {model} to the step {step} is empty.", "Ask again.")
+
+
+def _complete(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
+    completion: Any = client.chat.completions.create(**body)
+    if not getattr(completion, "choices", None) or completion.choices[0].message is None:
+        raise TypeError("not a chat completion")
+    return completion
+
+
+class _Stream:
+    """An open stream of which the first chunk has come, so that a fault before it is retried."""
+
+    def __init__(self, chunks: Any) -> None:
+        self._chunks = chunks
+        try:
+            self._first = next(iter(chunks), None)
+        except BaseException:
+            chunks.close()
+            raise
+
+    def __iter__(self) -> Iterator[Any]:
+        if self._first is not None:
+            yield self._first
+            yield from self._chunks
+
+    def close(self) -> None:
+        self._chunks.close()
+
+
+def _open_stream(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
+    chunks: Any = client.chat.completions.create(**body)
+    if not hasattr(chunks, "close"):
+        raise TypeError("not a stream")
+    return _Stream(chunks)
