@@ -1,0 +1,79 @@
+"""What every format's reader takes and gives, and the limits that keep a bad file harmless."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from tgraph.model import Heading, Page
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a document may be.
+
+    ``file_bytes`` bounds the file, ``unpacked_bytes`` what an archive (DOCX) unpacks to, and
+    ``line_characters`` the longest line of text: prose has none of millions of characters, and
+    whatever has is data that would only cost time and money.
+    """
+
+    file_bytes: int = 200_000_000
+    unpacked_bytes: int = 500_000_000
+    line_characters: int = 10_000_000
+
+
+DEFAULT_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a reader found in a file's bytes; ``title`` is empty where the format states none."""
+
+    pages: tuple[Page, ...]
+    title: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+Reader = Callable[[bytes, str, Limits], Content]
+
+
+def storable(text: str) -> str:
+    """Rendered text with what no store can hold (NUL, lone surrogates) replaced by U+FFFD."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space made one space, trimmed."""
+    return " ".join(text.split())
+
+
+class TextBuilder:
+    """Joins blocks into one text and keeps the offsets of the headings among them."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._headings: list[Heading] = []
+
+    def add(self, block: str, separator: str = "\n\n") -> None:
+        """Append a block, parted by ``separator`` from what stands before it."""
+        lead = separator if self._parts else ""
+        self._parts.append(lead + block)
+        self._length += len(lead) + len(block)
+
+    def heading(self, text: str, level: int, separator: str = "\n\n") -> None:
+        """Append a heading as a block of its own."""
+        start = self._length + (len(separator) if self._parts else 0)
+        self.add(text, separator)
+        self._headings.append(Heading(text, level, start))
+
+    def mark(self, text: str, level: int, separator: str = "\n\n") -> None:
+        """Record a heading where the next block will start, without adding its text."""
+        start = self._length + (len(separator) if self._parts else 0)
+        self._headings.append(Heading(text, level, start))
+
+    def page(self, number: int | None = None) -> Page:
+        return Page(number, "".join(self._parts), tuple(self._headings))
