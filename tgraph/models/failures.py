@@ -56,7 +56,7 @@ class Place:
     def quote(self, text: str) -> str:
         """What the server said, on one line, without secrets, at most 240 characters."""
         clean = text.replace(self.key, "***") if self.key else text
-        clean = " ".join(_KEYS.sub("***", clean).split())
+        clean = " ".join(_KEYS.sub("***", clean).split()).rstrip(".")
         return clean if len(clean) <= _QUOTED else clean[: _QUOTED - 1] + "…"
 
 
@@ -229,13 +229,18 @@ def _connection(error: openai.APIConnectionError, place: Place) -> Failure:
     return _transport(causes, place)
 
 
+def _system_words(causes: list[BaseException], place: Place) -> str:
+    words = re.sub(r"^\[Errno -?\d+\] ", "", str(causes[-1]))
+    return place.quote(words) or "no connection"
+
+
 def _transport(causes: list[BaseException], place: Place) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectError) for c in causes):
         return Failure(
             EndpointError(
-                f"{place.url} can't be reached: {place.quote(str(causes[-1])) or 'no connection'}.",
+                f"{place.url} can't be reached: {_system_words(causes, place)}.",
                 "Check that the server runs and that the base URL and port are right.",
             ),
             "reached",

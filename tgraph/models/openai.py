@@ -234,10 +234,13 @@ class _Stream:
             chunks.close()
             raise
 
+    @property
+    def is_empty(self) -> bool:
+        return self._first is None
+
     def __iter__(self) -> Iterator[Any]:
-        if self._first is not None:
-            yield self._first
-            yield from self._chunks
+        yield self._first
+        yield from self._chunks
 
     def close(self) -> None:
         self._chunks.close()
@@ -245,6 +248,7 @@ class _Stream:
 
 def _open_stream(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
     chunks: Any = client.chat.completions.create(**body)
-    if not hasattr(chunks, "close"):
-        raise TypeError("not a stream")
-    return _Stream(chunks)
+    stream = _Stream(chunks)
+    if stream.is_empty:
+        raise TypeError("not a stream of chunks")
+    return stream

@@ -1,0 +1,249 @@
+"""What the fakes answer: scripted replies by step, or plausible ones made from the prompt itself.
+
+The plausible replies rest on the convention that tgraph's prompts keep: data stands in blocks
+between a line ``<<<NAME`` and a line ``NAME>>>`` (``TEXT``, ``QUESTION``, ``EDGES``...), edges one
+JSON object per line (``{"id", "edge": "subject | predicate | object", ...}``), and a step is named
+by the ``response_format`` or by a line ``Step: NAME``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+R = TypeVar("R")
+Messages = Sequence[Mapping[str, Any]]
+
+_BLOCK = re.compile(r"^<<<(\w+)[^\S\n]*\n(.*?)(?:\n)?^\1>>>", re.DOTALL | re.MULTILINE)
+_STEP = re.compile(r"^Step:\s*(\S+)\s*$", re.MULTILINE)
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
+_NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s(?:of\s|the\s|de\s|and\s)?[A-Z][\w'’-]*)*")
+_WORD = re.compile(r"\w+")
+_MOST_SELECTED = 8
+
+
+def _common() -> frozenset[str]:
+    words = (
+        "a about after all an and are as at be before but by did do does for from had has have he"
+    )
+    more = "her his how i in is it its of on or she that the their there these they this those to"
+    last = "was we were what when where which who whom whose why will with you your"
+    return frozenset(f"{words} {more} {last}".split())
+
+
+_COMMON = _common()
+
+
+class Script(Generic[R]):
+    """Replies by step: a text, a function of the request, an exception, or a list of these.
+
+    A list is used up in order; asking once more than it has entries is a ``LookupError``, because a
+    test that does so is wrong about the number of calls.
+    """
+
+    def __init__(self, replies: Mapping[str, Reply[R]] | None = None) -> None:
+        self._replies = dict(replies or {})
+        self._used: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def reply(self, step: str, request: R) -> str | None:
+        """The scripted text, None where the step has no script. Raises a scripted exception."""
+        if step not in self._replies:
+            return None
+        reply = self._replies[step]
+        if not isinstance(reply, str) and isinstance(reply, Sequence):
+            reply = self._next(step, reply)
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply if isinstance(reply, str) else reply(request)
+
+    def _next(self, step: str, replies: Sequence[Single[R]]) -> Single[R]:
+        with self._lock:
+            index = self._used.get(step, 0)
+            self._used[step] = index + 1
+        if index >= len(replies):
+            raise LookupError(f"the script has only {len(replies)} replies for {step}")
+        return replies[index]
+
+
+Single = str | BaseException | Callable[[R], str]
+Reply = Single[R] | Sequence[Single[R]]
+
+
+def blocks(messages: Messages) -> dict[str, str]:
+    """The blocks of a prompt by name; a later block of the same name replaces an earlier one."""
+    return dict(_BLOCK.findall(_text(messages)))
+
+
+def step_named_in(messages: Messages) -> str:
+    """The step that the last line ``Step: NAME`` names, empty if none does."""
+    found = _STEP.findall(_text(messages))
+    return str(found[-1]) if found else ""
+
+
+def _text(messages: Messages) -> str:
+    return "\n".join(str(message.get("content") or "") for message in messages)
+
+
+def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
+    """A reply that a whole run can go on with, made only from what the prompt holds."""
+    data = blocks(messages)
+    if step.startswith("glean"):
+        return json.dumps({"entities": [], "relationships": [], "attributes": []})
+    if step == "extract_graph":
+        return json.dumps(_graph(data.get("TEXT", "")), ensure_ascii=False)
+    if step == "extract_concepts":
+        return json.dumps({"concepts": _concepts(data.get("QUESTION", ""))}, ensure_ascii=False)
+    if step == "select_edges":
+        return _rows(_selected(data), schema)
+    if step == "synthesise_answer":
+        return _rows(_sentences(data), schema)
+    source = _first_sentence(data, messages)
+    if schema is not None:
+        return json.dumps(instance(schema, source), ensure_ascii=False)
+    return source
+
+
+# --- extraction ---------------------------------------------------------------------------------
+
+
+def _graph(text: str) -> dict[str, Any]:
+    names: dict[str, str] = {}
+    relationships = []
+    for sentence in _SENTENCE.findall(text):
+        quote = sentence.strip()
+        found = list(_names(quote))
+        for _, name in found:
+            names.setdefault(name, quote)
+        relationships += [_link(quote, left, right) for left, right in pairwise(found)]
+    entities = [
+        {"name": name, "type": "Thing", "description": quote, "aliases": []}
+        for name, quote in names.items()
+    ]
+    return {"entities": entities, "relationships": relationships, "attributes": []}
+
+
+def _names(sentence: str) -> Iterator[tuple[int, str]]:
+    """The capitalised names with where they start, without a common word that opens a sentence."""
+    for match in _NAME.finditer(sentence):
+        name, start = match.group(), match.start()
+        first, _, rest = name.partition(" ")
+        if first.lower() in _COMMON:
+            name, start = rest.strip(), start + len(name) - len(rest)
+        if len(name) > 1 and name.lower() not in _COMMON:
+            yield start, name
+
+
+def _link(quote: str, left: tuple[int, str], right: tuple[int, str]) -> dict[str, Any]:
+    between = quote[left[0] + len(left[1]) : right[0]]
+    words = [w for w in _WORD.findall(between) if w.lower() not in {"a", "an", "the", "and"}]
+    return {
+        "subject": left[1],
+        "predicate": " ".join(words[:4]).lower() or "is related to",
+        "object": right[1],
+        "description": quote,
+        "keywords": words[:2],
+        "strength": 7,
+        "quote": quote,
+    }
+
+
+# --- questions ----------------------------------------------------------------------------------
+
+
+def _concepts(question: str) -> list[str]:
+    words = [w for w in _WORD.findall(question) if len(w) > 5 and w.lower() not in _COMMON]
+    return list(dict.fromkeys([*(name for _, name in _names(question)), *words]))
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+
+
+def _listed(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The edges of the prompt; lines that hold none are passed over."""
+    edges = []
+    for line in data.get("EDGES", "").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict) and "id" in row:
+            edges.append(row)
+    return edges
+
+
+def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    wanted = _words(data.get("QUESTION", ""))
+    shared = [
+        (len(wanted & _words(json.dumps(row, ensure_ascii=False))), row) for row in _listed(data)
+    ]
+    best = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
+    return [
+        {
+            "id": row["id"],
+            "reasoning": f"It shares {count} words with the question.",
+            "score": round(count / max(len(wanted), 1), 3),
+        }
+        for count, row in best[:_MOST_SELECTED]
+    ]
+
+
+def _sentences(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"sentence": f"{_spoken(row)}.", "citations": [row["id"]]}
+        for row in _listed(data)[:_MOST_SELECTED]
+    ]
+
+
+def _spoken(row: Mapping[str, Any]) -> str:
+    return " ".join(str(row.get("edge", row["id"])).replace("|", " ").split())
+
+
+def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:
+    """The rows as JSON Lines, or in the schema's first list if a schema is asked for."""
+    if schema is None:
+        return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    reply = {
+        name: list(rows) if sub.get("type") == "array" else instance(sub, "", schema)
+        for name, sub in schema.get("properties", {}).items()
+    }
+    return json.dumps(reply, ensure_ascii=False)
+
+
+# --- any other step -----------------------------------------------------------------------------
+
+
+def _first_sentence(data: Mapping[str, str], messages: Messages) -> str:
+    source = next(iter(data.values()), "") or (str(messages[-1]["content"]) if messages else "")
+    match = _SENTENCE.search(source)
+    return match.group().strip() if match else "Nothing."
+
+
+def instance(
+    schema: Mapping[str, Any], text: str, root: Mapping[str, Any] | None = None, depth: int = 0
+) -> Any:
+    """A value that fits a JSON schema: its strings are ``text``, its lists have one item."""
+    root = schema if root is None else root
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[-1]
+        return instance(root["$defs"][name], text, root, depth)
+    for choices in ("enum", "anyOf", "const"):
+        if choices in schema:
+            first = schema[choices]
+            first = first if choices == "const" else first[0]
+            return instance(first, text, root, depth) if choices == "anyOf" else first
+    if schema.get("type") == "object":
+        return {
+            name: instance(sub, text, root, depth + 1)
+            for name, sub in schema.get("properties", {}).items()
+        }
+    if schema.get("type") == "array":
+        return [] if depth > 3 else [instance(schema.get("items", {}), text, root, depth + 1)]
+    low = schema.get("minimum", 1)
+    simple: dict[str, Any] = {"integer": int(low), "number": low, "boolean": True, "null": None}
+    return simple.get(schema.get("type", "string"), text)
