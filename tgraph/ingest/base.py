@@ -45,6 +45,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def words(text: str) -> frozenset[str]:
+    """The words of a list that is written as a text."""
+    return frozenset(text.split())
+
+
 def one_line(text: str) -> str:
     """The text with every run of white space made one space, trimmed."""
     return " ".join(text.split())

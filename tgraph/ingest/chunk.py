@@ -56,7 +56,9 @@ def _check(size: int, overlap: int, by: str) -> None:
     if by not in ("tokens", "sentences"):
         raise UsageError(f"Chunks can't be cut by '{by}'.", "Use 'tokens' or 'sentences'.")
     if size < _SMALLEST:
-        raise UsageError(f"A chunk size of {size} tokens is too small.", f"Use {_SMALLEST} or more.")
+        raise UsageError(
+            f"A chunk size of {size} tokens is too small.", f"Use {_SMALLEST} or more."
+        )
     if not 0 <= overlap < size:
         raise UsageError(
             f"A chunk overlap of {overlap} tokens doesn't fit a chunk size of {size}.",

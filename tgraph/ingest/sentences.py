@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tgraph.ingest.base import words
+
 Span = tuple[int, int]
 
 _LINE = re.compile(r"[^\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]+")
@@ -27,7 +29,9 @@ _PAIR = re.compile(r"\s*[^\W\d_][^:：.!?;,|]{0,40}(?::[ \t]+|：)\S")
 _PAIRS = re.compile(r"\s*[^\W\d_][^:.!?;|]{0,60}: [^;]*; [^:;]{1,60}: ")
 _INDENTED = re.compile(r"[ ]{2,}|\t")
 _FIRST_WORD = re.compile(r"\s*(\S+)")
-_GOES_ON = re.compile(r"(?:[,;:，、；：(\[–—-]|\b(?:a|an|the|of|and|or|to|in|for|by|with|at|on|from))$")
+_GOES_ON = re.compile(
+    r"(?:[,;:，、；：(\[–—-]|\b(?:a|an|the|of|and|or|to|in|for|by|with|at|on|from))$"
+)
 
 # Each alternative starts only at the first of its characters and never backtracks: linear time.
 _CLOSERS = "\"'”’»›)\\]}*_`」』）】》〉"
@@ -43,23 +47,32 @@ _DOTTED_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _HEAD = 240
 
 # Never the end of a sentence: something named or counted follows.
-_TITLES = frozenset(
-    "mr mrs ms mx dr prof rev fr st ste sgt cpl pvt lt capt cmdr cdr maj col gen adm hon gov sen rep "
-    "pres supt insp messrs mme mlle vs v cf viz e.g i.e eg ie fig figs eq eqs vol vols pp ch chap sec "
-    "sect ed eds al approx ca ver tab ibid op cit no nos nr art para trans illus dept bros".split()
+_TITLES = words(
+    """
+    mr mrs ms mx dr prof rev fr st ste sgt cpl pvt lt capt cmdr cdr maj col gen adm hon gov
+    sen rep pres supt insp messrs mme mlle vs v cf viz e.g i.e eg ie fig figs eq eqs vol vols
+    pp ch chap sec sect ed eds al approx ca ver tab ibid op cit no nos nr art para trans illus
+    dept bros
+    """
 )
 # Perhaps the end: only when the next word is one that sentences like to begin with.
-_PERHAPS = frozenset(
-    "inc ltd co corp llc plc jr sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u u.s.a u.s.s.r "
-    "a.m p.m b.c a.d b.c.e c.e etc jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed "
-    "thu thur thurs fri sat sun ave blvd rd bldg mt ft est assn bt p est tel ext min max".split()
+_PERHAPS = words(
+    """
+    inc ltd co corp llc plc jr sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u u.s.a
+    u.s.s.r a.m p.m b.c a.d b.c.e c.e etc jan feb mar apr jun jul aug sep sept oct nov dec mon
+    tue tues wed thu thur thurs fri sat sun ave blvd rd bldg mt ft est assn bt p tel ext min
+    max
+    """
 )
-_OPENERS = frozenset(
-    "The A An He She It They We You In On At By For From With This That These Those His Her Its Their "
-    "Our My Your But And Or So Yet If When While After Before As Since Although Though However There "
-    "Here Who What Which Where Why How No Not Now Then Thus To Under Over During Through Between Both "
-    "Each Every Some Many Most Several One Two Three Another Other Such Only Even Also Because Until "
-    "Today Later Once Despite Instead Meanwhile Moreover Nevertheless Furthermore".split()
+_OPENERS = words(
+    """
+    The A An He She It They We You In On At By For From With This That These Those His Her Its
+    Their Our My Your But And Or So Yet If When While After Before As Since Although Though
+    However There Here Who What Which Where Why How No Not Now Then Thus To Under Over During
+    Through Between Both Each Every Some Many Most Several One Two Three Another Other Such
+    Only Even Also Because Until Today Later Once Despite Instead Meanwhile Moreover
+    Nevertheless Furthermore
+    """
 )
 
 

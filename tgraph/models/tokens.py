@@ -17,7 +17,7 @@ import threading
 import zlib
 from array import array
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -159,7 +159,7 @@ def is_exact(encoding: str = DEFAULT_ENCODING) -> bool:
 
 
 def _segments(text: str) -> Iterator[str]:
-    """The text in pieces of bounded length, cut where tokens end anyway if there is such a place."""
+    """The text in pieces of bounded length, cut where a token ends anyway if there is a place."""
     start = 0
     while len(text) - start > _SEGMENT:
         end = _cut(text, start + _SEGMENT // 2, start + _SEGMENT)
@@ -194,7 +194,7 @@ def _offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
 # --- loading the ranks --------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=None)
+@cache
 def _tokenizer(encoding: str) -> _Tokenizer:
     if encoding not in _RANKS:
         raise UsageError(
@@ -247,7 +247,7 @@ def _cache_folder() -> Path:
 
 
 def _provide(encoding: str, folder: Path) -> None:
-    """Put the ranks where tiktoken looks for them, whole and with the right hash, or ``OSError``."""
+    """Put the ranks where tiktoken looks for them, whole and with the right hash."""
     target = folder / hashlib.sha1(_URL.format(encoding).encode()).hexdigest()  # noqa: S324
     if target.is_file() and _has_hash(target.read_bytes(), encoding):
         return

@@ -1,0 +1,127 @@
+"""DOCX: paragraphs and tables in the order of the document."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import Content, Limits, TextBuilder, one_line, storable
+from tgraph.ingest.tables import table_lines
+
+if TYPE_CHECKING:
+    from docx.document import Document as WordDocument
+    from docx.table import Table, _Row
+    from docx.text.paragraph import Paragraph
+
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_MAX_ENTRIES = 10_000
+_HEADING = re.compile(r"Heading ([1-9])$")
+
+
+def read_docx(data: bytes, name: str, limits: Limits) -> Content:
+    """A Word document as one page: paragraphs, list items, headings by style, rows as lines.
+
+    Raises ``IngestError`` for what isn't a DOCX, is encrypted, or unpacks to more than the limit.
+    """
+    _check_archive(data, name, limits)
+    import docx
+
+    try:
+        document = docx.Document(BytesIO(data))
+        page = _rendered(document)
+        title, metadata = _properties(document)
+    except Exception as error:  # a damaged package makes the XML libraries fail in any way whatever
+        reason = one_line(str(error)).rstrip(".") or type(error).__name__
+        raise _broken(name, reason) from None
+    built = page.page()
+    if not built.text.strip():
+        raise IngestError(name, "The DOCX holds no text.")
+    title = title or (built.headings[0].text if built.headings else "")
+    return Content((built,), title, metadata)
+
+
+def _properties(document: WordDocument) -> tuple[str, dict[str, str]]:
+    core = document.core_properties
+    found = {"language": core.language, "description": core.subject}
+    if core.author != "python-docx":  # its template's author and date are nobody's
+        found["author"] = core.author
+        found["date"] = core.created.date().isoformat() if core.created else ""
+    said = {key: one_line(storable(value or "")) for key, value in found.items()}
+    return one_line(storable(core.title or "")), {key: said[key] for key in said if said[key]}
+
+
+def _broken(name: str, reason: str) -> IngestError:
+    return IngestError(name, f"The DOCX can't be read: {reason}.", "Save it again as DOCX.")
+
+
+def _check_archive(data: bytes, name: str, limits: Limits) -> None:
+    if data.startswith(_OLE):
+        raise IngestError(
+            name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."
+        )
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        raise _broken(name, "it isn't a ZIP archive, as every DOCX is") from None
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > limits.unpacked_bytes or len(entries) > _MAX_ENTRIES:
+        raise IngestError(
+            name,
+            f"The DOCX unpacks to {unpacked:,} bytes in {len(entries):,} parts, more than allowed.",
+            f"The limit is {limits.unpacked_bytes:,} bytes.",
+        )
+
+
+def _rendered(document: WordDocument) -> TextBuilder:
+    from docx.table import Table
+
+    builder = TextBuilder()
+    in_list = False
+    for block in document.iter_inner_content():
+        if isinstance(block, Table):
+            _add_table(builder, block)
+            in_list = False
+        else:
+            in_list = _add_paragraph(builder, block, in_list)
+    return builder
+
+
+def _add_paragraph(builder: TextBuilder, paragraph: Paragraph, in_list: bool) -> bool:
+    """Add a paragraph that holds text; whether it is an item of a list."""
+    text = storable(paragraph.text).strip()
+    if not text:
+        return in_list
+    style = (paragraph.style.name if paragraph.style is not None else "") or ""
+    level = 1 if style == "Title" else _level(style)
+    if level:
+        builder.heading(one_line(text), level)
+        return False
+    is_item = style.startswith("List")
+    builder.add(f"- {text}" if is_item else text, "\n" if is_item and in_list else "\n\n")
+    return is_item
+
+
+def _level(style: str) -> int:
+    match = _HEADING.match(style)
+    return int(match[1]) if match else 0
+
+
+def _add_table(builder: TextBuilder, table: Table) -> None:
+    """Add the table's rows as lines; a merged cell counts once."""
+    rows = [_cells(row) for row in table.rows]
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    for index, line in enumerate(table_lines(filled)):
+        builder.add(line, "\n" if index else "\n\n")
+
+
+def _cells(row: _Row) -> list[str]:
+    found: list[str] = []
+    before = None
+    for cell in row.cells:
+        found.append("" if cell._tc is before else storable(cell.text))
+        before = cell._tc
+    return found

@@ -1,0 +1,132 @@
+"""PDF page by page: PDFium's text where pypdfium2 is installed, else pypdf's."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from io import BytesIO
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import Content, Limits, one_line, storable
+from tgraph.model import Page
+
+# PDFium is not thread-safe.
+_lock = threading.Lock()
+# PDFium marks a hyphen at a line's end with U+0002 or U+FFFE; both hide a word that goes on.
+_HIDDEN_HYPHEN = re.compile("[\x02\ufffe](?:\r\n|\n)?")
+_DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?")
+_NO_TITLE = re.compile(
+    r"(?i)untitled|microsoft word|powerpoint|\(anonymous\)|^slide \d|^document\d*$|[\\/]"
+    r"|\.(?:docx?|odt|rtf|tex|dvi|indd|pptx?|xlsx?|html?|txt|pdf|eps|qxd)$"
+)
+
+
+def read_pdf(data: bytes, name: str, limits: Limits) -> Content:
+    """A page of text for each page of the file, numbered from 1, and the file's own metadata.
+
+    Raises ``IngestError`` for a file that needs a password, is damaged or holds pictures only.
+    """
+    if b"%PDF-" not in data[:1024]:
+        raise IngestError(
+            name, "The file is called a PDF but isn't one.", "Check where it is from."
+        )
+    read = _with_pdfium if find_spec("pypdfium2") else _with_pypdf
+    texts, info = read(data, name)
+    pages = tuple(Page(number, _clean(text)) for number, text in enumerate(texts, 1))
+    if not any(page.text.strip() for page in pages):
+        raise IngestError(
+            name,
+            f"The PDF holds no text on its {len(pages)} pages; it may be a scan.",
+            "Run text recognition (OCR) on it first, for example with ocrmypdf.",
+        )
+    title = _said(info.get("Title"))
+    return Content(pages, title if _is_title(title) else "", _metadata(info))
+
+
+def _clean(text: str) -> str:
+    joined = _HIDDEN_HYPHEN.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return storable(joined).strip("\n")
+
+
+def _locked(name: str) -> IngestError:
+    return IngestError(
+        name,
+        "The PDF is encrypted and can't be read without its password.",
+        "Save a copy without a password, for example with qpdf --decrypt.",
+    )
+
+
+def _damaged(name: str, error: object) -> IngestError:
+    reason = one_line(str(error)).rstrip(".") or type(error).__name__
+    return IngestError(name, f"The PDF is damaged: {reason}.", "Get or print it to PDF again.")
+
+
+# --- readers ------------------------------------------------------------------------------------
+
+
+def _with_pdfium(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
+    import pypdfium2
+
+    with _lock:
+        try:
+            document = pypdfium2.PdfDocument(data)
+        except pypdfium2.PdfiumError as error:
+            raise _locked(name) if "assword" in str(error) else _damaged(name, error) from None
+        try:
+            texts = []
+            for page in document:
+                textpage = page.get_textpage()
+                texts.append(textpage.get_text_bounded())
+                textpage.close()
+                page.close()
+            return texts, document.get_metadata_dict()
+        except pypdfium2.PdfiumError as error:
+            raise _damaged(name, error) from None
+        finally:
+            document.close()
+
+
+def _with_pypdf(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
+    import pypdf
+    from pypdf.errors import DependencyError
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    try:
+        reader = pypdf.PdfReader(BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise _locked(name)
+        texts = [page.extract_text() for page in reader.pages]
+        info = {key.lstrip("/"): str(value) for key, value in (reader.metadata or {}).items()}
+    except DependencyError:
+        raise IngestError(
+            name, "The PDF is encrypted with AES.", "Install pypdfium2 to read it."
+        ) from None
+    except IngestError:
+        raise
+    except Exception as error:  # a damaged file makes pypdf fail in any way whatever
+        raise _damaged(name, error) from None
+    return texts, info
+
+
+# --- metadata -----------------------------------------------------------------------------------
+
+
+def _said(value: str | None) -> str:
+    return one_line(storable(value or ""))
+
+
+def _is_title(title: str) -> bool:
+    """Whether a PDF's title is one, and not what a word processor left there."""
+    letters = sum(character.isalpha() for character in title)
+    return letters >= 3 and len(title) <= 300 and not _NO_TITLE.search(title)
+
+
+def _metadata(info: Mapping[str, str]) -> dict[str, str]:
+    found = {"author": _said(info.get("Author")), "description": _said(info.get("Subject"))}
+    date = _DATE.match(info.get("CreationDate") or "")
+    if date:
+        found["date"] = "-".join(part for part in date.groups() if part)
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,191 @@
+"""Decoding of unknown encodings, and the readers of plain text and Markdown.
+
+The stored text of both is the decoded file without a byte order mark, and nothing else is changed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import Content, Limits, one_line
+from tgraph.model import Heading, Page
+
+# Longest first: a UTF-32 mark begins with a UTF-16 one.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SAMPLE = 262_144
+_CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_MAX_CONTROLS = 0.01
+
+# A longer line is no heading, and no time is spent on finding that out.
+_ATX = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+([^\r\n]{0,400}))?\r?$", re.MULTILINE)
+_SETEXT = re.compile(r"^ {0,3}(\S[^\r\n]{0,400})\r?\n {0,3}(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
+_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_FENCE = re.compile(
+    r"^ {0,3}(`{3,}|~{3,})[^\r\n]*\r?\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL
+)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE | re.DOTALL
+)
+_FIELD = re.compile(r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^\r\n]+?)[ \t]*\r?$", re.MULTILINE)
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_EMPHASIS = re.compile(r"(\*{1,3}|`{1,2}|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1")
+_HEAD = 4000
+_FIELDS = {
+    "title": "title",
+    "author": "author",
+    "authors": "author",
+    "date": "date",
+    "release date": "date",
+    "lang": "language",
+    "language": "language",
+    "description": "description",
+}
+
+
+def decode(data: bytes, name: str, declared: str = "") -> str:
+    """The text of a file's bytes, without its byte order mark and otherwise unchanged.
+
+    A mark decides; else UTF-8 if the bytes are that; else the ``declared`` encoding; else what
+    charset-normalizer finds likeliest. Raises ``IngestError`` for an empty file and for bytes that
+    aren't text.
+    """
+    if not data:
+        raise IngestError(name, "The file is empty.")
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _checked(_strictly(data[len(mark) :], encoding, name), name)
+    try:
+        return _checked(data.decode("utf-8"), name)
+    except UnicodeDecodeError:
+        return _checked(_guessed(data, name, declared), name)
+
+
+def _strictly(data: bytes, encoding: str, name: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise IngestError(
+            name,
+            f"The file is marked as {encoding.upper()}, but byte {error.start} breaks it.",
+            "Save it as UTF-8.",
+        ) from None
+
+
+def _checked(text: str, name: str) -> str:
+    """The text, unless what it holds are no characters that a text is written in."""
+    sample = text[:_SAMPLE]
+    if "\0" in text:
+        raise _not_text(name, "it holds NUL characters")
+    if len(_CONTROLS.findall(sample)) > max(2, _MAX_CONTROLS * len(sample)):
+        raise _not_text(name, "it is full of control characters")
+    if not text.strip():
+        raise IngestError(name, "The file holds only white space.")
+    return text
+
+
+def _not_text(name: str, why: str) -> IngestError:
+    return IngestError(
+        name,
+        f"The file is binary, not text: {why}.",
+        "tgraph reads text, Markdown, HTML, PDF, DOCX, CSV, JSON and JSON Lines.",
+    )
+
+
+def _guessed(data: bytes, name: str, declared: str) -> str:
+    for encoding in (declared, *_wide(data), *_likely(data)):
+        try:
+            if encoding:
+                return data.decode(encoding)
+        except (LookupError, UnicodeError):
+            continue
+    raise _not_text(name, "no encoding fits its bytes")
+
+
+def _wide(data: bytes) -> tuple[str, ...]:
+    """UTF-16 without a mark, told by the zero bytes of its Latin characters and spaces."""
+    sample = data[:4096]
+    if 4 * sample[1::2].count(0) > len(sample[1::2]) and not sample[::2].count(0):
+        return ("utf-16-le",)
+    if 4 * sample[::2].count(0) > len(sample[::2]) and not sample[1::2].count(0):
+        return ("utf-16-be",)
+    return ()
+
+
+def _likely(data: bytes) -> tuple[str, ...]:
+    """charset-normalizer's candidates for a sample, likeliest first, none for binary data."""
+    from charset_normalizer import from_bytes
+
+    if b"\0" in data[:_SAMPLE]:
+        return ()
+    return tuple(match.encoding for match in from_bytes(_whole_lines(data)))
+
+
+def _whole_lines(data: bytes) -> bytes:
+    """A sample that doesn't end inside a character, as far as a line end can tell."""
+    if len(data) <= _SAMPLE:
+        return data
+    end = data.rfind(b"\n", 0, _SAMPLE)
+    return data[: end + 1] if end > 0 else data[:_SAMPLE]
+
+
+# --- readers ------------------------------------------------------------------------------------
+
+
+def read_text(data: bytes, name: str, limits: Limits) -> Content:
+    """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
+    text = decode(data, name)
+    metadata = _fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
+    title = metadata.pop("title", "")
+    # Without a title such lines are just text: somebody's minutes, a list of addresses.
+    return Content((Page(None, text),), title, metadata if title else {})
+
+
+def read_markdown(data: bytes, name: str, limits: Limits) -> Content:
+    """Markdown as one page of unchanged text, with its headings and its front matter's fields."""
+    text = decode(data, name)
+    front = _FRONT_MATTER.match(text)
+    metadata = _fields(front[1]) if front else {}
+    headings = markdown_headings(text, front.end() if front else 0)
+    title = metadata.pop("title", "") or (headings[0].text if headings else "")
+    return Content((Page(None, text, tuple(headings)),), title, metadata)
+
+
+def markdown_headings(text: str, start: int = 0) -> list[Heading]:
+    """The ATX and setext headings from ``start`` on, in order (CommonMark 0.31, 4.2 and 4.3).
+
+    ``start`` of each is where its line's text begins; fenced code is left out.
+    """
+    fences = [match.span() for match in _FENCE.finditer(text, start)]
+    found = [
+        Heading(_plain(_CLOSING.sub("", match[2] or "")), len(match[1]), match.start(1))
+        for match in _ATX.finditer(text, start)
+    ]
+    found += [
+        Heading(_plain(match[1]), 1 if match[2][0] == "=" else 2, match.start(1))
+        for match in _SETEXT.finditer(text, start)
+        if not re.match(r"#{1,6}\s|[-*+>|]|\d+[.)]", match[1])
+    ]
+    outside = (h for h in found if h.text and not any(a <= h.start < b for a, b in fences))
+    return sorted(outside, key=lambda heading: heading.start)
+
+
+def _plain(markup: str) -> str:
+    return one_line(_EMPHASIS.sub(r"\2", _LINK.sub(r"\1", markup)))
+
+
+def _fields(text: str) -> dict[str, str]:
+    """The first value of each known field, in the spelling of the metadata's keys."""
+    found: dict[str, str] = {}
+    for match in _FIELD.finditer(text):
+        key = _FIELDS.get(match[1].strip().lower())
+        if key:
+            found.setdefault(key, one_line(match[2].strip("\"'")))
+    return found
