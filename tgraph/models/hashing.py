@@ -1,0 +1,110 @@
+"""An embedder that needs no model: words and character trigrams, hashed into a fixed dimension.
+
+Feature hashing with signs after Weinberger et al. 2009 (arXiv:0902.2206); words with their
+trigrams after Bojanowski et al. 2017 (arXiv:1607.04606). It knows words, not meaning.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from tgraph.errors import UsageError
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, no_sink
+from tgraph.models.embedding_call import Clock, embedding_call, utc_now
+
+if TYPE_CHECKING:
+    from numpy import float32, float64, int64
+    from numpy.typing import NDArray
+
+# scripts written without spaces between words: each character counts as a word
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\U00020000-\U0003ffff"
+)
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_TRIGRAM_WEIGHT = 0.5  # the length of a word's trigrams together; the word's own is 1
+_LONGEST_WORD = 64  # of a longer run of letters (base64, DNA) the start stands for the whole
+
+
+class HashingEmbedder:
+    """Vectors of hashed words and trigrams: the same on every machine, process and Python.
+
+    A word weighs the square root of its count. All texts without a word have the same vector.
+    Raises ``UsageError`` for a dimension below 1.
+    """
+
+    def __init__(self, dimension: int = 1024, clock: Clock = utc_now) -> None:
+        if dimension < 1:
+            raise UsageError(f"An embedding needs at least one dimension, not {dimension}.")
+        self._dimension = dimension
+        self._clock = clock
+        self._agent = Agent("method", "hashed words and trigrams", f"1.{dimension}", "tgraph")
+
+    @property
+    def agent(self) -> Agent:
+        return self._agent
+
+    @property
+    def dimension(self) -> int:
+        return self._dimension
+
+    @property
+    def max_tokens(self) -> int | None:
+        return None
+
+    @property
+    def lexical(self) -> bool:
+        return True
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        """Rows of unit length, shape ``(len(texts), dimension)``, in the order of the texts."""
+        import numpy as np
+
+        with embedding_call(self._agent, texts, self._clock, sink) as call:
+            call.rows = np.empty((len(texts), self._dimension), dtype=np.float32)
+            for row, text in zip(call.rows, call.texts, strict=True):
+                row[:] = self._vector(text)
+            return call.rows
+
+    def _vector(self, text: str) -> NDArray[float64]:
+        import numpy as np
+
+        counts = Counter(words(text))
+        vector: NDArray[float64] = np.zeros(self._dimension)
+        for word in sorted(counts):
+            numbers, weights = _features(word)
+            np.add.at(vector, numbers % self._dimension, weights * counts[word] ** 0.5)
+        length = float(np.linalg.norm(vector))
+        if length == 0:
+            vector[0] = length = 1.0
+        return vector / length
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text as they are compared: NFKC, case folded, cut at 64 characters."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return (match.group()[:_LONGEST_WORD] for match in _WORD.finditer(folded))
+
+
+@lru_cache(maxsize=20_000)
+def _features(word: str) -> tuple[NDArray[int64], NDArray[float64]]:
+    """A word and its trigrams as numbers below 2**62, and their signed weights."""
+    import numpy as np
+
+    marked = f"<{word}>"
+    names = [marked, *(marked[i : i + 3] for i in range(len(word)))] if len(word) > 1 else [marked]
+    hashes = [_hash(name) for name in names]
+    signs = np.array([1.0 if number & 1 else -1.0 for number in hashes])
+    signs[1:] *= _TRIGRAM_WEIGHT / max(1, len(names) - 1) ** 0.5
+    return np.array([number >> 2 for number in hashes], dtype=np.int64), signs
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

