@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tgraph.errors import IngestError
 from tgraph.model import Heading, Page
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -53,6 +54,20 @@ def words(text: str) -> frozenset[str]:
 def one_line(text: str) -> str:
     """The text with every run of white space made one space, trimmed."""
     return " ".join(text.split())
+
+
+def check_lines(text: str, name: str, limits: Limits) -> None:
+    """Raise ``IngestError`` for a text with a line beyond the limit, in time that barely counts."""
+    most, start = limits.line_characters, 0
+    while len(text) - start > most:
+        window = start, start + most + 1
+        start = max(text.rfind("\n", *window), text.rfind("\r", *window)) + 1
+        if not start:
+            raise IngestError(
+                name,
+                f"The text has a line of more than {most:,} characters, so it is data, not prose.",
+                "Break its lines (JSON: convert it to JSON Lines), or leave it out.",
+            )
 
 
 class TextBuilder:

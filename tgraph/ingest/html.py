@@ -42,7 +42,7 @@ def read_html(data: bytes, name: str, limits: Limits) -> Content:
     hidden elements, navigation and footers are left out, the last two only if text remains.
     """
     match = _CHARSET.search(data[:4096])
-    markup = decode(data, name, match[1].decode("ascii") if match else "")
+    markup = decode(data, name, limits, match[1].decode("ascii") if match else "")
     for skipped in (_UNSEEN | _BOILERPLATE, _UNSEEN):
         parser = _Parser(skipped)
         parser.feed(markup)

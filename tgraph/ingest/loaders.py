@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import DEFAULT_LIMITS, Content, Limits, Reader, one_line
+from tgraph.ingest.base import DEFAULT_LIMITS, Limits, Reader, check_lines, one_line
 from tgraph.ingest.signatures import signature
 from tgraph.model import Document
 
@@ -69,7 +69,8 @@ def load(
     module, function = _READERS[kind]
     reader = cast(Reader, getattr(import_module(f"tgraph.ingest.{module}"), function))
     content = reader(data, name, limits)
-    _check_lines(content, name, limits)
+    for page in content.pages:
+        check_lines(page.text, name, limits)
     title = one_line(content.title) or readable_stem(name)
     digest = hashlib.sha256(data).hexdigest()
     return Document(digest, title, kind, content.pages, content.metadata)
@@ -128,14 +129,3 @@ def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise IngestError(name, f"The file can't be read: {reason}.") from None
-
-
-def _check_lines(content: Content, name: str, limits: Limits) -> None:
-    most = limits.line_characters
-    for page in content.pages:
-        if len(page.text) > most and any(len(line) > most for line in page.text.splitlines()):
-            raise IngestError(
-                name,
-                f"The text has a line of more than {most:,} characters, so it is data, not prose.",
-                "Break its lines, or leave it out.",
-            )

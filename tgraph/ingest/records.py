@@ -18,7 +18,7 @@ _SHORT = 200
 
 def read_json(data: bytes, name: str, limits: Limits) -> Content:
     """A JSON value: a list's items, or an object's lists of objects, are its records."""
-    text = decode(data, name)
+    text = decode(data, name, limits)
     try:
         value = _parse(text)
     except json.JSONDecodeError as error:
@@ -31,14 +31,14 @@ def read_json(data: bytes, name: str, limits: Limits) -> Content:
     content = _rendered(name, value if isinstance(value, list) else [value])
     if not isinstance(value, dict):
         return content
-    metadata = {key: _text(value[key]) for key in _METADATA_KEYS if _is_scalar(value.get(key))}
+    metadata = {key: _text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))}
     return Content(content.pages, _title(value), {k: v for k, v in metadata.items() if v})
 
 
 def read_json_lines(data: bytes, name: str, limits: Limits) -> Content:
     """One JSON value a line (jsonlines.org): each is a record; blank lines are passed over."""
     records = []
-    for number, line in enumerate(decode(data, name).split("\n"), 1):
+    for number, line in enumerate(decode(data, name, limits).split("\n"), 1):
         try:
             if line.strip():
                 records.append(_parse(line))

@@ -46,24 +46,24 @@ _NUMBERED = re.compile(r"[\s*_(\[]*(?:\d{1,3}(?:\.[\dA-Z]{1,2})*|[A-Za-z]|[IVXLC
 _DOTTED_INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _HEAD = 240
 
-# Never the end of a sentence: something named or counted follows.
+# Never the end of a sentence: something named or counted follows. A word of these lists stands for
+# any case of it, a capitalised one only for itself and its capitals ("She sat." is no Saturday).
 _TITLES = words(
     """
-    mr mrs ms mx dr prof rev fr st ste sgt cpl pvt lt capt cmdr cdr maj col gen adm hon gov
-    sen rep pres supt insp messrs mme mlle vs v cf viz e.g i.e eg ie fig figs eq eqs vol vols
-    pp ch chap sec sect ed eds al approx ca ver tab ibid op cit no nos nr art para trans illus
-    dept bros
+    Mr Mrs Ms Mx Dr Prof Rev Fr St Ste Sgt Cpl Pvt Lt Capt Cmdr Cdr Maj Col Gen Adm Hon Gov Sen
+    Rep Pres Supt Insp Messrs Mme Mlle vs v cf viz e.g i.e eg ie fig figs eq eqs vol vols pp ch
+    chap sec sect ed eds al approx ca ibid op.cit no nos nr Art Dept Bros
     """
 )
 # Perhaps the end: only when the next word is one that sentences like to begin with.
 _PERHAPS = words(
     """
-    inc ltd co corp llc plc jr sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u u.s.a
-    u.s.s.r a.m p.m b.c a.d b.c.e c.e etc jan feb mar apr jun jul aug sep sept oct nov dec mon
-    tue tues wed thu thur thurs fri sat sun ave blvd rd bldg mt ft est assn bt p tel ext min
-    max
+    inc ltd Co corp llc plc Jr Sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u u.s.a u.s.s.r
+    a.m p.m b.c a.d b.c.e c.e etc Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues
+    Wed Thu Thur Thurs Fri Sat Sun Ave blvd Rd bldg Mt Ft Est assn p Tel
     """
 )
+_ALSO_WORDS = words("no art ed ch al")
 _OPENERS = words(
     """
     The A An He She It They We You In On At By For From With This That These Those His Her Its
@@ -171,10 +171,15 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
 
 def _ends_after(last: str, word: str, word_is_dotted: bool) -> bool:
     """Whether ``last.`` before ``word`` is an end, and not an abbreviation or an initial."""
-    lower = last.lower()
     opener = word in _OPENERS and not word_is_dotted
-    if lower in _TITLES:
-        return lower in ("no", "art", "ed", "ch", "al") and opener
-    if lower in _PERHAPS:
+    if _listed(last, _TITLES):
+        return opener and last.lower() in _ALSO_WORDS
+    if _listed(last, _PERHAPS):
         return opener
     return opener if _DOTTED_INITIALS.fullmatch(last) and last.isupper() else True
+
+
+def _listed(word: str, abbreviations: frozenset[str]) -> bool:
+    if word in abbreviations or word.lower() in abbreviations:
+        return True
+    return word.isupper() and word.capitalize() in abbreviations

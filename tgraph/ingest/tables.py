@@ -21,7 +21,7 @@ _VALUE = re.compile(r"[\s\d.,:;%+/€$£¥()-]*$|(?i:true|false|yes|no|null|none
 
 def read_csv(data: bytes, name: str, limits: Limits) -> Content:
     """Comma, semicolon, tab or bar separated values: a line ``Column: value; ...`` for each row."""
-    text = decode(data, name)
+    text = decode(data, name, limits)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=False)
     try:

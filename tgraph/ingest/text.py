@@ -6,10 +6,11 @@ The stored text of both is the decoded file without a byte order mark, and nothi
 from __future__ import annotations
 
 import codecs
+import logging
 import re
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, one_line
+from tgraph.ingest.base import Content, Limits, check_lines, one_line
 from tgraph.model import Heading, Page
 
 # Longest first: a UTF-32 mark begins with a UTF-16 one.
@@ -21,8 +22,16 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _SAMPLE = 262_144
+# The encodings that the web still uses (WHATWG Encoding Standard, 4.2), by Python's names.
+_WESTERN = "cp1252"
+_LATIN = ("cp1250", "cp1254", "cp1257", "iso8859_2", "mac_roman")
+_IN_USE = (
+    *(_WESTERN, *_LATIN, "cp1251", "cp1253", "cp1255", "cp1256", "iso8859_5", "iso8859_7"),
+    *("koi8_r", "koi8_u", "cp866", "gb18030", "big5", "cp932", "euc_jp", "cp949"),
+)
 _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROLS = 0.01
+_log = logging.getLogger(__name__)
 
 # A longer line is no heading, and no time is spent on finding that out.
 _ATX = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+([^\r\n]{0,400}))?\r?$", re.MULTILINE)
@@ -50,22 +59,31 @@ _FIELDS = {
 }
 
 
-def decode(data: bytes, name: str, declared: str = "") -> str:
+def decode(data: bytes, name: str, limits: Limits, declared: str = "") -> str:
     """The text of a file's bytes, without its byte order mark and otherwise unchanged.
 
     A mark decides; else UTF-8 if the bytes are that; else the ``declared`` encoding; else what
-    charset-normalizer finds likeliest. Raises ``IngestError`` for an empty file and for bytes that
-    aren't text.
+    charset-normalizer finds likeliest. Raises ``IngestError`` for an empty file, for bytes that
+    aren't text and for a line beyond the limit.
     """
+    text = _decoded(data, name, declared)
+    _check_text(text, name)
+    check_lines(text, name, limits)
+    return text
+
+
+def _decoded(data: bytes, name: str, declared: str) -> str:
     if not data:
         raise IngestError(name, "The file is empty.")
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _checked(_strictly(data[len(mark) :], encoding, name), name)
-    try:
-        return _checked(data.decode("utf-8"), name)
-    except UnicodeDecodeError:
-        return _checked(_guessed(data, name, declared), name)
+            return _strictly(data[len(mark) :], encoding, name)
+    if not (b"\0" in data[:_SAMPLE] and _wide(data)):
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    return _guessed(data, name, declared)
 
 
 def _strictly(data: bytes, encoding: str, name: str) -> str:
@@ -79,8 +97,8 @@ def _strictly(data: bytes, encoding: str, name: str) -> str:
         ) from None
 
 
-def _checked(text: str, name: str) -> str:
-    """The text, unless what it holds are no characters that a text is written in."""
+def _check_text(text: str, name: str) -> None:
+    """Raise ``IngestError`` for what is not made of the characters that a text is written in."""
     sample = text[:_SAMPLE]
     if "\0" in text:
         raise _not_text(name, "it holds NUL characters")
@@ -88,7 +106,6 @@ def _checked(text: str, name: str) -> str:
         raise _not_text(name, "it is full of control characters")
     if not text.strip():
         raise IngestError(name, "The file holds only white space.")
-    return text
 
 
 def _not_text(name: str, why: str) -> IngestError:
@@ -103,7 +120,9 @@ def _guessed(data: bytes, name: str, declared: str) -> str:
     for encoding in (declared, *_wide(data), *_likely(data)):
         try:
             if encoding:
-                return data.decode(encoding)
+                text = data.decode(encoding)
+                _log.info("%s is read as %s, which is a guess", name, encoding)
+                return text
         except (LookupError, UnicodeError):
             continue
     raise _not_text(name, "no encoding fits its bytes")
@@ -120,12 +139,25 @@ def _wide(data: bytes) -> tuple[str, ...]:
 
 
 def _likely(data: bytes) -> tuple[str, ...]:
-    """charset-normalizer's candidates for a sample, likeliest first, none for binary data."""
+    """charset-normalizer's candidates for a sample, likeliest first, none for binary data.
+
+    Among encodings of Latin letters it can't tell apart, Western European is the commonest by far.
+    """
     from charset_normalizer import from_bytes
 
     if b"\0" in data[:_SAMPLE]:
         return ()
-    return tuple(match.encoding for match in from_bytes(_whole_lines(data)))
+    matches = list(from_bytes(_whole_lines(data), cp_isolation=list(_IN_USE)))
+    if not matches:
+        return ()
+    best = matches[0]
+    western = best.encoding in _LATIN and any(
+        _WESTERN in (match.encoding, *match.could_be_from_charset)
+        and match.chaos <= best.chaos + 0.06
+        and match.coherence >= best.coherence - 0.05
+        for match in matches
+    )
+    return (*((_WESTERN,) if western else ()), *(match.encoding for match in matches))
 
 
 def _whole_lines(data: bytes) -> bytes:
@@ -141,7 +173,7 @@ def _whole_lines(data: bytes) -> bytes:
 
 def read_text(data: bytes, name: str, limits: Limits) -> Content:
     """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
-    text = decode(data, name)
+    text = decode(data, name, limits)
     metadata = _fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
     title = metadata.pop("title", "")
     # Without a title such lines are just text: somebody's minutes, a list of addresses.
@@ -150,7 +182,7 @@ def read_text(data: bytes, name: str, limits: Limits) -> Content:
 
 def read_markdown(data: bytes, name: str, limits: Limits) -> Content:
     """Markdown as one page of unchanged text, with its headings and its front matter's fields."""
-    text = decode(data, name)
+    text = decode(data, name, limits)
     front = _FRONT_MATTER.match(text)
     metadata = _fields(front[1]) if front else {}
     headings = markdown_headings(text, front.end() if front else 0)
