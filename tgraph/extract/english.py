@@ -1,0 +1,209 @@
+"""Reads the prose of an English chunk: parse, name, resolve, state.
+
+One pass over all blocks finds the names, so that "Scott" on the first line can join "Robert Falcon
+Scott" on the last; a second pass goes through the sentences in order and states what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal
+
+from tgraph.extract import pipeline
+from tgraph.extract.arguments import Arguments
+from tgraph.extract.blocks import Block
+from tgraph.extract.clauses import Statement, statements
+from tgraph.extract.coreference import Discourse
+from tgraph.extract.kinds import kind_of_noun
+from tgraph.extract.mentions import Mention, find_mentions
+from tgraph.extract.names import Named, Names
+from tgraph.extract.nominal import acronyms, bracketed, nominals
+from tgraph.extract.phrases import phrase_bounds
+from tgraph.extract.pipeline import lemma, verb_lemma
+from tgraph.extract.reading import MENTIONS, WEAK, Argument, Fact, Reading
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+_SPEECH = re.compile(
+    r"[\"“](?=\w)[^\"“”]*[.!?,—-][\"”]|(?<!\w)['‘](?=\w).{2,600}?[.!?,—-]['’](?!\w)", re.DOTALL
+)
+_SURE, _RESOLVED, _LOOSE = 8.0, 6.0, 5.0
+
+
+def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
+    """The reading of a chunk's prose blocks. ``titles``, the document's first, are known names."""
+    docs = pipeline.analyse([block.text for block in blocks])
+    mentions = _without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
+    for found in mentions:
+        for mention in found:
+            if mention.is_name:
+                names.add(mention.text, mention.type)
+    names.link()
+    for doc, found in zip(docs, mentions, strict=True):
+        acronyms(doc, found, names)
+    reading = Reading(names)
+    topic = names.find(titles[0]) if titles else None
+    discourse = Discourse(topic if topic is not None and topic.mentions > 1 else None)
+    salient = _salient(docs, titles)
+    for block, doc, found in zip(blocks, docs, mentions, strict=True):
+        _Reader(reading, block, Arguments(doc, found, names, discourse, salient), topic).read(
+            doc, found
+        )
+    return reading
+
+
+class _Reader:
+    def __init__(
+        self, reading: Reading, block: Block, arguments: Arguments, topic: Named | None
+    ) -> None:
+        self._reading = reading
+        self._block = block
+        self._arguments = arguments
+        self._topic = topic
+
+    def read(self, doc: Doc, mentions: Sequence[Mention]) -> None:
+        names = self._reading.names
+        for mention in mentions:
+            if mention.is_name:
+                span = doc[mention.start : mention.end]
+                entity = names.get(mention.text, mention.type)
+                self._reading.see(entity, self._block, span.start_char, span.end_char)
+        speech = _speech(doc.text)
+        brackets = list(bracketed(doc, mentions, names))
+        for sentence in doc.sents:
+            named = self._arguments.prepare(sentence)
+            before = len(self._reading.facts)
+            for place, nominal in brackets:
+                if sentence.start <= place < sentence.end:
+                    self._add(nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence)
+            for nominal in nominals(sentence, self._arguments):
+                self._add(nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence)
+            for statement in statements(sentence):
+                if any(start <= statement.verb.idx < end for start, end in speech):
+                    self._reading.dropped["direct speech"] += 1
+                else:
+                    self._state(statement, sentence)
+            self._mention_rest(named, sentence, before)
+        self._reading.dropped += self._arguments.dropped
+
+    def _state(self, statement: Statement, sentence: Span) -> None:
+        if self._is_inverse(statement):
+            self._state_inverse(statement, sentence)
+            return
+        subjects = self._arguments.subjects(statement.subject)
+        if not subjects:
+            return
+        bounds = self._arguments.objects(statement.predicate, statement.object)
+        if verb_lemma(statement.verb) == "be" and statement.object.dep_ == "attr":
+            self._learn(subjects, statement.object)
+        strength = self._strength(statement)
+        for subject in subjects:
+            for bound in bounds:
+                self._add(subject, bound.predicate, bound.object, strength, sentence)
+
+    def _is_inverse(self, statement: Statement) -> bool:
+        """"The current editor is Solovej": a description that a name follows."""
+        return (
+            verb_lemma(statement.verb) == "be"
+            and statement.object.dep_ in ("attr", "conj")
+            and statement.subject.tag_ in ("NN", "NNS")
+            and self._arguments.named_at(statement.object) is not None
+            and self._arguments.named_at(statement.subject) is None
+        )
+
+    def _state_inverse(self, statement: Statement, sentence: Span) -> None:
+        entity = self._arguments.named_at(statement.object)
+        assert entity is not None
+        known = self._arguments.meant(statement.subject)
+        if known and known != (entity,):
+            for subject in known:
+                self._add(subject, statement.predicate, entity, _RESOLVED, sentence)
+            return
+        entity.nouns.add(lemma(statement.subject.lower_, "noun"))
+        bounds = self._arguments.described(statement.predicate, statement.subject)
+        for bound in bounds:
+            if isinstance(bound.object, Named):
+                self._add(entity, bound.predicate, bound.object, _SURE, sentence)
+            elif self._topic is not None and self._topic is not entity and self._topic.mentions > 1:
+                self._add(self._topic, f"have {bound.object.value}", entity, _LOOSE, sentence)
+            else:
+                self._add(entity, bound.predicate, bound.object, _LOOSE, sentence)
+
+    def _learn(self, subjects: Sequence[Named], noun: Token) -> None:
+        word = lemma(noun.lower_, "noun")
+        for subject in subjects:
+            if noun.tag_ in ("NN", "NNS"):
+                subject.nouns.add(word)
+            if kind_of_noun(word):
+                subject.types[kind_of_noun(word)] += 2
+
+    def _strength(self, statement: Statement) -> float:
+        named = self._arguments.named_at(statement.subject) is not None
+        strength = _SURE if named and statement.direct else _RESOLVED
+        return strength - 2 if statement.reported else strength
+
+    def _mention_rest(self, named: list[Named], sentence: Span, before: int) -> None:
+        """A weak edge from the topic to what a sentence names but says nothing about."""
+        if self._topic is None:
+            return
+        stated = {
+            id(end) for fact in self._reading.facts[before:] for end in (fact.subject, fact.object)
+        }
+        for entity in named:
+            if id(entity) not in stated and entity is not self._topic:
+                self._add(self._topic, MENTIONS, entity, WEAK, sentence)
+
+    def _add(
+        self, subject: Named, predicate: str, obj: Argument, strength: float, sentence: Span
+    ) -> None:
+        if subject is obj or not predicate:
+            return
+        if isinstance(obj, Literal) and not obj.value.strip():
+            return
+        start, end = sentence.start_char, sentence.end_char
+        if start >= end:
+            return
+        for entity in (subject, obj):
+            if isinstance(entity, Named):
+                self._reading.see(entity, self._block, start, end)
+        self._reading.facts.append(
+            Fact(subject, predicate, obj, strength, self._block, start, end)
+        )
+
+
+def _speech(text: str) -> list[tuple[int, int]]:
+    """Where somebody speaks: what is said there isn't stated by the text."""
+    return [match.span() for match in _SPEECH.finditer(text) if len(match.group().split()) > 4]
+
+
+def _without_common_words(docs: Sequence[Doc], mentions: list[list[Mention]]) -> list[list[Mention]]:
+    """Leaves out single words that the chunk writes without a capital at least as often."""
+    small = Counter(token.text for doc in docs for token in doc if token.text[:1].islower())
+    capital = Counter(m.text for found in mentions for m in found if m.end - m.start == 1)
+    return [
+        [m for m in found if not m.is_name or small[m.text.lower()] < max(1, capital[m.text])]
+        for found in mentions
+    ]
+
+
+def _salient(docs: Sequence[Doc], titles: Sequence[str]) -> frozenset[str]:
+    """Common phrases of two words or more that recur in the chunk or are its title or a heading."""
+    counts: Counter[str] = Counter()
+    for doc in docs:
+        for text in _phrases(doc):
+            counts[text] += 1
+    known = {title.lower() for title in titles}
+    return frozenset(text for text, count in counts.items() if count > 1 or text in known)
+
+
+def _phrases(doc: Doc) -> Iterator[str]:
+    for token in doc:
+        if token.tag_ in ("NN", "NNS") and token.i and doc[token.i - 1].dep_ in ("compound", "amod"):
+            start, end = phrase_bounds(token, whole=False)
+            if end - start > 1:
+                yield doc[start:end].text.lower()

@@ -1,0 +1,141 @@
+"""Dates, years, amounts and numbers of an English text as typed RDF literals.
+
+Datatypes are those of XML Schema 1.1 part 2. What has no exact datatype (a decade, a span of years,
+an amount with its unit) stays a plain string as the text puts it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from pyoxigraph import Literal
+
+from tgraph.vocabulary import xsd
+
+MONTHS = (
+    "January February March April May June July August September October November December".split()
+)
+_NAMES = "|".join(MONTHS) + r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
+_NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
+_MONTH = rf"(?P<month>{_NAMES})"
+_DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>1\d{3}|20\d{2})"
+_AMOUNT = r"\d[\d,]*(?:\.\d+)?"
+
+_SCALE = r"(?:\s(?:thousand|million|billion|trillion))"
+_UNIT = (
+    r"(?:square |cubic |nautical |imperial |metric )?(?:km²?|m|cm|mm|kg|g|mi|ft|in|lb|oz|MW|GW|kW|kWh|GWh"
+    r"|TWh|TJ|Hz|kHz|MHz|GHz|GB|MB|TB|hp|acres?|hectares?|metres?|meters?|kilometres?|kilometers?"
+    r"|centimetres?|miles?|feet|foot|inch(?:es)?|yards?|tons?|tonnes?|pounds?|kilograms?|kilotons?|grams?"
+    r"|litres?|liters?|gallons?|barrels|megawatts?|gigawatts?|kilowatts?|degrees|knots|minutes?|hours?"
+    r"|days?|weeks?|months?|years?|seconds?|people|inhabitants|employees|students|members|episodes"
+    r"|dollars|euros|sq mi|sq ft|mph|cc)"
+)
+
+_PATTERNS = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        ("date", rf"\b{_DAY}\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}\b"),
+        ("date", rf"\b{_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}\b"),
+        ("date", r"\b(?P<year>\d{4})-(?P<month>[01]\d)-(?P<day>[0-3]\d)\b"),
+        ("month", rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b"),
+        ("text", rf"\b(?:{_NUMBER_OF_DAY}\s+(?:of\s+)?(?:{_NAMES})|(?:{_NAMES})\s+{_NUMBER_OF_DAY})(?!\w)"),
+        ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
+        ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),
+        ("text", rf"(?:US|A|C)?[$£€¥]\s?{_AMOUNT}(?:\s?(?:thousand|million|billion|trillion|bn|m)\b)?"),
+        ("text", rf"\b{_AMOUNT}\s?(?:%|per ?cent\b)"),
+        ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}?[ -]?{_UNIT}\b(?!\.\w)"),
+        ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}\b"),
+        ("number", rf"(?<![\w.,–-]){_AMOUNT}(?![\w%–-]|[.,]\d)"),
+    )
+)
+_TEMPORAL = re.compile(
+    r"(?:\b(?:in|since|by|from|until|till|of|during|circa|c\.|around|about|after|before|early|late"
+    r"|mid|to|and|summer|winter|spring|autumn|year|season|through|between|for)|[(,;])\s*$",
+    re.IGNORECASE,
+)
+_TIME = re.compile(rf".*\b\d+0'?s|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?")
+_YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLiteral:
+    """A literal and where it stands in the text; ``is_time`` for dates, years and spans of years."""
+
+    start: int
+    end: int
+    value: Literal
+    is_time: bool
+
+
+def find_literals(text: str) -> list[FoundLiteral]:
+    """The literals of a text in order, none overlapping another."""
+    taken = bytearray(len(text))
+    found = []
+    for kind, pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            if any(taken[match.start() : match.end()]):
+                continue
+            value = _value(kind, match, text)
+            if value is not None:
+                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+                found.append(FoundLiteral(match.start(), match.end(), *value))
+    return sorted(found, key=lambda literal: literal.start)
+
+
+def parse_literal(text: str) -> Literal | None:
+    """The literal that the whole text is, such as a cell of a table; None where it is something else."""
+    text = text.strip()
+    for literal in find_literals(text):
+        if (literal.start, literal.end) == (0, len(text)):
+            return literal.value
+    return None
+
+
+def _value(kind: str, match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
+    if kind == "date":
+        return _date(match)
+    if kind == "month":
+        month = _month(match["month"])
+        return Literal(f"{match['year']}-{month:02}", datatype=xsd("gYearMonth")), True
+    if kind == "number":
+        return _number(match, text)
+    words = match.group().strip()
+    return Literal(words), _TIME.fullmatch(words) is not None
+
+
+def _date(match: re.Match[str]) -> tuple[Literal, bool] | None:
+    month = match["month"]
+    number = int(month) if month.isdigit() else _month(month)
+    try:
+        day = date(int(match["year"]), number, int(match["day"]))
+    except ValueError:
+        return None
+    return Literal(day.isoformat(), datatype=xsd("date")), True
+
+
+def _month(name: str) -> int:
+    return next(i for i, month in enumerate(MONTHS, 1) if month.startswith(name[:3]))
+
+
+def _number(match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
+    digits = match.group().rstrip(",")
+    before = text[: match.start()]
+    if _YEAR_ONLY.fullmatch(digits) and (not before.strip() or _TEMPORAL.search(before[-12:])):
+        return Literal(digits, datatype=xsd("gYear")), True
+    return numeric(digits), False
+
+
+def numeric(digits: str) -> Literal:
+    """``1,000`` as an integer, ``1.355`` as a decimal."""
+    bare = digits.replace(",", "")
+    if "." in bare:
+        return Literal(str(Decimal(bare)), datatype=xsd("decimal"))
+    return Literal(str(int(bare)), datatype=xsd("integer"))
+
+
+def is_number(literal: Literal) -> bool:
+    return literal.datatype in (xsd("integer"), xsd("decimal"))

