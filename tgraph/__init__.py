@@ -1,5 +1,57 @@
-"""tgraph answers questions over a body of documents and proves every answer."""
+"""tgraph answers questions over a body of documents and proves every answer.
+
+    import tgraph
+
+    with tgraph.open("my-graph", create=True) as kg:
+        kg.index(["docs/"])
+        answer = kg.ask("What was the War on Terror?")
+        print(answer.text, answer.session)
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tgraph.engine.graph import KnowledgeGraph
+    from tgraph.engine.graph import open_graph as open
+    from tgraph.errors import TgraphError
+    from tgraph.model import (
+        Answer,
+        Citation,
+        EdgeSelection,
+        GraphRagResponse,
+        Sentence,
+        Source,
+        Turn,
+    )
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Citation",
+    "EdgeSelection",
+    "GraphRagResponse",
+    "KnowledgeGraph",
+    "Sentence",
+    "Source",
+    "TgraphError",
+    "Turn",
+    "open",
+]
+
+_HOMES = {
+    "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
+    "TgraphError": ("tgraph.errors", "TgraphError"),
+    "open": ("tgraph.engine.graph", "open_graph"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Public names are imported when they are first used, so that importing tgraph costs nothing."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _HOMES.get(name, ("tgraph.model", name))
+    return getattr(import_module(module), attribute)

@@ -236,6 +236,33 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class EntityMatch:
+    """An entity that a concept of the question led to; ``method`` is name, vector or edge."""
+
+    entity: str
+    label: str
+    concept: str
+    score: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What a question retrieved: the candidates, best first, and how they were found.
+
+    ``total`` counts every edge that was retrieved; ``cut`` lists them all by IRI where a limit left
+    some out of the candidates. ``dropped`` counts what was left out, by reason.
+    """
+
+    candidates: tuple[Candidate, ...]
+    total: int
+    concepts: tuple[str, ...] = ()
+    matches: tuple[EntityMatch, ...] = ()
+    cut: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """A candidate that was not selected, and why: ``not chosen``, ``below the limit``, ..."""
 
@@ -318,3 +345,52 @@ def sources_of(sentences: Sequence[Sentence]) -> tuple[Source, ...]:
     """The distinct documents that the sentences cite, in order of first use."""
     seen = {c.document: Source(c.document, c.title, c.path) for s in sentences for c in s.citations}
     return tuple(seen.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer and its proof. ``session`` is the IRI under which everything else is on record.
+
+    Where the documents hold no answer ``no_evidence`` is true, ``text`` says so, and there are no
+    sentences. ``dropped`` counts what was left out on the way, by reason.
+    """
+
+    question: str
+    mode: str
+    text: str
+    no_evidence: bool
+    sentences: tuple[Sentence, ...]
+    selection: tuple[EdgeSelection, ...]
+    session: str
+    explain_collection: str
+    usage: Usage
+    model: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def explain_id(self) -> str:
+        return self.session
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return sources_of(self.sentences)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRagResponse:
+    """One message of a streamed answer, with the specification's fields.
+
+    ``message_type`` is ``explain`` (``explain_id`` is the IRI of a stage that has been recorded) or
+    ``chunk`` (``response`` is a piece of the answer).
+    """
+
+    error: str | None = None
+    response: str = ""
+    end_of_stream: bool = False
+    explain_id: str | None = None
+    explain_collection: str | None = None
+    message_type: Choice["chunk", "explain", ""] = ""
+    end_of_session: bool = False

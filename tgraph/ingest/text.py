@@ -153,7 +153,7 @@ def _likely(data: bytes) -> tuple[str, ...]:
     best = matches[0]
     western = best.encoding in _LATIN and any(
         _WESTERN in (match.encoding, *match.could_be_from_charset)
-        and match.chaos <= best.chaos + 0.06
+        and match.chaos <= best.chaos + 0.1
         and match.coherence >= best.coherence - 0.05
         for match in matches
     )

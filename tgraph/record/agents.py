@@ -9,7 +9,7 @@ from pyoxigraph import Quad
 from tgraph import __version__
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.statements import Statements, iri
+from tgraph.store.statements import Statements, iri
 
 SOFTWARE = Agent("software", "tgraph", __version__)
 

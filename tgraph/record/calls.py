@@ -6,7 +6,7 @@ from tgraph import vocabulary as v
 from tgraph.model import Prompt
 from tgraph.models.base import Call, canonical_json
 from tgraph.record.agents import associations
-from tgraph.record.statements import Statements, iri
+from tgraph.store.statements import Statements, iri
 
 
 def call_content(call: Call) -> str:

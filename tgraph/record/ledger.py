@@ -30,7 +30,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.record.statements import Statements, iri, nquads
+from tgraph.store.statements import Statements, iri, nquads
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, is_free, read_frames
@@ -173,7 +173,7 @@ class Ledger:
             journals = [path for path in self._journals() if is_free(path)]
             folded = self._fold_journals(store, journals)
             if changes or journals or read_pointer(self.folder) is None:
-                self._publish(store)
+                self.publish(store)
             for change in changes:
                 shutil.rmtree(change, ignore_errors=True)
             for path in journals:
@@ -191,7 +191,8 @@ class Ledger:
         found = [path for path in self.folder.journals.iterdir() if path.suffix == ".journal"]
         return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
 
-    def _publish(self, store: OxigraphStore) -> None:
+    def publish(self, store: OxigraphStore) -> None:
+        """Let readers see the store as it is now, with the vectors of the collection's folder."""
         store.flush()
         head = read_head(store, NamedNode(self._catalogue))
         publish(self.folder, store, self.generation(store), head.sequence, head.hash)

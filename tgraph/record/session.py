@@ -22,7 +22,7 @@ from tgraph.model import Agent, Candidate, Citation, Prompt, Rejected, Selection
 from tgraph.models.base import Call
 from tgraph.record.agents import SOFTWARE, agent_quads, associations, prompt_quads
 from tgraph.record.calls import call_content, describe_call
-from tgraph.record.statements import Statements, Value, iri, nquads
+from tgraph.store.statements import Statements, Value, iri, nquads
 from tgraph.store.journal import Journal
 
 Clock = Callable[[], datetime]
@@ -34,6 +34,8 @@ class SessionRecord:
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         self.uuid = uuid
         self.session = v.session_iri(uuid)
+        self.retrieval_iri = v.retrieval_iri(uuid)
+        self.selection_iri = v.selection_iri(uuid)
         self.usage = Usage()
         self._clock = clock
         self._journal = Journal(journals / f"{uuid}.journal")
@@ -195,7 +197,7 @@ class SessionRecord:
         ``total`` counts all that were retrieved; where a limit cut some of them before the
         candidates, ``cut`` is the complete list of edge IRIs, kept by the librarian.
         """
-        subject = v.retrieval_iri(self.uuid)
+        subject = self.retrieval_iri
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Retrieval")]),
@@ -222,14 +224,14 @@ class SessionRecord:
 
     def selection(self, step: str, selection: Selection) -> str:
         """The edges selected with their reasoning, and each rejected candidate with the reason."""
-        subject = v.selection_iri(self.uuid)
+        subject = self.selection_iri
         members = [iri(v.edge_selection_iri(self.uuid, s.index)) for s in selection.selected]
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("Selection")]),
             (v.RDFS_LABEL, "Selected edges"),
             (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), iri(v.retrieval_iri(self.uuid))),
+            (v.prov("wasDerivedFrom"), iri(self.retrieval_iri)),
             (v.tg("selectedEdge"), members),
             (v.prov("hadMember"), members),
         )
@@ -275,7 +277,7 @@ class SessionRecord:
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Answer")]),
             (v.RDFS_LABEL, "GraphRAG answer"),
             (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), [iri(v.selection_iri(self.uuid)), *map(iri, cited)]),
+            (v.prov("wasDerivedFrom"), [iri(self.selection_iri), *map(iri, cited)]),
             (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
         )
         self._out.add(

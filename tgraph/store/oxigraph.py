@@ -53,6 +53,9 @@ class OxigraphStore:
         except SyntaxError as error:
             raise QueryError(f"The SPARQL query can't be parsed: {error}.") from error
 
+    def has(self, quad: Quad) -> bool:
+        return quad in self._store
+
     def update(self, text: str) -> None:
         try:
             self._store.update(text, prefixes=PREFIXES)

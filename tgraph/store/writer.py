@@ -7,13 +7,13 @@ again after a crash; IRIs are functions of content, so that applying twice is ha
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pyoxigraph import RdfFormat, parse
+from pyoxigraph import Quad, RdfFormat, parse, serialize
 
-from tgraph.store.files import exclusive, sync_folder
+from tgraph.store.files import exclusive, sync_folder, write_atomic, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore, disk_errors
 
@@ -36,25 +36,70 @@ def writing(
             del store
 
 
-class Staging:
-    """An index run's changes as files: quads to add and to remove, committed together or not at all."""
+class WorkingCopy:
+    """A private copy of the store that an index run changes, and the list of what it changed.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    Nobody else sees it. ``commit`` makes the change durable as a whole; without it nothing happened.
+    """
+
+    def __init__(self, folder: CollectionFolder, run: str, store: OxigraphStore) -> None:
+        self.path = folder.staging / run
         with disk_errors():
-            shutil.rmtree(path, ignore_errors=True)
-            path.mkdir(parents=True)
+            self.path.mkdir(parents=True)
+            store.backup(self.path / "store")
+        self.store = OxigraphStore.open(self.path / "store")
+        self._added = (self.path / ADDED).open("wb")
+        self._removed: list[Quad] = []
+        self.changed = 0
 
-    def write(self, added: Path | str, removed: str, commit: bytes) -> None:
-        """Make the change durable; from here on it will be applied, whatever happens."""
-        from tgraph.store.files import write_atomic
+    @property
+    def vectors(self) -> Path:
+        """Where the run puts the vector indexes of the knowledge it makes."""
+        return self.path / "vectors"
+
+    def add(self, quads: Iterable[Quad]) -> None:
+        """Add quads; those that are there already are no change."""
+        new = [quad for quad in dict.fromkeys(quads) if not self.store.has(quad)]
+        self.store.extend(new)
+        with disk_errors():
+            self._added.write(serialize(new, format=RdfFormat.N_QUADS))
+        self.changed += len(new)
+
+    def remove(self, quads: Iterable[Quad]) -> None:
+        """Remove quads of the store as it was; what this run added it does not remove."""
+        old = [quad for quad in dict.fromkeys(quads) if self.store.has(quad)]
+        self.store.remove(old)
+        self._removed += old
+        self.changed += len(old)
+
+    def changes(self) -> tuple[list[str], list[str]]:
+        """The N-Quads lines added and removed, sorted."""
+        with disk_errors():
+            self._added.flush()
+            added = (self.path / ADDED).read_text("utf-8").splitlines()
+        removed = serialize(self._removed, format=RdfFormat.N_QUADS).decode().splitlines()
+        return sorted(added), sorted(removed)
+
+    def commit(self, description: dict[str, object]) -> None:
+        """From here on the change will be applied, whatever happens."""
+        import os
 
         with disk_errors():
-            if isinstance(added, str):
-                write_atomic(self.path / ADDED, added.encode())
-            write_atomic(self.path / REMOVED, removed.encode())
-            write_atomic(self.path / COMMIT, commit)
+            self._added.flush()
+            os.fsync(self._added.fileno())
+            write_atomic(
+                self.path / REMOVED, serialize(self._removed, format=RdfFormat.N_QUADS)
+            )
+            sync_folder(self.path)
+            write_json(self.path / COMMIT, description)
             sync_folder(self.path.parent)
+
+    def close(self) -> None:
+        """Let go of the copy; an uncommitted change is deleted."""
+        self._added.close()
+        del self.store
+        if not (self.path / COMMIT).exists():
+            shutil.rmtree(self.path, ignore_errors=True)
 
 
 def committed(folder: CollectionFolder) -> list[Path]:
@@ -62,6 +107,13 @@ def committed(folder: CollectionFolder) -> list[Path]:
     if not folder.staging.is_dir():
         return []
     return sorted(entry for entry in folder.staging.iterdir() if (entry / COMMIT).is_file())
+
+
+def abandoned(folder: CollectionFolder) -> list[Path]:
+    """Staged changes of runs that died; only the holder of the index lock may ask and delete."""
+    if not folder.staging.is_dir():
+        return []
+    return [entry for entry in folder.staging.iterdir() if not (entry / COMMIT).is_file()]
 
 
 def apply(store: OxigraphStore, change: Path) -> None:

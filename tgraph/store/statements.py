@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, serialize
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tgraph import vocabulary as v
 
@@ -71,3 +71,8 @@ def _terms(value: Value | None | Iterable[Value]) -> Iterable[NamedNode | Litera
 def nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
     return serialize(quads, format=RdfFormat.N_QUADS).decode("utf-8")
+
+
+def reifier(edge: str, triple: Triple) -> Quad:
+    """The edge IRI as a named reifier of its triple, in the source graph."""
+    return Quad(NamedNode(edge), v.RDF_REIFIES, triple, v.SOURCE_GRAPH)

@@ -1,0 +1,73 @@
+"""The steps between a question and its answer, each with a model's and an embedded way to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tgraph.model import Agent, EdgeSelection, Retrieval, Selection
+from tgraph.models.base import CallSink
+from tgraph.retrieve.base import Context, Question
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A sentence as a synthesiser wrote it: its text and what it says that it rests on.
+
+    ``evidence`` narrows a citation to some of the edge's evidence; empty means all that was shown.
+    """
+
+    text: str
+    selections: tuple[EdgeSelection, ...]
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a synthesiser had to leave out, by reason; filled in while the drafts are read."""
+
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def drop(self, reason: str, count: int = 1) -> None:
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+
+class ConceptFinder(Protocol):
+    """Finds what a question is about."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
+        """Short noun phrases, the most specific first; the question itself where there are none."""
+
+
+class Selector(Protocol):
+    """Chooses the edges that matter, with a reason for each."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def select(
+        self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
+    ) -> Selection:
+        """At most ``limit`` edges, best first; every other candidate is rejected with the reason."""
+
+
+class Synthesiser(Protocol):
+    """Composes the answer from the selection alone."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def synthesise(
+        self, question: Question, selection: Selection, notes: Notes, sink: CallSink
+    ) -> Iterator[Draft]:
+        """The answer's sentences as they come; none at all where the selection has no answer."""
+
+
+def edge_line(identity: str, labels: Sequence[str], quotes: Sequence[str]) -> Mapping[str, object]:
+    """How an edge is shown to a model."""
+    return {"id": identity, "edge": " | ".join(labels), "quotes": list(quotes)}

@@ -1,0 +1,195 @@
+"""The embedded way: concepts by names, selection by ranking, an answer of the sources' own words.
+
+Nothing is generated. The answer is made of the sentences that answer best, quoted as they stand, and
+where none answers well enough, there is no evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import NamedNode
+
+from tgraph import __version__
+from tgraph import vocabulary as v
+from tgraph.answer.base import Draft, Notes
+from tgraph.model import Agent, Candidate, EdgeSelection, Evidence, Rejected, Retrieval, Selection
+from tgraph.models.base import CallSink
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.graph import match_names
+from tgraph.retrieve.lexical import STOP_WORDS, terms, words
+
+LONGEST_NAME = 6
+"""Words in the longest name that is looked for in a question."""
+
+_WORDS = re.compile(r"[^\s,;:.!?()\[\]\"“”«»。，？！、；：]+")
+
+
+class EmbeddedConcepts:
+    """Names of the graph that the question contains, then its capitalised words, then the others."""
+
+    agent = Agent("method", "embedded-concepts", __version__)
+
+    def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
+        text = " ".join([*(turn.question for turn in question.history[-1:]), question.text])
+        tokens = _WORDS.findall(text)
+        found, taken = self._known_names(tokens, context)
+        rest = [t for i, t in enumerate(tokens) if i not in taken and _telling(t)]
+        return tuple(dict.fromkeys([*found, *rest]))[:8] or (question.text,)
+
+    def _known_names(
+        self, tokens: Sequence[str], context: Context
+    ) -> tuple[list[str], set[int]]:
+        found: list[str] = []
+        taken: set[int] = set()
+        for size in range(min(LONGEST_NAME, len(tokens)), 0, -1):
+            for start in range(len(tokens) - size + 1):
+                span = range(start, start + size)
+                if taken.isdisjoint(span) and self._is_name(tokens[start : start + size], context):
+                    found.append(_without_possessive(" ".join(tokens[start : start + size])))
+                    taken.update(span)
+        return found, taken
+
+    def _is_name(self, tokens: Sequence[str], context: Context) -> bool:
+        if not _telling(tokens[0]) or not _telling(tokens[-1]):
+            return False
+        name = _without_possessive(" ".join(tokens))
+        exact = NamedNode(v.entity_iri(name))
+        known = context.store.match(exact, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
+        return next(known, None) is not None or bool(match_names(name, context.store))
+
+
+def _telling(token: str) -> bool:
+    found = words(token)
+    return bool(found) and not all(word in STOP_WORDS for word in found)
+
+
+def _without_possessive(name: str) -> str:
+    return re.sub(r"['’]s?$", "", name)
+
+
+class EmbeddedSelector:
+    """Takes candidates in the order of their scores, one sentence of the sources after another."""
+
+    agent = Agent("method", "embedded-selection", __version__)
+
+    SHARE = 0.45
+    """Candidates below this share of the best score are not chosen."""
+
+    MOST = 14
+
+    def select(
+        self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
+    ) -> Selection:
+        most = min(limit, self.MOST)
+        best = max((candidate.score for candidate in retrieval.candidates), default=0.0)
+        selected: list[EdgeSelection] = []
+        rejected: list[Rejected] = []
+        shown: dict[tuple[object, ...], int] = {}
+        for candidate in retrieval.candidates:
+            reason = self._objection(candidate, best, len(selected), most, shown)
+            if reason:
+                rejected.append(Rejected(candidate, reason))
+                continue
+            for place in map(_place, candidate.evidence[:1]):
+                shown[place] = shown.get(place, 0) + 1
+            why = f"Chosen because {_list(candidate.reasons)}."
+            selected.append(EdgeSelection(len(selected), candidate, why, candidate.score))
+        return Selection(tuple(selected), tuple(rejected))
+
+    def _objection(
+        self,
+        candidate: Candidate,
+        best: float,
+        count: int,
+        most: int,
+        shown: dict[tuple[object, ...], int],
+    ) -> str:
+        if count >= most:
+            return "over the edge limit"
+        if candidate.score < self.SHARE * best:
+            return f"not chosen: its score is below {self.SHARE:.0%} of the best"
+        if candidate.evidence and shown.get(_place(candidate.evidence[0]), 0) >= 2:
+            return "not chosen: two edges of the same sentence are selected already"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotation:
+    """A sentence of a source with the selections that it is evidence for."""
+
+    evidence: Evidence
+    selections: tuple[EdgeSelection, ...]
+    terms: frozenset[str]
+    score: float
+
+
+class EmbeddedSynthesiser:
+    """Quotes the sentences that answer best, in the order in which they were found best."""
+
+    agent = Agent("method", "embedded-synthesis", __version__)
+
+    SENTENCES = 3
+    LEAST_SCORE = 0.42
+    LEAST_COVERAGE = 0.5
+
+    def synthesise(
+        self, question: Question, selection: Selection, notes: Notes, sink: CallSink
+    ) -> Iterator[Draft]:
+        wanted = set(terms(question.text))
+        quotations = _quotations(selection)
+        chosen = self._choose(wanted, quotations)
+        covered = {term for quotation in chosen for term in quotation.terms} & wanted
+        if not chosen or not self._suffices(chosen, wanted, covered):
+            notes.drop("sentences that do not answer well enough", len(quotations))
+            return
+        for quotation in chosen:
+            text = " ".join(quotation.evidence.quote.split())
+            yield Draft(text, quotation.selections, (quotation.evidence.iri,))
+
+    def _choose(self, wanted: set[str], quotations: Sequence[_Quotation]) -> list[_Quotation]:
+        chosen: list[_Quotation] = []
+        covered: set[str] = set()
+        rest = list(quotations)
+        while rest and len(chosen) < self.SENTENCES:
+            best = max(rest, key=lambda q: q.score + 0.1 * len((q.terms & wanted) - covered))
+            if chosen and not (best.terms & wanted) - covered:
+                break
+            chosen.append(best)
+            covered |= best.terms & wanted
+            rest.remove(best)
+        return chosen
+
+    def _suffices(
+        self, chosen: Sequence[_Quotation], wanted: set[str], covered: set[str]
+    ) -> bool:
+        share = len(covered) / len(wanted) if wanted else 1.0
+        return chosen[0].score >= self.LEAST_SCORE and share >= self.LEAST_COVERAGE
+
+
+def _quotations(selection: Selection) -> list[_Quotation]:
+    """The distinct sentences behind the selection, best first."""
+    by_place: dict[tuple[object, ...], tuple[Evidence, list[EdgeSelection]]] = {}
+    for selected in selection.selected:
+        for evidence in selected.candidate.evidence:
+            by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)
+    found = [
+        _Quotation(
+            evidence,
+            tuple(selections),
+            frozenset(terms(f"{evidence.quote} {evidence.title}")),
+            max(s.score for s in selections),
+        )
+        for evidence, selections in by_place.values()
+    ]
+    return sorted(found, key=lambda q: (-q.score, q.evidence.iri))
+
+
+def _place(evidence: Evidence) -> tuple[object, ...]:
+    return evidence.document, evidence.page, evidence.start, evidence.end
+
+
+def _list(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)

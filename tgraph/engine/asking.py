@@ -1,0 +1,169 @@
+"""Asking: a question in, an answer out, and everything between on record before it is told.
+
+The specification's two stages, edge selection and synthesis, between a retrieval and an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+
+from tgraph.answer.base import ConceptFinder, Notes, Selector, Synthesiser
+from tgraph.answer.citations import cite
+from tgraph.errors import TgraphError
+from tgraph.model import Answer, GraphRagResponse, Retrieval, Selection, Sentence
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.store.statements import Value
+
+NO_EVIDENCE = "There is no evidence for an answer in these documents."
+
+Stream = Generator[GraphRagResponse, None, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Who does what between question and answer."""
+
+    concepts: ConceptFinder
+    retriever: Retriever
+    selector: Selector
+    synthesiser: Synthesiser
+
+
+class Asking:
+    """One question. ``stream`` yields messages and returns the answer."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        context: Context,
+        record: SessionRecord,
+        explain_collection: str,
+    ) -> None:
+        self._steps = steps
+        self._context = context
+        self._record = record
+        self._explain_collection = explain_collection
+        context.sink = record.call
+
+    def stream(
+        self,
+        question: Question,
+        parameters: Mapping[str, Value],
+        generation: int,
+        collection: str,
+    ) -> Stream:
+        """Messages in the specification's order; each stage is durable before its message.
+
+        A failure is recorded with its error and raised; so is an interruption.
+        """
+        record = self._record
+        try:
+            record.start(
+                question.text,
+                self._steps.retriever.mode,
+                parameters,
+                generation,
+                collection,
+                self._explain_collection,
+            )
+            answer = yield from self._stages(question)
+        except (KeyboardInterrupt, GeneratorExit):
+            record.finish("interrupted", "The question was interrupted.")
+            raise
+        except TgraphError as error:
+            record.finish("failed", str(error))
+            raise
+        except Exception as error:
+            record.finish("failed", f"{type(error).__name__}: {error}")
+            raise
+        finally:
+            record.close()
+        yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
+        return answer
+
+    def _stages(self, question: Question) -> Stream:
+        yield self._explain(self._record.session)
+        question, retrieval, retrieval_iri = self._retrieve(question)
+        yield self._explain(retrieval_iri)
+        selection, selection_iri = self._select(question, retrieval)
+        yield self._explain(selection_iri)
+        sentences, notes, step = yield from self._synthesise(question, selection)
+        return (yield from self._answer(question, selection, sentences, notes, step))
+
+    def _retrieve(self, question: Question) -> tuple[Question, Retrieval, str]:
+        record, steps, context = self._record, self._steps, self._context
+        with record.step("ConceptExtraction", steps.concepts.agent) as step:
+            found = steps.concepts.find(question, context, record.call)
+            question = Question(question.text, question.history, found)
+            concepts = record.concepts(step, found)
+        with record.step("EntityMatching", context.embedder.agent, [concepts]) as step:
+            retrieval = steps.retriever.retrieve(question, context)
+            matches = record.matches(
+                step,
+                concepts,
+                [(m.entity, m.concept, m.score, m.method) for m in retrieval.matches],
+            )
+        with record.step("Traversal", used=[matches]):
+            stage = record.retrieval(
+                retrieval.candidates, retrieval.total, [matches], retrieval.cut, retrieval.dropped
+            )
+        return question, retrieval, stage
+
+    def _select(self, question: Question, retrieval: Retrieval) -> tuple[Selection, str]:
+        record, selector = self._record, self._steps.selector
+        limit = self._context.limits.edge_limit
+        with record.step("EdgeSelecting", selector.agent, [record.retrieval_iri]) as step:
+            selection = selector.select(question, retrieval, limit, record.call)
+            stage = record.selection(step, selection)
+        return selection, stage
+
+    def _synthesise(
+        self, question: Question, selection: Selection
+    ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
+        record, synthesiser = self._record, self._steps.synthesiser
+        notes, sentences = Notes(), []
+        with record.step("Synthesis", synthesiser.agent, [record.selection_iri]) as step:
+            for draft in synthesiser.synthesise(question, selection, notes, record.call):
+                sentence = cite(draft, record.uuid)
+                if not sentence.citations:
+                    notes.drop("sentence without a citation that holds", 0)
+                sentences.append(sentence)
+                lead = " " if len(sentences) > 1 else ""
+                yield GraphRagResponse(message_type="chunk", response=lead + sentence.text)
+        if not sentences:
+            yield GraphRagResponse(message_type="chunk", response=NO_EVIDENCE)
+        return sentences, notes, step
+
+    def _answer(
+        self,
+        question: Question,
+        selection: Selection,
+        sentences: list[Sentence],
+        notes: Notes,
+        step: str,
+    ) -> Stream:
+        record = self._record
+        text = " ".join(sentence.text for sentence in sentences) or NO_EVIDENCE
+        stage = record.answer(step, text, sentences, notes.dropped)
+        record.finish("completed" if sentences else "no-evidence")
+        yield self._explain(stage)
+        return Answer(
+            question=question.text,
+            mode=self._steps.retriever.mode,
+            text=text,
+            no_evidence=not sentences,
+            sentences=tuple(sentences),
+            selection=selection.selected,
+            session=record.session,
+            explain_collection=self._explain_collection,
+            usage=record.usage,
+            model=self._steps.synthesiser.agent.name,
+            dropped=dict(notes.dropped),
+        )
+
+    def _explain(self, iri: str) -> GraphRagResponse:
+        return GraphRagResponse(
+            message_type="explain", explain_id=iri, explain_collection=self._explain_collection
+        )

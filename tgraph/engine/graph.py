@@ -1,0 +1,312 @@
+"""A knowledge graph, open: index documents into it, ask it, read its record."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from tgraph import vocabulary as v
+from tgraph.engine.asking import Asking, Steps, Stream
+from tgraph.engine.parts import Parts
+from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
+from tgraph.engine.vectors import LazyVectors
+from tgraph.errors import StoreError, UsageError
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
+from tgraph.model import Answer, Turn
+from tgraph.record.ledger import Ledger
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question
+from tgraph.settings import Settings, load_settings
+from tgraph.store.folder import GraphFolder
+from tgraph.store.snapshot import Snapshot, read_pointer
+
+if TYPE_CHECKING:
+    from tgraph.engine.indexing import IndexReport
+    from tgraph.explain.sessions import SessionSummary
+    from tgraph.explain.trace import Trace
+    from tgraph.index.vectors import VectorSet
+    from tgraph.store.base import Store
+
+FOLD_PATIENCE = 10.0
+"""Seconds to wait for a writer before the record is read as it was last published."""
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_uuid() -> str:
+    return str(uuids.uuid4())
+
+
+class KnowledgeGraph:
+    """One collection of a graph folder. Use it as a context manager, or ``close`` it.
+
+    Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
+    names of a record; tests put their own in.
+    """
+
+    def __init__(
+        self,
+        folder: GraphFolder,
+        settings: Settings,
+        *,
+        create: bool = False,
+        clock: Callable[[], datetime] = now,
+        uuid: Callable[[], str] = new_uuid,
+        parts: Parts | None = None,
+        message: OnMessage = mute,
+    ) -> None:
+        self.root = folder.path
+        self.settings = settings
+        self._folder = folder.collection(settings.collection, create=create)
+        self._clock = clock
+        self._uuid = uuid
+        self._message = message
+        self._catalogue = v.collection_iri(settings.explain_collection)
+        self._ledger = Ledger(self._folder, self._catalogue, clock)
+        self._parts = parts or Parts(settings, self._folder.cache)
+        self._snapshot: Snapshot | None = None
+        self._context: Context | None = None
+        self._turns: list[Turn] = []
+
+    # --- life ---
+
+    def __enter__(self) -> KnowledgeGraph:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Fold the sessions asked here into the store and let go of the folder."""
+        self._release()
+        if self._ledger.waiting():
+            try:
+                self._ledger.fold(timeout=FOLD_PATIENCE)
+            except StoreError as error:
+                self._message(f"Sessions stay in their journals for now: {error.message}")
+
+    def _release(self) -> None:
+        self._context = None
+        if self._snapshot is not None:
+            self._snapshot.close()
+            self._snapshot = None
+
+    @property
+    def collection(self) -> str:
+        return self._folder.name
+
+    @property
+    def librarian(self) -> Librarian:
+        return self._ledger.librarian
+
+    # --- index ---
+
+    def index(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> IndexReport:
+        """Take documents in and publish the graph with them; see ``IndexReport``.
+
+        A file that can't be read is in the report and does not stop the others. If the run is
+        interrupted nothing is published, and the next run continues from what it had.
+        """
+        from tgraph.engine.indexing import IndexRun
+        from tgraph.ingest.discover import discover
+
+        run = IndexRun(
+            ledger=self._ledger,
+            extractor=self._parts.extractor,
+            embedder=self._parts.embedder,
+            chunking=self.settings.chunk,
+            concurrency=self.settings.chat.concurrency,
+            uuid=self._uuid(),
+            clock=self._clock,
+            catalogue=self._catalogue,
+            progress=progress,
+            message=message or self._message,
+        )
+        return run.run(discover([str(path) for path in paths]))
+
+    # --- ask ---
+
+    def ask(
+        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+    ) -> Answer:
+        """The answer, proven. ``history`` replaces the turns asked here before."""
+        stream = self.stream(question, mode, history=history)
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                answer = end.value
+                assert isinstance(answer, Answer)
+                return answer
+
+    def stream(
+        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+    ) -> Stream:
+        """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
+        if not question.strip():
+            raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
+        steps = Steps(
+            self._parts.concepts,
+            self._parts.retriever(mode),
+            self._parts.selector,
+            self._parts.synthesiser,
+        )
+        context = self._open_context()
+        turns = tuple(self._turns if history is None else history)
+        turns = turns[-self.settings.graph.history_turns :] if turns else ()
+        record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
+        asking = Asking(steps, context, record, self.settings.explain_collection)
+        answer = yield from asking.stream(
+            Question(question, turns),
+            self._parameters(mode),
+            self._generation(),
+            self.collection,
+        )
+        if history is None:
+            self._turns.append(Turn(question, answer.text))
+        return answer
+
+    # --- the record ---
+
+    def read(self) -> Store:
+        """The newest published state with every finished session in it, for reading.
+
+        Where a writer keeps the lock for too long it is the state without the newest sessions, and
+        ``message`` says so.
+        """
+        if self._ledger.waiting():
+            try:
+                self._ledger.fold(timeout=FOLD_PATIENCE)
+            except StoreError as error:
+                self._message(f"The newest sessions are not shown yet: {error.message}")
+        pointer = read_pointer(self._folder)
+        if self._snapshot is None or self._snapshot.pointer != pointer:
+            self._release()
+            self._snapshot = self._open_snapshot()
+        return self._snapshot.store
+
+    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
+        """The recorded sessions, newest first."""
+        from tgraph.explain.sessions import list_sessions
+
+        return list_sessions(self.read(), self._catalogue, limit)
+
+    def find_session(self, name: str) -> SessionSummary:
+        """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
+        from tgraph.explain.sessions import find_session
+
+        return find_session(self.read(), self._catalogue, name)
+
+    def trace(self, session: str = "last") -> Trace:
+        """The record of a session as a tree."""
+        from tgraph.explain.trace import read_trace
+
+        summary = self.find_session(session)
+        return read_trace(
+            self.read(), self.librarian, summary, self.settings.explain_collection
+        )
+
+    def export(self, session: str = "last", format: str = "trig") -> bytes:
+        """The record of a session with all that it refers to, as RDF."""
+        from tgraph.explain.export import catalogue_quads, serialise, session_quads
+
+        store, summary = self.read(), self.find_session(session)
+        quads = session_quads(store, summary.bundle)
+        quads += catalogue_quads(store, summary.bundle, self._catalogue)
+        return serialise(quads, format)
+
+    def _parameters(self, mode: str) -> Mapping[str, Any]:
+        limits = self.settings.graph.model_dump()
+        return {name.replace("_", "-"): value for name, value in limits.items()}
+
+    def _generation(self) -> int:
+        return self._snapshot.pointer.generation if self._snapshot else 0
+
+    def _open_context(self) -> Context:
+        """The newest published knowledge, kept open until something newer is published."""
+        pointer = read_pointer(self._folder)
+        fresh = self._snapshot and pointer and self._generation() == pointer.generation
+        if self._context is None or not fresh:
+            self._release()
+            self._snapshot = self._open_snapshot()
+            self._context = Context(
+                self._snapshot.store,
+                Texts(self._snapshot.store, self.librarian),
+                LazyVectors(
+                    self._snapshot.vectors,
+                    self._generation(),
+                    self._parts.embedder,
+                    self._rebuild_vectors,
+                ),
+                self._parts.embedder,
+                self.settings.graph,
+            )
+        return self._context
+
+
+    def _open_snapshot(self) -> Snapshot:
+        snapshot = Snapshot.open(self._folder)
+        if snapshot is None:
+            raise StoreError(
+                f"Nothing has been indexed into the collection {self.collection!r} yet.",
+                "Run `tgraph index PATH...` first.",
+            )
+        return snapshot
+
+    def _rebuild_vectors(self, kind: str, problem: str) -> VectorSet:
+        """Vectors are derived: where they don't fit they are made again, and kept if possible."""
+        from tgraph.index.items import items_of
+        from tgraph.index.vectors import build
+
+        assert self._snapshot is not None
+        self._message(f"The {kind} vectors are rebuilt: {problem}")
+        vectors = build(kind, items_of(kind, self._snapshot.store, self.librarian), self._parts.embedder)
+        try:
+            with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):
+                if self._ledger.generation(store) == self._generation():
+                    vectors.save(self._folder.vectors / kind, self._generation())
+                    self._ledger.publish(store)
+                del store
+        except StoreError as error:
+            self._message(f"The rebuilt vectors could not be kept: {error.message}")
+        return vectors
+
+
+def open_graph(
+    root: str | Path | None = None,
+    *,
+    create: bool = False,
+    collection: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> KnowledgeGraph:
+    """The graph in the folder ``root``, or the nearest one above the current folder.
+
+    ``create`` makes the folder and the collection where they are missing. ``settings`` are
+    overrides such as ``{"graph.edge_limit": 10}``.
+    """
+    if root is None and not create:
+        folder = GraphFolder.find(Path.cwd())
+    else:
+        path = Path(root) if root is not None else Path.cwd()
+        folder = GraphFolder.create(path) if create else GraphFolder.open(path)
+    values = load_settings(folder.path, {**(settings or {}), "collection": collection})
+    return KnowledgeGraph(folder, values, create=create, **options)

@@ -1,0 +1,420 @@
+"""Indexing: documents in, a published graph out; all of it, or, if it is interrupted, none of it.
+
+The run works on a private copy of the store. Model replies and extractions are kept as they come,
+so that the next run continues where this one was stopped. Design, sections 3.4 to 3.6.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+
+from pyoxigraph import NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
+from tgraph.errors import IngestError, StoreError
+from tgraph.extract.base import Extractor, with_endpoints
+from tgraph.index.items import KINDS, items_of
+from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.sources import (
+    document_of_accession,
+    document_of_chunk,
+    evidence_of_document,
+    has_chunks,
+    latest_accession,
+    standing_documents,
+)
+from tgraph.index.vectors import build
+from tgraph.ingest.chunk import chunk_document
+from tgraph.ingest.discover import Found, SourceFile, Unread
+from tgraph.ingest.loaders import load
+from tgraph.model import Agent, Chunk, Document, Extraction, Prompt, Usage
+from tgraph.models.base import Call, Embedder
+from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
+from tgraph.record.calls import call_content, describe_call
+from tgraph.record.ledger import Ledger, batch_text
+from tgraph.record.merges import merge_quads, standing_merges
+from tgraph.record.sources import (
+    ExtractionRecord,
+    accession_quads,
+    chunk_quads,
+    document_quads,
+    run_quads,
+)
+from tgraph.settings import ChunkSettings
+from tgraph.store.base import Store
+from tgraph.store.files import exclusive
+from tgraph.store.statements import Statements
+from tgraph.store.writer import WorkingCopy, abandoned
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run of ``index`` did.
+
+    ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that of
+    the published knowledge. ``dropped`` counts what extractors had to leave out, by reason.
+    """
+
+    run: str
+    indexed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    superseded: tuple[str, ...]
+    failed: tuple[IngestError, ...]
+    chunks: int
+    entities: int
+    relationships: int
+    merged: int
+    dropped: dict[str, int]
+    usage: Usage
+    generation: int
+
+
+@dataclass(slots=True)
+class _Intake:
+    """A document that is new, or has changed, under its path."""
+
+    path: str
+    document: Document
+    content: bytes
+    previous: str | None
+    accession: str
+
+
+class IndexRun:
+    """One run over some files. The index lock is held from beginning to end."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        extractor: Extractor,
+        embedder: Embedder,
+        chunking: ChunkSettings,
+        concurrency: int,
+        uuid: str,
+        clock: Callable[[], datetime],
+        catalogue: str,
+        progress: OnProgress = silent,
+        message: OnMessage = mute,
+    ) -> None:
+        self.iri = f"{v.URN}run:{uuid}"
+        self._uuid = uuid
+        self._ledger = ledger
+        self._extractor = extractor
+        self._embedder = embedder
+        self._chunking = chunking
+        self._concurrency = concurrency
+        self._clock = clock
+        self._catalogue = catalogue
+        self._progress = progress
+        self._message = message
+        self._usage = Usage()
+        self._dropped: Counter[str] = Counter()
+        self._touched = Touched()
+        self._content: set[str] = set()
+        self._calls = _CallLog()
+        self._failed: list[IngestError] = []
+        self._unchanged: list[str] = []
+
+    def run(self, files: Iterable[Found]) -> IndexReport:
+        """Take the files in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        folder = self._ledger.folder
+        busy = "Another index run is at work on this collection; waiting for it to finish."
+        with exclusive(folder.index_lock, timeout=None, waiting=lambda: self._message(busy)):
+            for leftover in abandoned(folder):
+                shutil.rmtree(leftover, ignore_errors=True)
+            with self._ledger.open() as (store, _):
+                copy = WorkingCopy(folder, self._uuid, store)
+                del store
+            try:
+                return self._run(copy, files)
+            finally:
+                copy.close()
+
+    def _run(self, copy: WorkingCopy, files: Iterable[Found]) -> IndexReport:
+        started = self._clock()
+        intakes = self._take_in(copy, files)
+        extracted = self._extract(copy, intakes)
+        derived = self._derive(copy, started)
+        vectors = self._embed(copy)
+        if copy.changed or vectors:
+            self._describe_run(copy, started)
+            self._commit(copy)
+        copy.close()
+        with self._ledger.open() as (store, _):
+            generation = self._ledger.generation(store)
+            del store
+        return IndexReport(
+            run=self.iri,
+            indexed=tuple(intake.path for intake in intakes),
+            unchanged=tuple(self._unchanged),
+            superseded=tuple(i.path for i in intakes if i.previous),
+            failed=tuple(self._failed),
+            chunks=extracted.chunks,
+            entities=extracted.entities,
+            relationships=extracted.relationships,
+            merged=derived,
+            dropped=dict(self._dropped),
+            usage=self._usage,
+            generation=generation,
+        )
+
+    # --- documents ---
+
+    def _take_in(
+        self, copy: WorkingCopy, files: Iterable[Found]
+    ) -> list[_Intake]:
+        """Load what is new or changed; a file that can't be read is reported, not fatal."""
+        found = list(files)
+        intakes = []
+        for done, file in enumerate(found):
+            self._progress(Progress("Reading", done, len(found), detail=file.name))
+            if isinstance(file, Unread):
+                self._note_unread(file)
+                continue
+            try:
+                intake = self._load(copy.store, file)
+            except IngestError as error:
+                self._failed.append(error)
+                continue
+            if intake is None:
+                self._unchanged.append(file.name)
+            else:
+                self._record_intake(copy, intake)
+                intakes.append(intake)
+        self._progress(Progress("Reading", len(found), len(found)))
+        return intakes
+
+    def _note_unread(self, file: Unread) -> None:
+        if file.skipped:
+            self._message(f"Skipped {file.name}: {file.reason}")
+        else:
+            self._failed.append(IngestError(file.name, file.reason))
+
+    def _load(self, store: Store, file: SourceFile) -> _Intake | None:
+        content = file.read()
+        digest = sha256(content).hexdigest()
+        previous = latest_accession(store, file.name)
+        if previous is not None and previous[1] == v.document_iri(digest):
+            return None
+        document = load(content, file.name)
+        before = previous[0] if previous else None
+        accession = v.accession_iri(file.name, digest, before)
+        return _Intake(file.name, document, content, before, accession)
+
+    def _record_intake(self, copy: WorkingCopy, intake: _Intake) -> None:
+        librarian, document = self._ledger.librarian, intake.document
+        bytes_hash = librarian.put(intake.content)
+        texts = [librarian.put_text(page.text) for page in document.pages]
+        self._content.update([bytes_hash, *texts])
+        if intake.previous:
+            self._touch_document(copy.store, document_of_accession(copy.store, intake.previous))
+        copy.add(document_quads(document, bytes_hash, texts))
+        copy.add(
+            accession_quads(
+                intake.accession,
+                document.iri,
+                intake.path,
+                self.iri,
+                self._clock(),
+                intake.previous,
+            )
+        )
+        self._touch_document(copy.store, document.iri)  # known already under another path, perhaps
+
+    def _touch_document(self, store: Store, document: str) -> None:
+        """Everything that the document is evidence for has to be derived again."""
+        for evidence in evidence_of_document(store, document):
+            for quad in store.match(evidence, v.tg("entity"), None, v.SOURCE_GRAPH):
+                assert isinstance(quad.object, NamedNode)
+                self._touched.entities.add(quad.object.value)
+            for quad in store.match(evidence, v.tg("edge"), None, v.SOURCE_GRAPH):
+                reified = store.match(_node(quad.object), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+                triple = next(reified).object
+                assert isinstance(quad.object, NamedNode)
+                assert isinstance(triple, Triple)
+                self._touched.edges[quad.object.value] = triple
+
+    # --- extraction ---
+
+    def _extract(self, copy: WorkingCopy, intakes: Sequence[_Intake]) -> _Extracted:
+        work = [
+            (chunk, intake.document.title)
+            for intake in intakes
+            if not has_chunks(copy.store, intake.document.iri)
+            for chunk in self._chunks(intake.document)
+        ]
+        counts = _Extracted(len(work))
+        stage = "Extracting"
+        self._progress(Progress(stage, 0, len(work)))
+        for done, (chunk, extraction, began) in enumerate(self._results(work), 1):
+            self._record_extraction(copy, chunk, extraction, began, counts)
+            self._progress(Progress(stage, done, len(work), self._usage))
+        return counts
+
+    def _chunks(self, document: Document) -> list[Chunk]:
+        c = self._chunking
+        return chunk_document(document, c.size, c.overlap, c.by, c.encoding)
+
+    def _results(
+        self, work: Sequence[tuple[Chunk, str]]
+    ) -> Iterator[tuple[Chunk, Extraction, datetime]]:
+        """Extractions in the order of the chunks, up to ``concurrency`` at the same time."""
+        if self._extractor.agent.kind != "model":
+            for chunk, title in work:
+                began = self._clock()
+                yield chunk, self._extractor.extract(chunk, title, self._calls.add), began
+            return
+        pool = ThreadPoolExecutor(self._concurrency, "extract")
+        try:
+            began = self._clock()
+            futures: list[Future[Extraction]] = [
+                pool.submit(self._extractor.extract, chunk, title, self._calls.add)
+                for chunk, title in work
+            ]
+            for (chunk, _), future in zip(work, futures, strict=True):
+                while not future.done():
+                    wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
+                yield chunk, future.result(), began
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _record_extraction(
+        self,
+        copy: WorkingCopy,
+        chunk: Chunk,
+        extraction: Extraction,
+        began: datetime,
+        counts: _Extracted,
+    ) -> None:
+        self._record_calls(copy)
+        extraction = with_endpoints(extraction)
+        record = ExtractionRecord(self._uuid, chunk, extraction, self._extractor.key)
+        quads = chunk_quads(chunk) + record.quads(
+            self.iri, self._extractor.agent, self._extractor.prompts, began, self._clock()
+        )
+        copy.add(quads)
+        self._dropped.update(extraction.dropped)
+        self._touched.entities |= record.entities
+        self._touched.edges |= record.edges
+        counts.entities += len(record.entities)
+        counts.relationships += len(record.edges)
+
+    def _record_calls(self, copy: WorkingCopy) -> None:
+        """What the model was asked and what it said, by content, as for a session."""
+        agents: dict[str, Agent] = {}
+        prompts: dict[str, Prompt] = {}
+        out = Statements(v.SOURCE_GRAPH)
+        for call in self._calls.take():
+            key = self._ledger.librarian.put_text(call_content(call))
+            self._content.add(key)
+            describe_call(out, self._uuid, self.iri, call, key)
+            agents[call.agent.iri] = call.agent
+            if call.prompt:
+                prompts[call.prompt.iri] = call.prompt
+            self._usage += call.usage
+        copy.add([*out.quads, *agent_quads(agents.values()), *self._prompts(prompts.values())])
+
+    def _prompts(self, prompts: Iterable[Prompt]) -> list[Quad]:
+        known = list(prompts)
+        for prompt in known:
+            self._content.add(self._ledger.librarian.put_text(prompt.text))
+        return prompt_quads(known)
+
+    # --- knowledge and vectors ---
+
+    def _derive(self, copy: WorkingCopy, started: datetime) -> int:
+        stage = "Resolving"
+        standing = standing_documents(copy.store)
+        derivation = Derivation(
+            copy.store, standing_merges(copy.store), lambda chunk: document_of_chunk(chunk) in standing
+        )
+        change = derivation.run(
+            self._touched, lambda done, total: self._progress(Progress(stage, done, total, self._usage))
+        )
+        copy.remove(change.removed)
+        copy.add(change.added)
+        copy.add(
+            merge_quads(
+                copy.store, self.iri, started, self._clock(), change.merged, change.unmerged
+            )
+        )
+        return len(change.merged)
+
+    def _embed(self, copy: WorkingCopy) -> bool:
+        """The vector sets of the new knowledge; vectors of texts that did not change are kept."""
+        generation = self._ledger.generation(copy.store) + 1
+        if not copy.changed and self._vectors_fit(generation - 1):
+            return False
+        for kind in KINDS:
+            items = items_of(kind, copy.store, self._ledger.librarian)
+            previous = self._previous(kind)
+            vectors = build(
+                kind,
+                items,
+                self._embedder,
+                previous,
+                lambda done, total: self._progress(
+                    Progress("Embedding", done, total, self._usage, f"{kind}s")
+                ),
+                self._calls.add,
+            )
+            vectors.save(copy.vectors, generation)
+        self._record_calls(copy)
+        return True
+
+    # --- the end ---
+
+    def _describe_run(self, copy: WorkingCopy, started: datetime) -> None:
+        agents = [SOFTWARE, self._extractor.agent, self._embedder.agent]
+        copy.add(agent_quads(agents))
+        copy.add(self._prompts(self._extractor.prompts))
+        copy.add(run_quads(self.iri, started, self._clock(), agents, dict(self._dropped)))
+
+    def _commit(self, copy: WorkingCopy) -> None:
+        self._progress(Progress("Publishing", 0, 1, self._usage))
+        added, removed = copy.changes()
+        key = self._ledger.librarian.put_text(batch_text(added, removed, sorted(self._content)))
+        copy.commit(
+            {
+                "batch": f"{v.URN}batch:{key}",
+                "hash": key,
+                "catalogue": self._catalogue,
+                "run": self.iri,
+            }
+        )
+        self._progress(Progress("Publishing", 1, 1, self._usage))
+
+
+@dataclass(slots=True)
+class _Extracted:
+    chunks: int
+    entities: int = 0
+    relationships: int = 0
+
+
+class _CallLog:
+    """Calls from the worker threads, waiting to be recorded; equal requests are numbered."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: list[Call] = []
+        self._seen: Counter[str] = Counter()
+
+    def add(self, call: Call) -> None:
+        with self._lock:
+            occurrence = self._seen[call.request_hash]
+            self._seen[call.request_hash] += 1
+            self._calls.append(replace(call, occurrence=occurrence))
+
+    def take(self) -> list[Call]:
+        with self._lock:
+            calls, self._calls = self._calls, []
+        return calls

@@ -1,0 +1,379 @@
+"""A session's record read back as a tree: answer, sentences, edges with reasons, chunks, documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph import vocabulary as v
+from tgraph.explain.sessions import SessionSummary
+from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
+from tgraph.librarian import Librarian
+from tgraph.model import Edge
+from tgraph.retrieve.evidence import documents_of
+from tgraph.retrieve.labels import with_labels
+from tgraph.store.base import Store, Term
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEvidence:
+    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document)."""
+
+    evidence: str
+    chunk: str
+    document: str
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEdge:
+    """An edge in the session: selected, with the reasoning, or a candidate with why it was not."""
+
+    iri: str
+    edge: str
+    subject: str
+    subject_label: str
+    predicate: str
+    predicate_label: str
+    object: str
+    object_label: str
+    score: float
+    reasoning: str
+    rank: int
+    hop: int
+    evidence: tuple[TracedEvidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSentence:
+    """A sentence of the answer with the edge selections it rests on, and its citations."""
+
+    iri: str
+    text: str
+    edge_selections: tuple[str, ...]
+    citations: tuple[TracedEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedStep:
+    """A step of the session and who did it. ``prompts`` are the names of the plans."""
+
+    iri: str
+    kind: str
+    label: str
+    started: str
+    ended: str
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """A call of a model or an embedder."""
+
+    iri: str
+    label: str
+    agent: str
+    input_tokens: int
+    output_tokens: int
+    milliseconds: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedMatch:
+    """An entity that the question led to."""
+
+    entity: str
+    label: str
+    concept: str
+    score: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that was recorded of one session."""
+
+    explain_id: str
+    explain_collection: str
+    question: str
+    mode: str
+    status: str
+    error: str
+    started: str
+    ended: str
+    generation: int
+    parameters: Mapping[str, str]
+    usage: Mapping[str, int]
+    concepts: tuple[str, ...]
+    matches: tuple[TracedMatch, ...]
+    edge_count: int
+    answer: str
+    sentences: tuple[TracedSentence, ...]
+    selected: tuple[TracedEdge, ...]
+    rejected: tuple[TracedEdge, ...]
+    steps: tuple[TracedStep, ...]
+    calls: tuple[TracedCall, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+class TraceReader:
+    """Reads one bundle."""
+
+    def __init__(
+        self, store: Store, librarian: Librarian, summary: SessionSummary, collection: str
+    ) -> None:
+        self._store = store
+        self._librarian = librarian
+        self._summary = summary
+        self._collection = collection
+        self._uuid = summary.explain_id.removeprefix(v.session_iri(""))
+        self._said: dict[str, dict[str, list[Term]]] = {}
+        for quad in store.match(None, None, None, NamedNode(summary.bundle)):
+            assert isinstance(quad.subject, NamedNode)
+            properties = self._said.setdefault(quad.subject.value, {})
+            properties.setdefault(_local(quad.predicate), []).append(quad.object)
+
+    def read(self) -> Trace:
+        session = self._summary.explain_id
+        candidates = self._iris(v.retrieval_iri(self._uuid), "candidate")
+        selections = self._sorted(v.selection_iri(self._uuid), "selectedEdge", _last_number)
+        edges = self._edges([*selections, *candidates])
+        places = self._places(selections)
+        chosen = {self._one(s, "candidate") for s in selections}
+        return Trace(
+            explain_id=session,
+            explain_collection=self._collection,
+            question=self._one(session, "query"),
+            mode=self._one(session, "mode"),
+            status=self._one(session, "status"),
+            error=self._one(session, "error"),
+            started=self._one(session, "startedAtTime"),
+            ended=self._one(session, "endedAtTime"),
+            generation=self._number(session, "generation"),
+            parameters={
+                self._one(p, "label"): self._one(p, "value")
+                for p in sorted(self._iris(session, "parameter"))
+            },
+            usage={
+                "input_tokens": self._number(session, "inToken"),
+                "output_tokens": self._number(session, "outToken"),
+                "calls": self._number(session, "callCount"),
+            },
+            concepts=tuple(self._texts(v.session_part_iri("concepts", self._uuid), "concept")),
+            matches=self._matches(),
+            edge_count=self._number(v.retrieval_iri(self._uuid), "edgeCount"),
+            answer=self._answer_text(),
+            sentences=self._sentences(),
+            selected=tuple(self._edge(s, edges, places) for s in selections),
+            rejected=tuple(
+                self._edge(c, edges, {})
+                for c in sorted(candidates, key=_last_number)
+                if c not in chosen
+            ),
+            steps=self._steps(),
+            calls=self._calls(),
+            dropped=self._dropped(),
+        )
+
+    # --- the parts ---
+
+    def _matches(self) -> tuple[TracedMatch, ...]:
+        members = self._sorted(
+            v.session_part_iri("matches", self._uuid), "hadMember", _last_number
+        )
+        return tuple(
+            TracedMatch(
+                entity=self._one(m, "entity"),
+                label=self._label(self._one(m, "entity")),
+                concept=self._one(m, "concept"),
+                score=self._float(m, "score"),
+                method=self._one(m, "matchMethod"),
+            )
+            for m in members
+        )
+
+    def _answer_text(self) -> str:
+        key = self._one(v.answer_text_iri(self._uuid), "contentHash")
+        return self._librarian.get_text(key) if key else ""
+
+    def _sentences(self) -> tuple[TracedSentence, ...]:
+        found = self._sorted(v.answer_iri(self._uuid), "sentence", _last_number)
+        return tuple(
+            TracedSentence(
+                iri=s,
+                text=self._one(s, "text"),
+                edge_selections=tuple(sorted(self._iris(s, "wasDerivedFrom"), key=_last_number)),
+                citations=tuple(
+                    self._citation(c) for c in self._sorted(s, "citation", _last_number)
+                ),
+            )
+            for s in found
+        )
+
+    def _citation(self, citation: str) -> TracedEvidence:
+        evidence = next(
+            e for e in self._iris(citation, "wasDerivedFrom") if e.startswith(f"{v.URN}evidence:")
+        )
+        return self._evidence(
+            evidence,
+            self._number(f"{citation}:position", "start"),
+            self._number(f"{citation}:position", "end"),
+            self._one(f"{citation}:quote", "exact"),
+        )
+
+    def _places(self, selections: Sequence[str]) -> dict[str, tuple[TracedEvidence, ...]]:
+        return {
+            s: tuple(self._evidence(e) for e in sorted(self._iris(s, "wasDerivedFrom")))
+            for s in selections
+        }
+
+    def _evidence(
+        self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
+    ) -> TracedEvidence:
+        chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
+        document, page = document_of_chunk(chunk), page_of_chunk(chunk)
+        if start < 0:
+            start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
+            end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
+            quote = text_value(self._store, evidence, v.tg("quote"))
+        title, path = documents_of(self._store, {document}).get(
+            document, (text_value(self._store, document, v.dcterms("title")), "")
+        )
+        return TracedEvidence(evidence, chunk, document, title, path, page, start, end, quote)
+
+    def _edges(self, items: Sequence[str]) -> dict[str, Edge]:
+        """The edges that selections and candidates are about, by the IRI of the edge."""
+        triples = {}
+        for item in items:
+            edge = self._one(item, "edge")
+            reified = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+            triple = next((quad.object for quad in reified), None)
+            if isinstance(triple, Triple):
+                triples[edge] = (triple.subject, triple.predicate, triple.object)
+        labelled = with_labels(self._store, list(triples.values()))  # type: ignore[arg-type]
+        return dict(zip(triples, labelled, strict=True))
+
+    def _edge(
+        self,
+        item: str,
+        edges: Mapping[str, Edge],
+        places: Mapping[str, tuple[TracedEvidence, ...]],
+    ) -> TracedEdge:
+        iri = self._one(item, "edge")
+        edge = edges[iri]
+        candidate = self._one(item, "candidate") or item
+        return TracedEdge(
+            iri=item,
+            edge=iri,
+            subject=edge.subject.value,
+            subject_label=edge.subject_label,
+            predicate=edge.predicate.value,
+            predicate_label=edge.predicate_label,
+            object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
+            object_label=edge.object_label,
+            score=self._float(item, "score"),
+            reasoning=self._one(item, "reasoning") or self._one(item, "rejectionReason"),
+            rank=self._number(candidate, "rank"),
+            hop=self._number(candidate, "hop"),
+            evidence=places.get(item, ()),
+        )
+
+    def _steps(self) -> tuple[TracedStep, ...]:
+        prefix = v.session_part_iri("step", self._uuid, "")
+        found = sorted((s for s in self._said if s.startswith(prefix)), key=_last_number)
+        return tuple(
+            TracedStep(
+                iri=s,
+                kind=next(t for t in map(_local, self._iris_of(s, "type")) if t != "Activity"),
+                label=self._one(s, "label"),
+                started=self._one(s, "startedAtTime"),
+                ended=self._one(s, "endedAtTime"),
+                agents=tuple(self._agents(s)),
+            )
+            for s in found
+        )
+
+    def _calls(self) -> tuple[TracedCall, ...]:
+        found = sorted(
+            self._iris(self._summary.explain_id, "call"),
+            key=lambda c: (self._one(c, "startedAtTime"), c),
+        )
+        return tuple(
+            TracedCall(
+                iri=c,
+                label=self._one(c, "label"),
+                agent=", ".join(self._agents(c)),
+                input_tokens=self._number(c, "inToken"),
+                output_tokens=self._number(c, "outToken"),
+                milliseconds=self._number(c, "llmDurationMs"),
+                error=self._one(c, "error"),
+            )
+            for c in found
+        )
+
+    def _dropped(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for subject in sorted(self._said):
+            for item in self._iris(subject, "dropped"):
+                reason = self._one(item, "reason")
+                found[reason] = found.get(reason, 0) + self._number(item, "count")
+        return found
+
+    def _agents(self, activity: str) -> list[str]:
+        agents = sorted(self._iris(activity, "wasAssociatedWith"))
+        return [text_value(self._store, a, v.RDFS_LABEL) or a for a in agents]
+
+    def _label(self, entity: str) -> str:
+        quads = self._store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+        return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
+
+    # --- reading the bundle ---
+
+    def _texts(self, subject: str, name: str) -> list[str]:
+        terms = self._said.get(subject, {}).get(name, [])
+        return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
+
+    def _one(self, subject: str, name: str) -> str:
+        return next(iter(self._texts(subject, name)), "")
+
+    def _number(self, subject: str, name: str) -> int:
+        return int(self._one(subject, name) or 0)
+
+    def _float(self, subject: str, name: str) -> float:
+        return float(self._one(subject, name) or 0.0)
+
+    def _iris(self, subject: str, name: str) -> list[str]:
+        return self._texts(subject, name)
+
+    def _iris_of(self, subject: str, name: str) -> list[NamedNode]:
+        terms = self._said.get(subject, {}).get(name, [])
+        return [t for t in terms if isinstance(t, NamedNode)]
+
+    def _sorted(self, subject: str, name: str, key: Callable[[str], T]) -> list[str]:
+        return sorted(self._iris(subject, name), key=key)  # type: ignore[type-var]
+
+
+def read_trace(
+    store: Store, librarian: Librarian, summary: SessionSummary, collection: str
+) -> Trace:
+    """The trace of a recorded session."""
+    return TraceReader(store, librarian, summary, collection).read()
+
+
+def _local(term: NamedNode) -> str:
+    return term.value.rpartition("#")[2].rpartition("/")[2]
+
+
+def _last_number(iri: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in iri.split(":") if part.isdigit())

@@ -1,0 +1,61 @@
+"""What is embedded: the text that stands for an entity, an edge or a chunk in vector search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.index.sources import (
+    EvidenceReader,
+    Texts,
+    chunks_of_document,
+    standing_documents,
+)
+from tgraph.librarian import Librarian
+from tgraph.store.base import Store
+
+KINDS = ("entity", "edge", "chunk")
+_DESCRIPTIONS = 1_000
+
+
+def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs."""
+    readers = {"entity": _entities, "edge": _edges, "chunk": _chunks}
+    return readers[kind](store, librarian)
+
+
+def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    for entity in _instances(store, "Entity"):
+        label = _texts(store, entity, v.RDFS_LABEL)
+        described = " ".join(_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
+        yield entity.value, f"{label[0]}: {described}" if described else label[0]
+
+
+def _edges(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    """An edge is found by the sentence that states it best, or by what a model said of it."""
+    reader = EvidenceReader(store, Texts(store, librarian))
+    for edge in _instances(store, "Edge"):
+        described = _texts(store, edge, v.tg("description"))
+        evidence = reader.of_edge(edge.value)
+        quotes = [item.quote for item in evidence[:1]]
+        yield edge.value, " ".join([*described, *quotes])[:_DESCRIPTIONS]
+
+
+def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    texts = Texts(store, librarian)
+    for document in sorted(standing_documents(store)):
+        for chunk in sorted(chunks_of_document(store, document)):
+            yield chunk, texts.of_chunk(chunk)
+
+
+def _instances(store: Store, kind: str) -> list[NamedNode]:
+    quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
+    nodes = [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
+    return sorted(nodes, key=lambda node: node.value)
+
+
+def _texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
+    quads = store.match(subject, predicate, None, v.KNOWLEDGE_GRAPH)
+    return sorted(quad.object.value for quad in quads if isinstance(quad.object, Literal))

@@ -1,0 +1,144 @@
+"""Reading rows of JSON out of what a model wrote, whole or while it is still being written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+Row = TypeVar("Row", bound=BaseModel)
+
+_DECODER = json.JSONDecoder(strict=False)  # raw line breaks in strings are common and harmless
+_MARK = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
+_NEXT_ROW = re.compile(r"\n[\s,\[]*(?=\{)")
+_DEEPEST = 8
+
+
+class JsonlReader(Generic[Row]):
+    """Gives the rows of a growing text as soon as each is complete.
+
+    Prose, code fences and blank lines between rows are passed over; rows may stand several on a
+    line, over several lines, or in an array or an object around them. ``malformed`` counts what
+    looked like a row and can't be used: broken JSON, a row cut off at the end, a row that
+    ``row_model`` refuses.
+    """
+
+    def __init__(self, row_model: type[Row]) -> None:
+        self.malformed = 0
+        self._model = row_model
+        self._buffer = ""
+
+    def feed(self, text: str) -> list[Row]:
+        """The rows that this piece of text completes."""
+        self._buffer += text
+        return list(self._read(last=False))
+
+    def finish(self) -> list[Row]:
+        """The rows that were waiting for more text."""
+        rows = list(self._read(last=True))
+        self._buffer = ""
+        return rows
+
+    def _read(self, *, last: bool) -> Iterator[Row]:
+        position = 0
+        while (start := self._buffer.find("{", position)) >= 0:
+            end = closing(self._buffer, start)
+            if end is None and not last and not _NEXT_ROW.search(self._buffer, start):
+                self._buffer = self._buffer[start:]
+                return
+            position, rows = self._take(start, end)
+            yield from rows
+        self._buffer = ""
+
+    def _take(self, start: int, end: int | None) -> tuple[int, list[Row]]:
+        """Where to go on after the row that opens at ``start``, and the rows that it gives."""
+        line = self._buffer.find("\n", start)
+        line = len(self._buffer) if line < 0 else line
+        if end is not None:
+            whole = self._buffer[start:end]
+            rows = self._rows(parsed(whole) or repaired(whole))
+            if rows is not None:
+                return end, rows
+        written = self._buffer[start:line].rstrip(" \t\r,]`")
+        rows = self._rows(repaired(written)) if written.endswith("}") else None
+        if rows is None:
+            self.malformed += 1
+            return max(line, start + 1) if end is None else min(line, end), []
+        return line, rows
+
+    def _rows(self, value: Any, depth: int = 0) -> list[Row] | None:
+        """The rows that a value is or holds, None if it can't be used."""
+        if isinstance(value, list):
+            return self._all_rows(value, depth)
+        if not isinstance(value, dict) or not value or depth > _DEEPEST:
+            return None
+        try:
+            return [self._model.model_validate(value)]
+        except ValidationError:
+            inner = [v for v in value.values() if _holds_rows(v)]
+            return self._all_rows(inner[0], depth) if len(inner) == 1 else None
+
+    def _all_rows(self, values: list[Any], depth: int) -> list[Row] | None:
+        found = [self._rows(value, depth + 1) for value in values if isinstance(value, dict)]
+        usable = [rows for rows in found if rows is not None]
+        if not usable:
+            return None
+        self.malformed += len(found) - len(usable)
+        return [row for rows in usable for row in rows]
+
+
+def read_jsonl(text: str, row_model: type[Row]) -> tuple[list[Row], int]:
+    """The rows of a text and the number of malformed ones; see ``JsonlReader``."""
+    reader = JsonlReader(row_model)
+    rows = reader.feed(text)
+    rows += reader.finish()
+    return rows, reader.malformed
+
+
+def brackets(text: str, start: int = 0) -> Iterator[tuple[str, int]]:
+    """The brackets and commas of a JSON text with their positions, those in strings left out."""
+    in_string = False
+    for match in _MARK.finditer(text, start):
+        mark = match.group()
+        if mark == '"':
+            in_string = not in_string
+        elif not in_string and len(mark) == 1:
+            yield mark, match.start()
+
+
+def closing(text: str, start: int) -> int | None:
+    """The position after the bracket that closes the one at ``start``, None if there is none."""
+    depth = 0
+    for mark, position in brackets(text, start):
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+            if depth == 0:
+                return position + 1
+    return None
+
+
+def parsed(text: str) -> Any:
+    """The JSON value that the whole text is, None if it is none."""
+    try:
+        return _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def repaired(text: str) -> Any:
+    """What ``json_repair`` makes of a text, None if nothing."""
+    import json_repair
+
+    try:
+        return json_repair.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _holds_rows(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)

@@ -1,0 +1,234 @@
+"""The record of what was taken in and what was found in it (design, section 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.extract.resolve import name_key
+from tgraph.model import (
+    Agent,
+    Chunk,
+    Document,
+    ExtractedEntity,
+    ExtractedRelationship,
+    Extraction,
+    Prompt,
+    Span,
+)
+from tgraph.record.agents import associations
+from tgraph.store.statements import Statements, iri, reifier
+
+
+def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
+    """A document and its pages. The text of each is in the librarian under ``tg:contentHash``.
+
+    A document without pages carries its text's hash itself, as ``tg:textHash``; its bytes' hash is
+    ``tg:contentHash``. Page offsets count code points in the concatenation of the pages' texts.
+    """
+    out = Statements(v.SOURCE_GRAPH)
+    length = sum(len(page.text) for page in document.pages)
+    paged = document.pages and document.pages[0].number is not None
+    out.add(
+        document.iri,
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Document")]),
+        (v.RDFS_LABEL, document.title),
+        (v.dcterms("title"), document.title),
+        (v.tg("mimeType"), document.media_type),
+        (v.tg("contentHash"), bytes_hash),
+        (v.tg("charLength"), length),
+        (v.tg("pageCount"), len(document.pages) if paged else None),
+        (v.tg("textHash"), None if paged else text_hashes[0]),
+        (v.dcterms("creator"), document.metadata.get("author")),
+        (v.dcterms("date"), document.metadata.get("date")),
+        (v.dcterms("language"), document.metadata.get("language")),
+    )
+    offset = 0
+    for page, text_hash in zip(document.pages, text_hashes, strict=True):
+        if page.number is not None:
+            out.add(
+                document.page_iri(page),
+                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Page")]),
+                (v.RDFS_LABEL, f"Page {page.number}"),
+                (v.prov("wasDerivedFrom"), iri(document.iri)),
+                (v.tg("pageNumber"), page.number),
+                (v.tg("charOffset"), offset),
+                (v.tg("charLength"), len(page.text)),
+                (v.tg("textHash"), text_hash),
+            )
+        offset += len(page.text)
+    return out.quads
+
+
+def accession_quads(
+    accession: str,
+    document: str,
+    path: str,
+    run: str,
+    taken: datetime,
+    previous: str | None,
+) -> list[Quad]:
+    """The document was taken in under a path, perhaps in the place of an earlier content."""
+    out = Statements(v.SOURCE_GRAPH)
+    out.add(
+        accession,
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Accession")]),
+        (v.RDFS_LABEL, path),
+        (v.tg("path"), path),
+        (v.prov("specializationOf"), iri(document)),
+        (v.prov("wasGeneratedBy"), iri(run)),
+        (v.prov("generatedAtTime"), taken),
+        (v.prov("wasRevisionOf"), iri(previous) if previous else None),
+    )
+    if previous:
+        out.add(previous, (v.prov("invalidatedAtTime"), taken), (v.prov("wasInvalidatedBy"), iri(run)))
+    return out.quads
+
+
+def run_quads(
+    run: str, started: datetime, ended: datetime, agents: Iterable[Agent], counts: dict[str, int]
+) -> list[Quad]:
+    """One run of ``index``: when, by whom, and what came of it."""
+    out = Statements(v.SOURCE_GRAPH)
+    out.add(
+        run,
+        (v.RDF_TYPE, [v.prov("Activity"), v.tg("IndexRun")]),
+        (v.RDFS_LABEL, "Index run"),
+        (v.prov("startedAtTime"), started),
+        (v.prov("endedAtTime"), ended),
+    )
+    for agent in agents:
+        associations(out, run, agent)
+    for reason, count in sorted(counts.items()):
+        key = f"{v.URN}prov:dropped:{v.digest(run, reason)}"
+        out.add(run, (v.tg("dropped"), iri(key)))
+        out.add(key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count))
+    return out.quads
+
+
+def chunk_quads(chunk: Chunk) -> list[Quad]:
+    out = Statements(v.SOURCE_GRAPH)
+    out.add(
+        chunk.iri,
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Chunk")]),
+        (v.RDFS_LABEL, f"Chunk {chunk.index + 1}"),
+        (v.prov("wasDerivedFrom"), iri(v.page_of(v.document_iri(chunk.sha256), chunk.page))),
+        (v.tg("chunkIndex"), chunk.index),
+        (v.tg("charOffset"), chunk.start),
+        (v.tg("charLength"), chunk.end - chunk.start),
+        (v.tg("tokenCount"), chunk.tokens),
+        (v.tg("heading"), " > ".join(chunk.headings) or None),
+    )
+    return out.quads
+
+
+class ExtractionRecord:
+    """What one extractor found in one chunk: a subgraph, its edges, and the evidence for each.
+
+    The edges are those of the names in the text; entity resolution comes later and never touches
+    what is written here. ``edges`` and ``entities`` list what the record speaks of.
+    """
+
+    def __init__(self, run_uuid: str, chunk: Chunk, extraction: Extraction, key: str) -> None:
+        self.extraction = extraction
+        self.edges: dict[str, Triple] = {}
+        self.entities: set[str] = set()
+        self._chunk = chunk
+        self._key = v.digest(key, extraction.reply_hash)
+        self._out = Statements(v.SOURCE_GRAPH)
+        self.subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
+        self.activity = f"{v.URN}extraction:{run_uuid}:{v.digest(self.subgraph)}"
+
+    def quads(
+        self,
+        run: str,
+        agent: Agent,
+        prompts: Sequence[Prompt],
+        started: datetime,
+        ended: datetime,
+    ) -> list[Quad]:
+        out = self._out
+        out.add(
+            self.activity,
+            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Extraction")]),
+            (v.RDFS_LABEL, "Extraction"),
+            (v.dcterms("isPartOf"), iri(run)),
+            (v.prov("used"), iri(self._chunk.iri)),
+            (v.prov("startedAtTime"), started),
+            (v.prov("endedAtTime"), ended),
+        )
+        associations(out, self.activity, agent, prompts)
+        for reason, count in sorted(self.extraction.dropped.items()):
+            key = f"{v.URN}prov:dropped:{v.digest(self.activity, reason)}"
+            out.add(self.activity, (v.tg("dropped"), iri(key)))
+            out.add(
+                key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
+            )
+        out.add(
+            self.subgraph,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Subgraph")]),
+            (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),
+            (v.prov("wasGeneratedBy"), iri(self.activity)),
+        )
+        for entity in self.extraction.entities:
+            self._entity(entity)
+        for relationship in self.extraction.relationships:
+            self._relationship(relationship)
+        return out.quads
+
+    def _entity(self, entity: ExtractedEntity) -> None:
+        subject = v.entity_iri(entity.name)
+        self.entities.add(subject)
+        self._evidence(
+            f"{subject} {entity.name} {entity.type} {entity.description}",
+            entity.span,
+            (v.tg("entity"), iri(subject)),
+            (v.tg("name"), entity.name),
+            (v.tg("entityType"), entity.type),
+            (v.tg("description"), entity.description or None),
+            (v.tg("alias"), list(entity.aliases)),
+            (v.tg("nameKey"), name_key(entity.name)),
+            (v.tg("aliasKey"), [name_key(alias) for alias in entity.aliases]),
+        )
+
+    def _relationship(self, relationship: ExtractedRelationship) -> None:
+        subject = NamedNode(v.entity_iri(relationship.subject))
+        predicate = NamedNode(v.relation_iri(relationship.predicate))
+        obj: NamedNode | Literal
+        if isinstance(relationship.object, Literal):
+            obj = v.canonical(relationship.object)
+        else:
+            obj = NamedNode(v.entity_iri(relationship.object))
+            self.entities.add(obj.value)
+        self.entities.add(subject.value)
+        edge = v.edge_iri(subject, predicate, obj)
+        self.edges[edge] = Triple(subject, predicate, obj)
+        self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))
+        self._out.quads.append(reifier(edge, self.edges[edge]))
+        self._evidence(
+            edge,
+            relationship.span,
+            (v.tg("edge"), iri(edge)),
+            (v.tg("name"), relationship.predicate),
+            (v.tg("description"), relationship.description or None),
+            (v.tg("keyword"), list(relationship.keywords)),
+            (v.tg("strength"), float(relationship.strength)),
+        )
+
+    def _evidence(self, statement: str, span: Span | None, *pairs: tuple[NamedNode, object]) -> None:
+        start, end = (span.start, span.end) if span else (self._chunk.start, self._chunk.end)
+        subject = v.evidence_iri(statement, self._chunk.iri, start, end, self._key)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Evidence")]),
+            (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),
+            (v.prov("wasGeneratedBy"), iri(self.activity)),
+            (v.tg("charOffset"), start),
+            (v.tg("charLength"), end - start),
+            (v.tg("quote"), span.quote if span else None),
+            *pairs,  # type: ignore[arg-type]
+        )
+

@@ -1,0 +1,59 @@
+"""The interface of retrieval: one module per mode, all of them reading knowledge only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tgraph.index.sources import Texts
+from tgraph.model import Retrieval, Turn
+from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.settings import GraphSettings
+from tgraph.store.base import Store
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    from tgraph.index.vectors import VectorSet
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with the turns before it and the concepts that it is about."""
+
+    text: str
+    history: tuple[Turn, ...] = ()
+    concepts: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Context:
+    """What a retriever reads: one published state of one collection."""
+
+    store: Store
+    texts: Texts
+    vectors: Mapping[str, VectorSet]
+    embedder: Embedder
+    limits: GraphSettings
+    sink: CallSink = no_sink
+    _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
+
+    def embed(self, texts: Sequence[str]) -> list[NDArray[float32]]:
+        """The vectors of the texts; each text is embedded once per question."""
+        new = list(dict.fromkeys(text for text in texts if text not in self._embedded))
+        if new:
+            for text, vector in zip(new, self.embedder.embed(new, self.sink), strict=True):
+                self._embedded[text] = vector
+        return [self._embedded[text] for text in texts]
+
+
+class Retriever(Protocol):
+    """Finds candidates for a question. The same question over the same knowledge finds the same."""
+
+    @property
+    def mode(self) -> str: ...
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        """The candidates, ranked from 1 without gaps, every limit of the context observed."""

@@ -1,0 +1,123 @@
+"""Labels for people and models, and the way back from them to IRIs (specification, "URI retention")."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from urllib.parse import unquote
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.model import Edge, Object
+from tgraph.store.base import Store, select
+
+Triple = tuple[NamedNode, NamedNode, Object]
+
+
+def edge_id(subject: str, predicate: str, obj: str) -> str:
+    """The id of an edge by its labels: the first eight hexadecimal digits of a SHA-256."""
+    return sha256(f"{subject}|{predicate}|{obj}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelGraph:
+    """Edges as a model sees them: ``labeled_edges[i]`` has the id ``ids[i]``, and ids are unique."""
+
+    labeled_edges: tuple[tuple[str, str, str], ...]
+    ids: tuple[str, ...]
+    uri_map: Mapping[str, Triple]
+    edge_map: Mapping[str, Edge]
+
+
+def get_labelgraph(edges: Sequence[Edge]) -> LabelGraph:
+    """Labels and ids of the edges, and the map from each id back to its triple.
+
+    An id is ``edge_id`` of the labels. Where that would name two different edges, each of them gets
+    the beginning of its own IRI's digest added; equal labels of different things are told apart.
+    """
+    labels = _told_apart(edges)
+    by_id: defaultdict[str, set[str]] = defaultdict(set)
+    for edge, label in zip(edges, labels, strict=True):
+        by_id[edge_id(*label)].add(edge.iri)
+    ids = []
+    for edge, label in zip(edges, labels, strict=True):
+        short = edge_id(*label)
+        shared = len(by_id[short]) > 1
+        ids.append(f"{short}-{edge.iri.rpartition(':')[2][:12]}" if shared else short)
+    pairs = list(zip(ids, edges, strict=True))
+    return LabelGraph(
+        tuple(labels),
+        tuple(ids),
+        {key: (edge.subject, edge.predicate, edge.object) for key, edge in pairs},
+        dict(pairs),
+    )
+
+
+def _told_apart(edges: Sequence[Edge]) -> list[tuple[str, str, str]]:
+    meanings: defaultdict[str, set[str]] = defaultdict(set)
+    for edge in edges:
+        for term, label in zip(_terms(edge), edge.labels, strict=True):
+            meanings[label].add(str(term))
+
+    def tell(term: Object, label: str) -> str:
+        if len(meanings[label]) == 1:
+            return label
+        kind = local_name(term.value) if isinstance(term, NamedNode) else _datatype(term)
+        return f"{label} ({kind})"
+
+    return [
+        (tell(s, a), tell(p, b), tell(o, c))
+        for edge in edges
+        for (s, p, o), (a, b, c) in [(_terms(edge), edge.labels)]
+    ]
+
+
+def _terms(edge: Edge) -> Triple:
+    return edge.subject, edge.predicate, edge.object
+
+
+def _datatype(literal: Literal) -> str:
+    return literal.language or local_name(literal.datatype.value)
+
+
+def local_name(iri: str) -> str:
+    """The last part of an IRI, readable: the label of a resource that has none."""
+    tail = iri.rpartition("#")[2].rpartition("/")[2]
+    return unquote(tail.rpartition(":")[2] or tail) or iri
+
+
+def labels_of(store: Store, items: Iterable[NamedNode]) -> dict[NamedNode, str]:
+    """The labels of the items, in one query; the local name of what has none."""
+    wanted = sorted(set(items), key=lambda node: node.value)
+    found: dict[NamedNode, str] = {}
+    if wanted:
+        for row in select(store, "retrieve/labels", {"items": wanted}, union=False):
+            item, label = row["item"], row["label"]
+            assert isinstance(item, NamedNode)
+            if isinstance(label, Literal):
+                found.setdefault(item, label.value)
+    return {node: found.get(node) or local_name(node.value) for node in wanted}
+
+
+def object_label(term: Object, labels: Mapping[NamedNode, str]) -> str:
+    return term.value if isinstance(term, Literal) else labels[term]
+
+
+def with_labels(store: Store, triples: Sequence[Triple]) -> list[Edge]:
+    """The triples as edges with their labels."""
+    nodes = {term for triple in triples for term in triple if isinstance(term, NamedNode)}
+    labels = labels_of(store, nodes)
+    return [
+        Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples
+    ]
+
+
+def described(edge: Edge, weight: float, description: str) -> Edge:
+    return replace(edge, weight=weight, description=description)
+
+
+def edge_iri(triple: Triple) -> str:
+    return v.edge_iri(*triple)

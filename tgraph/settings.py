@@ -1,0 +1,195 @@
+"""Settings: defaults < ``tgraph.toml`` in the graph's folder < environment < flags.
+
+Environment variables are ``TGRAPH_`` with ``__`` between levels (``TGRAPH_CHAT__MODEL``); the standard
+``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are honoured. Keys are secrets: they are never written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from tgraph.errors import UsageError
+
+FILE = "tgraph.toml"
+DEFAULT_CHAT_MODEL = "gpt-4.1-mini"
+DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ChatSettings(_Section):
+    """The language model. Without a key and a base URL the embedded default does its work."""
+
+    provider: Literal["auto", "openai", "embedded"] = Field(
+        "auto", description="auto: a model if a key or base URL is set, else the embedded default"
+    )
+    model: str = Field(DEFAULT_CHAT_MODEL, description="the model's name at the endpoint")
+    base_url: str | None = Field(None, description="an OpenAI-compatible endpoint")
+    api_key: SecretStr | None = Field(None, description="the key (or OPENAI_API_KEY)")
+    temperature: float = Field(0.0, ge=0, le=2)
+    seed: int | None = Field(None, description="sent to the endpoint, which may ignore it")
+    max_tokens: int | None = Field(None, gt=0, description="limit of a reply")
+    timeout: float = Field(120.0, gt=0, description="seconds without a byte before giving up")
+    retries: int = Field(5, ge=0)
+    concurrency: int = Field(4, ge=1, description="calls at the same time")
+    requests_per_minute: int | None = Field(None, gt=0)
+    tokens_per_minute: int | None = Field(None, gt=0)
+
+
+class EmbeddingSettings(_Section):
+    """Embeddings; chat and embeddings may come from different endpoints."""
+
+    provider: Literal["auto", "openai", "embedded", "hashing"] = Field(
+        "auto", description="auto: the embedded default (MiniLM if installed, else hashing)"
+    )
+    model: str = Field(DEFAULT_EMBEDDING_MODEL)
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    batch_size: int = Field(64, ge=1)
+    threads: int = Field(1, ge=1, description="threads of the embedded model")
+
+
+class ChunkSettings(_Section):
+    by: Literal["tokens", "sentences"] = "tokens"
+    size: int = Field(1200, ge=20, description="tokens in a chunk")
+    overlap: int = Field(100, ge=0, description="tokens shared with the chunk before")
+    encoding: str = Field("o200k_base", description="tiktoken's name of the tokenizer")
+
+
+class ExtractSettings(_Section):
+    entity_types: tuple[str, ...] = ("person", "organization", "place", "event", "work", "concept")
+    gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
+
+
+class GraphSettings(_Section):
+    """The limits of the graph mode, with TrustGraph's defaults."""
+
+    entity_limit: int = Field(50, ge=1)
+    triple_limit: int = Field(30, ge=1, description="triples taken from one entity")
+    max_subgraph_size: int = Field(150, ge=1, description="candidate edges")
+    max_path_length: int = Field(2, ge=1, description="hops from a seed entity")
+    edge_limit: int = Field(25, ge=1, description="edges selected")
+    evidence_limit: int = Field(3, ge=1, description="quotes shown for an edge")
+    history_turns: int = Field(5, ge=0, description="earlier turns that a question may refer to")
+
+
+class Settings(BaseSettings):
+    """Everything that can be set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TGRAPH_", env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    collection: str = "default"
+    explain_collection: str = "explainability"
+    prompts: Path | None = Field(None, description="a folder whose files replace tgraph's prompts")
+    chat: ChatSettings = ChatSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    chunk: ChunkSettings = ChunkSettings()
+    extract: ExtractSettings = ExtractSettings()
+    graph: GraphSettings = GraphSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    def uses_model(self) -> bool:
+        """Whether a language model does the work, rather than the embedded default."""
+        if self.chat.provider == "auto":
+            return self.chat.api_key is not None or self.chat.base_url is not None
+        return self.chat.provider == "openai"
+
+
+_NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
+
+
+def load_settings(root: Path | None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """The effective settings of the graph in ``root``.
+
+    ``overrides`` are flags, with ``section.key`` for nested ones; None values are not set. A key
+    that doesn't exist, or a value that doesn't fit, is a ``UsageError`` that names it.
+    """
+    source = root / FILE if root is not None else None
+    values = _nested({k: value for k, value in (overrides or {}).items() if value is not None})
+    _check_environment()
+    try:
+        settings = _load(source if source and source.is_file() else None, values)
+    except ValidationError as error:
+        raise UsageError(_explain(error), f"See `tgraph config show` and {FILE}.") from error
+    except ValueError as error:
+        raise UsageError(f"{source} can't be read: {error}.") from error
+    return _with_openai_variables(settings)
+
+
+def _load(source: Path | None, values: Mapping[str, Any]) -> Settings:
+    config = SettingsConfigDict(**{**Settings.model_config, "toml_file": source})
+
+    class Located(Settings):
+        model_config = config
+
+    return Located(**values)
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, value in flat.items():
+        *sections, name = key.split(".")
+        target = nested
+        for section in sections:
+            target = target.setdefault(section, {})
+        target[name] = value
+    return nested
+
+
+def _check_environment() -> None:
+    """An unknown ``TGRAPH_*`` variable is a typing error that would otherwise pass in silence."""
+    known = {f"TGRAPH_{name.upper()}" for name in Settings.model_fields} | _NOT_SETTINGS
+    for name in os.environ:
+        upper = name.upper()
+        if upper.startswith("TGRAPH_") and upper.split("__")[0] not in known:
+            raise UsageError(
+                f"The environment variable {name} is not a setting.",
+                "`tgraph config show` lists them all.",
+            )
+
+
+def _with_openai_variables(settings: Settings) -> Settings:
+    """``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` count where nothing of tgraph's own is set."""
+    changes: dict[str, Any] = {}
+    key, url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
+    if key and settings.chat.api_key is None:
+        changes["api_key"] = SecretStr(key)
+    if url and settings.chat.base_url is None:
+        changes["base_url"] = url
+    if not changes:
+        return settings
+    return settings.model_copy(update={"chat": settings.chat.model_copy(update=changes)})
+
+
+def _explain(error: ValidationError) -> str:
+    parts = []
+    for item in error.errors():
+        where = ".".join(str(part) for part in item["loc"])
+        wrong = item["type"] == "extra_forbidden"
+        parts.append(f"{where} is not a setting" if wrong else f"{where}: {item['msg']}")
+    return f"The settings are wrong: {'; '.join(parts)}."
