@@ -282,7 +282,7 @@ class KnowledgeGraph:
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):
                 if self._ledger.generation(store) == self._generation():
-                    vectors.save(self._folder.vectors / kind, self._generation())
+                    vectors.save(self._folder.vectors, self._generation())
                     self._ledger.publish(store)
                 del store
         except StoreError as error:

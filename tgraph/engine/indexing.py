@@ -31,7 +31,8 @@ from tgraph.index.sources import (
     latest_accession,
     standing_documents,
 )
-from tgraph.index.vectors import build
+from tgraph.index.vectors import VectorSet, build
+from tgraph.index.vectors import load as load_vectors
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.discover import Found, SourceFile, Unread
 from tgraph.ingest.loaders import load
@@ -51,6 +52,7 @@ from tgraph.record.sources import (
 from tgraph.settings import ChunkSettings
 from tgraph.store.base import Store
 from tgraph.store.files import exclusive
+from tgraph.store.snapshot import read_pointer
 from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy, abandoned
 
@@ -351,7 +353,7 @@ class IndexRun:
     def _embed(self, copy: WorkingCopy) -> bool:
         """The vector sets of the new knowledge; vectors of texts that did not change are kept."""
         generation = self._ledger.generation(copy.store) + 1
-        if not copy.changed and self._vectors_fit(generation - 1):
+        if not copy.changed and self._vectors_fit():
             return False
         for kind in KINDS:
             items = items_of(kind, copy.store, self._ledger.librarian)
@@ -369,6 +371,27 @@ class IndexRun:
             vectors.save(copy.vectors, generation)
         self._record_calls(copy)
         return True
+
+    def _previous(self, kind: str) -> VectorSet | None:
+        """The vectors of the knowledge before, if they are whole and of the same embedder."""
+        folder = self._ledger.folder
+        pointer = read_pointer(folder)
+        if pointer is None:
+            return None
+        embedder = self._embedder
+        try:
+            return load_vectors(
+                folder.vectors,
+                kind,
+                generation=pointer.generation,
+                agent=embedder.agent,
+                dimension=embedder.dimension,
+            )
+        except StoreError:
+            return None
+
+    def _vectors_fit(self) -> bool:
+        return all(self._previous(kind) is not None for kind in KINDS)
 
     # --- the end ---
 

@@ -31,10 +31,11 @@ class LazyVectors(Mapping[str, VectorSet]):
         if kind not in self._sets:
             try:
                 self._sets[kind] = load(
-                    self._folder / kind,
-                    self._generation,
-                    self._embedder.agent,
-                    self._embedder.dimension,
+                    self._folder,
+                    kind,
+                    generation=self._generation,
+                    agent=self._embedder.agent,
+                    dimension=self._embedder.dimension,
                 )
             except (StaleIndexError, DamagedIndexError) as error:
                 self._sets[kind] = self._repair(kind, error.message)

@@ -243,7 +243,7 @@ class Ledger:
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
-        bundle = [quad for frame in frames for quad in _quads(frame, "bundle")]
+        bundle = [quad for frame in frames for quad in _quads(frame, "quads")]
         if not finished:
             bundle += _aborted(head, frames[-1])
         shared = [

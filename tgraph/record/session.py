@@ -374,7 +374,7 @@ class SessionRecord:
             {
                 "type": "end" if end else "stage",
                 "time": self._clock().isoformat(),
-                "bundle": nquads(self._out.quads),
+                "quads": nquads(self._out.quads),
                 "shared": nquads(self._shared),
                 "texts": self._texts,
             }

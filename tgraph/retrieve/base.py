@@ -40,13 +40,15 @@ class Context:
     sink: CallSink = no_sink
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
-    def embed(self, texts: Sequence[str]) -> list[NDArray[float32]]:
-        """The vectors of the texts; each text is embedded once per question."""
+    def embed(self, texts: Sequence[str]) -> NDArray[float32]:
+        """The vectors of the texts, one row each; a text is embedded once per question."""
+        import numpy as np
+
         new = list(dict.fromkeys(text for text in texts if text not in self._embedded))
         if new:
             for text, vector in zip(new, self.embedder.embed(new, self.sink), strict=True):
                 self._embedded[text] = vector
-        return [self._embedded[text] for text in texts]
+        return np.stack([self._embedded[text] for text in texts])
 
 
 class Retriever(Protocol):

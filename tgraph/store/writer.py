@@ -97,7 +97,7 @@ class WorkingCopy:
     def close(self) -> None:
         """Let go of the copy; an uncommitted change is deleted."""
         self._added.close()
-        del self.store
+        self.__dict__.pop("store", None)  # Oxigraph closes a database when nobody holds it
         if not (self.path / COMMIT).exists():
             shutil.rmtree(self.path, ignore_errors=True)
 
