@@ -42,10 +42,9 @@ class Asking:
         explain_collection: str,
     ) -> None:
         self._steps = steps
-        self._context = context
+        self._context = context.for_question(record.call)
         self._record = record
         self._explain_collection = explain_collection
-        context.sink = record.call
 
     def stream(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid as uuids
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +19,7 @@ from tgraph.engine.vectors import LazyVectors
 from tgraph.errors import StoreError, UsageError
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
-from tgraph.model import Answer, Turn
+from tgraph.model import Answer, GraphRagResponse, Turn
 from tgraph.record.ledger import Ledger
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
@@ -183,6 +185,32 @@ class KnowledgeGraph:
         if history is None:
             self._turns.append(Turn(question, answer.text))
         return answer
+
+    # --- the same for asyncio ---
+
+    async def aindex(self, paths: Sequence[str | Path], **options: Any) -> IndexReport:
+        """``index`` without blocking the event loop."""
+        return await asyncio.to_thread(self.index, paths, **options)
+
+    async def aask(
+        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+    ) -> Answer:
+        """``ask`` without blocking the event loop."""
+        return await asyncio.to_thread(self.ask, question, mode, history=history)
+
+    async def astream(
+        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+    ) -> AsyncIterator[GraphRagResponse]:
+        """``stream`` without blocking the event loop; one that is left is recorded as interrupted."""
+        stream = self.stream(question, mode, history=history)
+        loop = asyncio.get_running_loop()
+        pool = ThreadPoolExecutor(1, "ask")  # one thread from beginning to end
+        try:
+            while (message := await loop.run_in_executor(pool, next, stream, None)) is not None:
+                yield message
+        finally:
+            pool.submit(stream.close)
+            pool.shutdown(wait=True)
 
     # --- the record ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tgraph.index.sources import Texts
@@ -39,6 +39,10 @@ class Context:
     limits: GraphSettings
     sink: CallSink = no_sink
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
+
+    def for_question(self, sink: CallSink) -> Context:
+        """The same state for one more question, whose calls go to ``sink``; thread-safe."""
+        return replace(self, sink=sink, _embedded={})
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
         """The vectors of the texts, one row each; a text is embedded once per question."""

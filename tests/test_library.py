@@ -1,0 +1,129 @@
+"""The library's face (design, sections 6.2 and 6.3), over a scripted language model."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import tgraph
+from tgraph.engine.parts import Parts
+from tgraph.errors import NotAGraphError, StoreError, UsageError
+from tgraph.model import Turn
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel
+
+TEXT = """# Marie Curie
+
+Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie at the Sorbonne.
+Henri Becquerel shared the Nobel Prize with Marie Curie.
+"""
+QUESTION = "What did Marie Curie discover?"
+
+
+@pytest.fixture
+def graph(tmp_path: Path):
+    document = tmp_path / "curie.md"
+    document.write_text(TEXT)
+    root = tmp_path / "graph"
+    ticks = iter(range(1_000_000))
+    names = iter(range(1_000_000))
+    parts = Parts(
+        load_settings(None), tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
+    )
+    with tgraph.open(
+        root,
+        create=True,
+        parts=parts,
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks)),
+        uuid=lambda: f"00000000-0000-4000-8000-{next(names):012d}",
+    ) as kg:
+        report = kg.index([document])
+        assert not report.failed
+        assert report.indexed == (str(document),)
+        yield kg
+
+
+def test_every_citation_is_the_text_at_its_place(graph):
+    answer = graph.ask(QUESTION)
+    assert answer.sentences
+    for sentence in answer.sentences:
+        for citation in sentence.citations:
+            assert TEXT[citation.start : citation.end] == citation.quote
+    assert answer.explain_id == answer.session
+    assert {source.document for source in answer.sources} == {
+        c.document for s in answer.sentences for c in s.citations
+    }
+
+
+def test_messages_come_in_the_order_of_the_specification(graph):
+    messages = list(graph.stream(QUESTION))
+    kinds = [message.message_type for message in messages]
+    last_explain = len(kinds) - 2
+    assert kinds[:3] == ["explain"] * 3
+    assert kinds[3:last_explain] == ["chunk"] * (last_explain - 3)
+    assert kinds[last_explain:] == ["explain", "chunk"]
+    assert messages[-1].end_of_session
+    assert [m.explain_id.rsplit(":", 2)[1] for m in messages if m.explain_id] == [
+        "session",
+        "retrieval",
+        "selection",
+        "answer",
+    ]
+
+
+def test_the_same_question_twice_retrieves_the_same_edges(graph):
+    graph.ask(QUESTION, history=[])
+    first = graph.trace()
+    graph.ask(QUESTION, history=[])
+    second = graph.trace()
+    assert first.explain_id != second.explain_id
+    assert [(e.edge, e.score, e.rank) for e in (*first.selected, *first.rejected)] == [
+        (e.edge, e.score, e.rank) for e in (*second.selected, *second.rejected)
+    ]
+
+
+def test_earlier_questions_are_the_history_of_later_ones(graph):
+    graph.ask(QUESTION)
+    graph.ask("Where?")
+    requests = [r for r in graph.trace().calls if "select_edges" in r.label]
+    assert requests
+    graph.ask("Where?", history=[Turn("Who?", "Marie Curie.")])
+    with pytest.raises(UsageError, match="empty"):
+        graph.ask("  ")
+
+
+def test_async_twins_do_the_same(graph):
+    async def run():
+        answer = await graph.aask(QUESTION, history=[])
+        messages = [message async for message in graph.astream(QUESTION, history=[])]
+        return answer, messages
+
+    answer, messages = asyncio.run(run())
+    assert answer.text == "".join(m.response for m in messages if m.message_type == "chunk")
+
+
+def test_every_long_method_has_an_async_twin():
+    for name in ("index", "ask", "stream"):
+        sync = inspect.signature(getattr(tgraph.KnowledgeGraph, name)).parameters
+        twin = inspect.signature(getattr(tgraph.KnowledgeGraph, f"a{name}")).parameters
+        assert set(twin) <= set(sync) | {"options"}
+
+
+def test_a_stream_that_is_left_is_recorded_as_interrupted(graph):
+    stream = graph.stream(QUESTION)
+    next(stream)
+    stream.close()
+    assert graph.sessions()[0].status == "interrupted"
+
+
+def test_what_is_not_there_is_said_in_one_sentence(tmp_path, graph):
+    with pytest.raises(NotAGraphError, match="tgraph index"):
+        tgraph.open(tmp_path / "nothing")
+    with pytest.raises(StoreError, match="no collection 'other'"):
+        tgraph.open(graph.root, collection="other")
+    with pytest.raises(UsageError, match="There is no mode"):
+        graph.ask(QUESTION, mode="telepathy")
