@@ -1,7 +1,7 @@
 """Approximate nearest neighbours for large vector sets: an HNSW graph (hnswlib).
 
 Malkov and Yashunin 2018 (arXiv:1603.09320). Built by one thread in the order of the rows, so that
-equal matrices give equal graphs.
+equal matrices give equal answers (unused bytes of a saved graph may differ).
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ def _checksum(facts: Mapping[str, Any]) -> str:
 
 
 def read_manifest(folder: Path, kind: str) -> Manifest:
-    """A kind's manifest. Raises ``StaleIndexError`` if missing, ``DamagedIndexError`` if damaged."""
+    """A kind's manifest. Raises ``StaleIndexError`` (missing) or ``DamagedIndexError``."""
     path = manifest_path(folder, kind)
     if not path.exists():
         raise StaleIndexError(f"There are no vectors of kind {kind} yet.", "Index again.")

@@ -1,0 +1,443 @@
+"""Vector sets: search against a brute-force oracle, re-use, damage, staleness, atomicity."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tgraph.errors import StoreError, UsageError
+from tgraph.index import vector_files
+from tgraph.index.ann import Hnsw
+from tgraph.index.keys import Keys
+from tgraph.index.vectors import (
+    DamagedIndexError,
+    HnswParameters,
+    StaleIndexError,
+    VectorSet,
+    build,
+    load,
+)
+from tgraph.model import Agent
+from tgraph.models.hashing import HashingEmbedder
+
+DIMENSION = 32
+
+
+class Spy:
+    """A hashing embedder of few dimensions that reads four tokens at a time and counts texts."""
+
+    lexical = True
+
+    def __init__(
+        self, name: str = "spy", dimension: int = DIMENSION, max_tokens: int | None = None
+    ):
+        self.agent = Agent("method", name, "1")
+        self.dimension = dimension
+        self.max_tokens = max_tokens
+        self.seen: list[str] = []
+        self._inner = HashingEmbedder(dimension)
+
+    def token_starts(self, text: str) -> list[int]:
+        return [i for i in range(len(text)) if i == 0 or text[i - 1] == " "]
+
+    def embed(self, texts: Sequence[str], sink=None) -> np.ndarray:
+        self.seen.extend(texts)
+        return self._inner.embed(texts)
+
+
+ITEMS = [(f"urn:e:{i:02}", f"word{i} shared{i % 3} text") for i in range(40)]
+
+
+def _saved(folder: Path, items=ITEMS, generation: int = 7, **options) -> VectorSet:
+    vectors = build("entity", items, Spy(), **options)
+    vectors.save(folder, generation)
+    return vectors
+
+
+def _oracle(items, queries: np.ndarray, k: int, allowed=None) -> list[list[tuple[str, float]]]:
+    results = []
+    for query in queries:
+        best: dict[str, float] = {}
+        for iri, text in items:
+            score = float(np.dot(HashingEmbedder(DIMENSION).embed([text])[0], query))
+            best[iri] = max(best.get(iri, -2.0), score)
+        known = [(i, s) for i, s in best.items() if allowed is None or i in allowed]
+        results.append(sorted(known, key=lambda hit: (-round(hit[1], 6), hit[0]))[:k])
+    return results
+
+
+# --- search -------------------------------------------------------------------------------------
+
+names = st.text("abcé漢", min_size=1, max_size=3).map("urn:{}".format)
+sentences = st.lists(st.sampled_from("sun moon sea tree ox".split()), max_size=4).map(" ".join)
+item_lists = st.lists(st.tuples(names, sentences), max_size=25)
+
+
+@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@given(
+    items=item_lists,
+    asked=st.lists(sentences, min_size=1, max_size=3),
+    k=st.integers(0, 30),
+    allowed=st.none() | st.sets(names, max_size=30),
+)
+def test_exact_search_equals_brute_force(items, asked, k, allowed):
+    embedder = Spy()
+    vectors = build("entity", items, embedder)
+    queries = embedder.embed(asked)
+    found = vectors.search(queries, k, allowed)
+    expected = _oracle(items, queries, k, allowed)
+    for hits, wanted in zip(found, expected, strict=True):
+        assert np.allclose([s for _, s in hits], [s for _, s in wanted], atol=2e-6)
+        assert len(hits) == len(wanted)
+        if len({round(score, 4) for _, score in wanted}) == len(wanted):
+            assert [iri for iri, _ in hits[:-1]] == [iri for iri, _ in wanted[:-1]]
+    assert [vectors.search(query, k, allowed)[0] for query in queries] == found
+
+
+def test_equal_scores_are_ordered_by_iri():
+    items = [(f"urn:{name}", "the same text") for name in "zbéa漢m"]
+    vectors = build("entity", items, Spy())
+    (hits,) = vectors.search(Spy().embed(["same"]), 4)
+    assert [iri for iri, _ in hits] == ["urn:a", "urn:b", "urn:m", "urn:z"]
+
+
+def test_windows_and_texts_of_one_iri_collapse_to_the_best():
+    long = " ".join(["filler"] * 20 + ["polonium"])
+    embedder = Spy(max_tokens=4)
+    items = [("urn:long", long), ("urn:two", "dog"), ("urn:two", "polonium"), ("urn:x", "cat")]
+    vectors = build("chunk", items, embedder)
+    assert len(vectors) == 3
+    assert len(vectors.matrix) > 4
+    (hits,) = vectors.search(embedder.embed(["polonium"]), 10)
+    assert [iri for iri, _ in hits][0] == "urn:two"
+    assert hits[0][1] == 1.0
+    assert len(hits) == 3
+    assert dict(hits)["urn:long"] > dict(hits)["urn:x"]
+
+
+def test_a_mask_over_the_keys_narrows_the_search():
+    vectors = build("entity", ITEMS, Spy())
+    query = Spy().embed(["shared1"])
+    mask = np.array([iri.endswith("4") for iri in vectors.keys])
+    wanted = {iri for iri in vectors.keys if iri.endswith("4")}
+    assert vectors.search(query, 9, mask) == vectors.search(query, 9, wanted)
+    assert {iri for iri, _ in vectors.search(query, 9, mask)[0]} == wanted
+    assert vectors.search(query, 9, set()) == [[]]
+
+
+def test_a_query_of_another_dimension_is_refused():
+    with pytest.raises(UsageError, match="8 dimensions, the entity vectors have 32"):
+        build("entity", ITEMS, Spy()).search(np.ones((1, 8), dtype=np.float32), 3)
+
+
+@given(st.sets(st.text(max_size=4), max_size=60), st.sets(st.text(max_size=4), max_size=60))
+def test_keys_are_a_sorted_sequence_with_places(iris, asked):
+    keys = Keys.of(sorted(iris))
+    assert list(keys) == sorted(iris)
+    assert [keys[int(place)] for place in keys.places(asked)] == sorted(iris & asked)
+    assert keys[1:3] == sorted(iris)[1:3]
+    with pytest.raises(IndexError):
+        keys[len(iris)]
+
+
+# --- HNSW ---------------------------------------------------------------------------------------
+
+SMALL_GRAPH = HnswParameters(threshold=500)
+
+
+def _clustered(count: int, seed: int = 1) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    centres = random.standard_normal((40, DIMENSION))
+    rows = centres[random.integers(0, 40, count)] + 0.5 * random.standard_normal((count, DIMENSION))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+class Table:
+    """An embedder that looks the vector of ``"3"`` up in row 3."""
+
+    lexical = False
+    max_tokens = None
+    dimension = DIMENSION
+    agent = Agent("model", "table", "1")
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows
+
+    def embed(self, texts: Sequence[str], sink=None) -> np.ndarray:
+        return self.rows[[int(text) for text in texts]]
+
+
+def _large(parameters: HnswParameters = SMALL_GRAPH, per_iri: int = 1) -> VectorSet:
+    items = [(f"urn:{i // per_iri:05}", str(i)) for i in range(3000)]
+    return build("entity", items, Table(_clustered(3000)), parameters=parameters)
+
+
+@pytest.mark.parametrize("per_iri", [1, 3])
+def test_the_graph_finds_nearly_all_that_an_exact_search_finds(per_iri):
+    queries = _clustered(60, seed=2)
+    exact = _large(HnswParameters(), per_iri).search(queries, 10)
+    approximate = _large(per_iri=per_iri).search(queries, 10)
+    shared = [len(set(a) & set(b)) for a, b in zip(exact, approximate, strict=True)]
+    assert sum(shared) / (10 * len(queries)) >= 0.95
+
+
+def test_the_graph_answers_the_same_when_built_again_and_when_opened(tmp_path):
+    queries = _clustered(5, seed=3)
+    first = _large()
+    first.save(tmp_path, 1)
+    assert list(tmp_path.glob("entity.hnsw.*"))
+    opened = load(tmp_path, "entity", verify=True)
+    assert opened.search(queries, 7) == first.search(queries, 7) == _large().search(queries, 7)
+
+
+def test_a_filtered_search_of_a_large_set_is_exact():
+    queries = _clustered(5, seed=4)
+    allowed = [f"urn:{i:05}" for i in range(0, 3000, 300)]
+    found = _large().search(queries, 10, allowed)
+    assert found == _large(HnswParameters()).search(queries, 10, allowed)
+    assert all(len(hits) == 10 for hits in found)
+
+
+def test_more_than_the_graph_can_reach_is_searched_exactly(monkeypatch):
+    queries = _clustered(3, seed=5)
+    exact = _large(HnswParameters())
+    assert _large().search(queries, 2900) == exact.search(queries, 2900)
+    graph = Hnsw.build(_clustered(20), HnswParameters())
+    assert graph is not None
+    assert graph.nearest(queries[0], 21) is None  # hnswlib can't return so many
+    monkeypatch.setattr(Hnsw, "nearest", lambda *_: None)
+    assert _large().search(queries, 5) == exact.search(queries, 5)
+
+
+def test_a_damaged_graph_is_not_used_and_said(tmp_path, caplog):
+    _large().save(tmp_path, 1)
+    (path,) = tmp_path.glob("entity.hnsw.*")
+    _flip(path, path.stat().st_size // 2)
+    with pytest.raises(DamagedIndexError, match="SHA-256"):
+        load(tmp_path, "entity", verify=True)
+    with caplog.at_level(logging.WARNING):
+        found = load(tmp_path, "entity").search(_clustered(2, seed=6), 5)
+    assert found == _large(HnswParameters()).search(_clustered(2, seed=6), 5)
+    assert "searches are exact" in caplog.text
+
+
+def test_without_hnswlib_searches_are_exact_and_that_is_said(tmp_path):
+    program = (
+        "import sys, logging; sys.modules['hnswlib'] = None; logging.basicConfig();"
+        "from tests_double import build_and_search; build_and_search(sys.argv[1])"
+    )
+    (tmp_path / "tests_double.py").write_text(
+        "from pathlib import Path\n"
+        "from tgraph.index.vectors import HnswParameters, build\n"
+        "from tgraph.models.hashing import HashingEmbedder\n"
+        "def build_and_search(folder):\n"
+        "    e = HashingEmbedder()\n"
+        "    items = [(f'urn:{i}', f'word{i}') for i in range(30)]\n"
+        "    s = build('entity', items, e, parameters=HnswParameters(threshold=10))\n"
+        "    s.save(Path(folder), 1)\n"
+        "    print(s.search(e.embed(['word7']), 1))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[[('urn:7', 1.0)]]"
+    assert done.stderr.count("hnswlib isn't installed") == 1
+
+
+# --- re-use -------------------------------------------------------------------------------------
+
+
+def test_only_new_texts_are_embedded_and_each_once(tmp_path):
+    _saved(tmp_path)
+    previous = load(tmp_path, "entity")
+    embedder, steps = Spy(), []
+    changed = [*ITEMS[5:], ("urn:e:00", "something new"), ("urn:copy", "something new")]
+    vectors = build(
+        "entity", changed, embedder, previous, lambda done, total: steps.append((done, total))
+    )
+    assert embedder.seen == ["something new"]
+    assert steps == [(1, 1)]
+    fresh = build("entity", changed[::-1], Spy())
+    assert np.array_equal(vectors.matrix, fresh.matrix)
+    assert list(vectors.keys) == list(fresh.keys)
+
+
+def test_windows_of_unchanged_texts_are_kept_with_them():
+    long = [(f"urn:{i}", f"a{i} b c d e f g h i{i}") for i in range(4)]
+    first = build("chunk", [*long, ("urn:9", long[0][1])], Spy(max_tokens=4))
+    embedder = Spy(max_tokens=4)
+    again = build("chunk", [*long, ("urn:9", long[0][1])], embedder, first)
+    assert embedder.seen == []
+    assert np.array_equal(again.matrix, first.matrix)
+    assert np.array_equal(again.owners, first.owners)
+
+
+def test_vectors_of_another_agent_or_dimension_are_not_kept():
+    first = build("entity", ITEMS[:4], Spy())
+    for other in (Spy("another"), Spy(dimension=16)):
+        vectors = build("entity", ITEMS[:5], other, first)
+        assert sorted(set(other.seen)) == sorted(text for _, text in ITEMS[:5])
+        assert vectors.dimension == other.dimension
+
+
+def test_an_empty_set_can_be_saved_opened_searched_and_grown(tmp_path):
+    _saved(tmp_path, [])
+    empty = load(tmp_path, "entity", generation=7, agent=Spy().agent, dimension=99, verify=True)
+    assert len(empty) == 0
+    assert empty.search(Spy().embed(["x", "y"]), 3) == [[], []]
+    assert len(build("entity", ITEMS, Spy(), empty)) == len(ITEMS)
+
+
+# --- stale and damaged --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ({"generation": 8}, "generation 7 of the knowledge, which is at 8"),
+        ({"agent": Agent("method", "spy", "2")}, "made by spy 1, not by spy 2"),
+        ({"dimension": 384}, "dimension 32, not 384"),
+    ],
+)
+def test_a_stale_set_is_refused(tmp_path, expected, said):
+    _saved(tmp_path)
+    assert len(load(tmp_path, "entity", generation=7, agent=Spy().agent, dimension=32)) == 40
+    with pytest.raises(StaleIndexError, match=said):
+        load(tmp_path, "entity", **expected)
+
+
+def test_a_missing_set_is_stale(tmp_path):
+    with pytest.raises(StaleIndexError, match="no vectors of kind entity"):
+        load(tmp_path / "nowhere", "entity")
+
+
+def _flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 0x10
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("role", ["vectors", "owners", "hashes", "keys", "ends"])
+@pytest.mark.parametrize("harm", ["truncate", "empty", "flip first", "flip last", "remove"])
+@pytest.mark.parametrize("verify", [False, True])
+def test_a_damaged_file_is_noticed(tmp_path, role, harm, verify):
+    _saved(tmp_path)
+    (path,) = tmp_path.glob(f"entity.{role}.*")
+    size = path.stat().st_size
+    if harm == "remove":
+        path.unlink()
+    elif harm.startswith("flip"):
+        _flip(path, 3 if harm == "flip first" else size - 1)
+    else:
+        os.truncate(path, 0 if harm == "empty" else size - 1)
+    with pytest.raises(DamagedIndexError, match=f"damaged: .*entity.{role}"):
+        load(tmp_path, "entity", verify=verify)
+
+
+def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp_path, monkeypatch):
+    monkeypatch.setattr(vector_files, "CHECKED_WHOLE", 0)
+    _saved(tmp_path)
+    (path,) = tmp_path.glob("entity.vectors.*")
+    _flip(path, path.stat().st_size - 1)
+    load(tmp_path, "entity")
+    with pytest.raises(DamagedIndexError, match="SHA-256"):
+        load(tmp_path, "entity", verify=True)
+    _flip(path, 3)
+    with pytest.raises(DamagedIndexError, match="damaged"):
+        load(tmp_path, "entity")
+
+
+@given(st.data())
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+def test_any_flipped_byte_of_the_manifest_is_noticed(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("set")
+    _saved(folder, ITEMS[:3])
+    before = load(folder, "entity").search(Spy().embed(["word1"]), 3)
+    path = folder / "entity.json"
+    _flip(path, data.draw(st.integers(0, path.stat().st_size - 1)))
+    try:
+        after = load(folder, "entity", generation=7).search(Spy().embed(["word1"]), 3)
+    except DamagedIndexError:
+        return
+    assert after == before  # white space between values carries nothing
+
+
+def test_a_manifest_of_another_format_is_stale(tmp_path):
+    _saved(tmp_path)
+    path = tmp_path / "entity.json"
+    facts = {**json.loads(path.read_text()), "format": 99}
+    del facts["checksum"]
+    facts["checksum"] = vector_files._checksum(facts)
+    path.write_text(json.dumps(facts))
+    with pytest.raises(StaleIndexError, match="another format"):
+        load(tmp_path, "entity")
+
+
+# --- atomicity ----------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing of tgraph may handle it."""
+
+
+@pytest.mark.parametrize("step", range(12))
+@pytest.mark.parametrize("failure", [Killed, OSError(28, "No space left on device")])
+def test_a_failure_at_any_sync_leaves_the_old_set_whole(tmp_path, monkeypatch, step, failure):
+    old = _saved(tmp_path)
+    new = build("entity", ITEMS[:10], Spy())
+    query, real, left = Spy().embed(["word1"]), os.fsync, [step]
+
+    def fsync(handle: int) -> None:
+        if left[0] == 0:
+            raise failure
+        left[0] -= 1
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    outcome: BaseException | None = None
+    try:
+        new.save(tmp_path, 8)
+    except (Killed, StoreError) as error:
+        outcome = error
+    monkeypatch.undo()
+    opened = load(tmp_path, "entity", verify=True)
+    current = new if len(opened) == 10 else old
+    assert opened.search(query, 5) == current.search(query, 5)
+    if outcome is None:
+        assert current is new
+    elif isinstance(outcome, StoreError):
+        assert "No space left" in str(outcome)
+    new.save(tmp_path, 9)
+    assert len(load(tmp_path, "entity", generation=9)) == 10
+    assert len(list(tmp_path.iterdir())) == 6  # five arrays and the manifest: no litter
+
+
+def test_readers_keep_the_set_they_opened_while_it_is_replaced(tmp_path):
+    _saved(tmp_path)
+    reader, query = load(tmp_path, "entity"), Spy().embed(["word1 shared1"])
+    before = reader.search(query, 5)
+    _saved(tmp_path, ITEMS[20:], generation=8)
+    assert reader.search(query, 5) == before
+    assert len(load(tmp_path, "entity", generation=8)) == 20
+
+
+def test_kinds_share_a_folder(tmp_path):
+    _saved(tmp_path)
+    build("edge", ITEMS[:3], Spy()).save(tmp_path, 7)
+    _saved(tmp_path, ITEMS[:5], generation=8)
+    assert len(load(tmp_path, "edge", generation=7)) == 3
+    assert len(load(tmp_path, "entity", generation=8)) == 5
