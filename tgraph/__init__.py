@@ -1,11 +1,11 @@
 """tgraph answers questions over a body of documents and proves every answer.
 
-    import tgraph
+import tgraph
 
-    with tgraph.open("my-graph", create=True) as kg:
-        kg.index(["docs/"])
-        answer = kg.ask("What was the War on Terror?")
-        print(answer.text, answer.session)
+with tgraph.open("my-graph", create=True) as kg:
+    kg.index(["docs/"])
+    answer = kg.ask("What was the War on Terror?")
+    print(answer.text, answer.session)
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _GZIP_FROM = 512
 
 
 class Librarian:
-    """A folder of content-addressed files; larger ones are compressed, the hash is of the content."""
+    """A folder of content-addressed files, the larger ones compressed; hashes are of contents."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -33,7 +33,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The stored text of one page, or of a whole document whose format has none (``number`` None)."""
+    """The stored text of a page, or of a document whose format has none (``number`` None)."""
 
     number: int | None
     text: str
@@ -55,7 +55,7 @@ class Document:
         return v.document_iri(self.sha256)
 
     def page_iri(self, page: Page) -> str:
-        """The IRI that the page's chunks derive from: the page's, or the document's without pages."""
+        """What the page's chunks derive from: the page, or the document if it has no pages."""
         return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
 
 

@@ -1,7 +1,8 @@
 """Settings: defaults < ``tgraph.toml`` in the graph's folder < environment < flags.
 
-Environment variables are ``TGRAPH_`` with ``__`` between levels (``TGRAPH_CHAT__MODEL``); the standard
-``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are honoured. Keys are secrets: they are never written.
+Environment variables are ``TGRAPH_`` with ``__`` between levels (``TGRAPH_CHAT__MODEL``); the
+standard ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are honoured. Keys are secrets: they are never
+written.
 """
 
 from __future__ import annotations

@@ -166,7 +166,9 @@ def chunk_iri(sha256: str, page: int | None, start: int, end: int) -> str:
 
 def page_of(document: str, number: int | None) -> str:
     """The resource that holds the text: the page's IRI, or the document's where it has no pages."""
-    return document if number is None else page_iri(document.removeprefix(f"{URN}document:"), number)
+    return (
+        document if number is None else page_iri(document.removeprefix(f"{URN}document:"), number)
+    )
 
 
 def accession_iri(path: str, sha256: str, previous: str | None) -> str:

@@ -65,7 +65,7 @@ class Synthesiser(Protocol):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The answer's sentences as they come; none at all where the selection has no answer."""
+        """The answer's sentences as they come; none where the selection has no answer."""
 
 
 def edge_line(identity: str, labels: Sequence[str], quotes: Sequence[str]) -> Mapping[str, object]:

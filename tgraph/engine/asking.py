@@ -6,11 +6,12 @@ The specification's two stages, edge selection and synthesis, between a retrieva
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tgraph.answer.base import ConceptFinder, Notes, Selector, Synthesiser
 from tgraph.answer.citations import cite
-from tgraph.errors import TgraphError
+from tgraph.errors import StoreError, TgraphError
 from tgraph.model import Answer, GraphRagResponse, Retrieval, Selection, Sentence
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
@@ -69,18 +70,23 @@ class Asking:
             )
             answer = yield from self._stages(question)
         except (KeyboardInterrupt, GeneratorExit):
-            record.finish("interrupted", "The question was interrupted.")
+            self._fail("interrupted", "The question was interrupted.")
             raise
         except TgraphError as error:
-            record.finish("failed", str(error))
+            self._fail("failed", str(error))
             raise
         except Exception as error:
-            record.finish("failed", f"{type(error).__name__}: {error}")
+            self._fail("failed", f"{type(error).__name__}: {error}")
             raise
         finally:
             record.close()
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
         return answer
+
+    def _fail(self, status: str, error: str) -> None:
+        """Record the end, if the disk lets us; a session without one is recorded as aborted."""
+        with suppress(StoreError):
+            self._record.finish(status, error)
 
     def _stages(self, question: Question) -> Stream:
         yield self._explain(self._record.session)
@@ -126,8 +132,6 @@ class Asking:
         with record.step("Synthesis", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(draft, record.uuid)
-                if not sentence.citations:
-                    notes.drop("sentence without a citation that holds", 0)
                 sentences.append(sentence)
                 lead = " " if len(sentences) > 1 else ""
                 yield GraphRagResponse(message_type="chunk", response=lead + sentence.text)

@@ -201,7 +201,7 @@ class KnowledgeGraph:
     async def astream(
         self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
     ) -> AsyncIterator[GraphRagResponse]:
-        """``stream`` without blocking the event loop; one that is left is recorded as interrupted."""
+        """``stream`` without blocking the event loop; a stream that is left is interrupted."""
         stream = self.stream(question, mode, history=history)
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1, "ask")  # one thread from beginning to end
@@ -248,9 +248,7 @@ class KnowledgeGraph:
         from tgraph.explain.trace import read_trace
 
         summary = self.find_session(session)
-        return read_trace(
-            self.read(), self.librarian, summary, self.settings.explain_collection
-        )
+        return read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
 
     def export(self, session: str = "last", format: str = "trig") -> bytes:
         """The record of a session with all that it refers to, as RDF."""
@@ -289,7 +287,6 @@ class KnowledgeGraph:
             )
         return self._context
 
-
     def _open_snapshot(self) -> Snapshot:
         snapshot = Snapshot.open(self._folder)
         if snapshot is None:
@@ -306,7 +303,8 @@ class KnowledgeGraph:
 
         assert self._snapshot is not None
         self._message(f"The {kind} vectors are rebuilt: {problem}")
-        vectors = build(kind, items_of(kind, self._snapshot.store, self.librarian), self._parts.embedder)
+        items = items_of(kind, self._snapshot.store, self.librarian)
+        vectors = build(kind, items, self._parts.embedder)
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):
                 if self._ledger.generation(store) == self._generation():

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 
-from pyoxigraph import NamedNode, Quad, Triple
+from pyoxigraph import Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
@@ -30,6 +31,8 @@ from tgraph.index.sources import (
     has_chunks,
     latest_accession,
     standing_documents,
+    text_value,
+    value,
 )
 from tgraph.index.vectors import VectorSet, build
 from tgraph.index.vectors import load as load_vectors
@@ -61,8 +64,8 @@ from tgraph.store.writer import WorkingCopy, abandoned
 class IndexReport:
     """What a run of ``index`` did.
 
-    ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that of
-    the published knowledge. ``dropped`` counts what extractors had to leave out, by reason.
+    ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
+    of the published knowledge. ``dropped`` counts what extractors left out, by reason.
     """
 
     run: str
@@ -170,9 +173,7 @@ class IndexRun:
 
     # --- documents ---
 
-    def _take_in(
-        self, copy: WorkingCopy, files: Iterable[Found]
-    ) -> list[_Intake]:
+    def _take_in(self, copy: WorkingCopy, files: Iterable[Found]) -> list[_Intake]:
         """Load what is new or changed; a file that can't be read is reported, not fatal."""
         found = list(files)
         intakes = []
@@ -234,15 +235,12 @@ class IndexRun:
     def _touch_document(self, store: Store, document: str) -> None:
         """Everything that the document is evidence for has to be derived again."""
         for evidence in evidence_of_document(store, document):
-            for quad in store.match(evidence, v.tg("entity"), None, v.SOURCE_GRAPH):
-                assert isinstance(quad.object, NamedNode)
-                self._touched.entities.add(quad.object.value)
-            for quad in store.match(evidence, v.tg("edge"), None, v.SOURCE_GRAPH):
-                reified = store.match(_node(quad.object), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-                triple = next(reified).object
-                assert isinstance(quad.object, NamedNode)
+            if entity := text_value(store, evidence, v.tg("entity")):
+                self._touched.entities.add(entity)
+            if edge := text_value(store, evidence, v.tg("edge")):
+                triple = value(store, edge, v.RDF_REIFIES)
                 assert isinstance(triple, Triple)
-                self._touched.edges[quad.object.value] = triple
+                self._touched.edges[edge] = triple
 
     # --- extraction ---
 
@@ -333,13 +331,15 @@ class IndexRun:
     # --- knowledge and vectors ---
 
     def _derive(self, copy: WorkingCopy, started: datetime) -> int:
-        stage = "Resolving"
         standing = standing_documents(copy.store)
         derivation = Derivation(
-            copy.store, standing_merges(copy.store), lambda chunk: document_of_chunk(chunk) in standing
+            copy.store,
+            standing_merges(copy.store),
+            lambda chunk: document_of_chunk(chunk) in standing,
         )
         change = derivation.run(
-            self._touched, lambda done, total: self._progress(Progress(stage, done, total, self._usage))
+            self._touched,
+            lambda done, total: self._progress(Progress("Resolving", done, total, self._usage)),
         )
         copy.remove(change.removed)
         copy.add(change.added)
@@ -358,19 +358,14 @@ class IndexRun:
         for kind in KINDS:
             items = items_of(kind, copy.store, self._ledger.librarian)
             previous = self._previous(kind)
-            vectors = build(
-                kind,
-                items,
-                self._embedder,
-                previous,
-                lambda done, total: self._progress(
-                    Progress("Embedding", done, total, self._usage, f"{kind}s")
-                ),
-                self._calls.add,
-            )
+            shown = partial(self._show_embedding, kind)
+            vectors = build(kind, items, self._embedder, previous, shown, self._calls.add)
             vectors.save(copy.vectors, generation)
         self._record_calls(copy)
         return True
+
+    def _show_embedding(self, kind: str, done: int, total: int) -> None:
+        self._progress(Progress("Embedding", done, total, self._usage, f"{kind}s"))
 
     def _previous(self, kind: str) -> VectorSet | None:
         """The vectors of the knowledge before, if they are whole and of the same embedder."""

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from tgraph.model import Usage
 
+NO_USAGE = Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage of the work with how much of it is done; ``usage`` is what the run has cost so far."""
+    """A stage of the work and how much of it is done; ``usage`` is the cost of the run so far."""
 
     stage: str
     done: int
     total: int
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     detail: str = ""
 
 

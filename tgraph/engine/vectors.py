@@ -1,4 +1,4 @@
-"""The vector sets of a snapshot: opened when they are first searched, rebuilt when they don't fit."""
+"""The vector sets of a snapshot: opened when first searched, rebuilt when they don't fit."""
 
 from __future__ import annotations
 

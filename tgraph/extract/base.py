@@ -11,7 +11,7 @@ from tgraph.vocabulary import normalise_name
 
 
 class Extractor(Protocol):
-    """Finds what a chunk says. ``key`` changes whenever the same chunk could yield something else."""
+    """Finds what a chunk says. ``key`` changes when the same chunk could yield something else."""
 
     @property
     def agent(self) -> Agent: ...
@@ -31,7 +31,7 @@ class Extractor(Protocol):
 
 
 def with_endpoints(extraction: Extraction) -> Extraction:
-    """The extraction with an entity for every name that a relationship uses, so that each has a label."""
+    """The extraction with an entity for every name that its relationships use."""
     known = {normalise_name(entity.name) for entity in extraction.entities}
     missing: dict[str, ExtractedEntity] = {}
     for relationship in extraction.relationships:

@@ -1,4 +1,4 @@
-"""Prompts: files that people can read and replace, filled in so that data can't pose as instruction.
+"""Prompts: files that people can read and replace, filled in so that data stays data.
 
 A prompt file has a part ``=== system`` and a part ``=== user``. ``{{name}}`` is replaced by plain
 text; data stands in blocks between the lines ``<<<NAME`` and ``NAME>>>``, and no data can contain
@@ -26,7 +26,7 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     file = f"{name}.md"
     own = folder / file if folder is not None else None
     text = own.read_text("utf-8") if own and own.is_file() else read_text("prompts", file)
-    if [part for part in _PART.findall(text)] != ["system", "user"]:
+    if _PART.findall(text) != ["system", "user"]:
         raise UsageError(f"The prompt {own or file} needs a part `=== system` and then `=== user`.")
     return Prompt(name, text, sha256(text.encode()).hexdigest())
 

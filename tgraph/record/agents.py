@@ -15,7 +15,7 @@ SOFTWARE = Agent("software", "tgraph", __version__)
 
 
 def agent_quads(agents: Iterable[Agent]) -> list[Quad]:
-    """Each agent as a ``prov:SoftwareAgent``; models and embedded methods by their own class too."""
+    """Each agent as a ``prov:SoftwareAgent``, and by the class of its kind."""
     out = Statements(v.SOURCE_GRAPH)
     classes = {"software": "Software", "method": "EmbeddedMethod", "model": "LanguageModel"}
     for agent in agents:
@@ -42,7 +42,9 @@ def prompt_quads(prompts: Iterable[Prompt]) -> list[Quad]:
     return out.quads
 
 
-def associations(out: Statements, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()) -> None:
+def associations(
+    out: Statements, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()
+) -> None:
     """The activity was associated with the agent, by plan where there are prompts.
 
     A qualified association has an IRI of its own, hung on the activity's.

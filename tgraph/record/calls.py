@@ -10,7 +10,7 @@ from tgraph.store.statements import Statements, iri
 
 
 def call_content(call: Call) -> str:
-    """The librarian's record of the call: request and reply, without times, so that it can replay."""
+    """The librarian's record of the call: request and reply without times, so it can replay."""
     return canonical_json(
         {
             "kind": call.kind,

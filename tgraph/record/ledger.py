@@ -25,17 +25,16 @@ from pyoxigraph import (
     Quad,
     RdfFormat,
     parse,
-    serialize,
 )
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.store.statements import Statements, iri, nquads
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, is_free, read_frames
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import publish, read_pointer
+from tgraph.store.statements import Statable, Statements, iri, nquads, to_bytes
 from tgraph.store.writer import apply, committed, writing
 
 GENESIS = "0" * 64
@@ -46,7 +45,7 @@ def canonical_hash(quads: Iterable[Quad]) -> str:
     """SHA-256 of the RDFC-1.0 canonical N-Quads of the quads (W3C Recommendation, 2024)."""
     dataset = Dataset(quads)
     dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
-    lines = serialize(dataset, format=RdfFormat.N_QUADS).splitlines(keepends=True)
+    lines = to_bytes(dataset).splitlines(keepends=True)
     return sha256(b"".join(sorted(lines))).hexdigest()
 
 
@@ -108,7 +107,7 @@ class Chain:
         return next(found, None) is not None
 
     def entry(
-        self, subject: str, kind: str, content_hash: str, *pairs: tuple[NamedNode, object]
+        self, subject: str, kind: str, content_hash: str, *pairs: tuple[NamedNode, Statable]
     ) -> list[Quad]:
         """The quads of the next entry, which seals ``subject`` by its hash."""
         after = chain_hash(self.head, kind, subject, content_hash)
@@ -123,7 +122,7 @@ class Chain:
             (v.tg("hash"), content_hash),
             (v.tg("previousHash"), self.head.hash),
             (v.tg("chainHash"), after),
-            *pairs,  # type: ignore[arg-type]
+            *pairs,
         )
         self.head = Head(self.head.sequence + 1, after)
         self._new.add(subject)
@@ -236,9 +235,7 @@ class Ledger:
                 aborted += not finished
         return Folded(sessions, aborted, 0)
 
-    def _seal(
-        self, store: Store, chain: Chain, frames: list[Frame], finished: bool
-    ) -> list[Quad]:
+    def _seal(self, store: Store, chain: Chain, frames: list[Frame], finished: bool) -> list[Quad]:
         head = frames[0]
         for frame in frames:
             for text in frame.get("texts", {}).values():

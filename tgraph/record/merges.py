@@ -15,7 +15,7 @@ from tgraph.store.statements import Statements, iri
 
 def standing_merges(store: Store) -> dict[str, str]:
     """For each entity that another has absorbed, the canonical one."""
-    return {absorbed: canonical for absorbed, canonical in _standing(store).values()}
+    return dict(_standing(store).values())
 
 
 def _standing(store: Store) -> dict[str, tuple[str, str]]:

@@ -7,9 +7,8 @@ disk; what is sent to the user afterwards can be looked up by its IRI, come what
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -22,14 +21,14 @@ from tgraph.model import Agent, Candidate, Citation, Prompt, Rejected, Selection
 from tgraph.models.base import Call
 from tgraph.record.agents import SOFTWARE, agent_quads, associations, prompt_quads
 from tgraph.record.calls import call_content, describe_call
-from tgraph.store.statements import Statements, Value, iri, nquads
 from tgraph.store.journal import Journal
+from tgraph.store.statements import Statements, Value, iri, nquads
 
 Clock = Callable[[], datetime]
 
 
 class SessionRecord:
-    """One session's provenance. Everything goes through ``_write``, so nothing is told unwritten."""
+    """One session's provenance. All of it goes through ``_write``, so nothing is told unwritten."""
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         self.uuid = uuid
@@ -255,9 +254,7 @@ class SessionRecord:
 
     def _rejections(self, rejected: Iterable[Rejected]) -> None:
         for item in rejected:
-            self._out.add(
-                self._candidate(item.candidate), (v.tg("rejectionReason"), item.reason)
-            )
+            self._out.add(self._candidate(item.candidate), (v.tg("rejectionReason"), item.reason))
 
     def _candidate(self, candidate: Candidate) -> str:
         return v.session_part_iri("candidate", self.uuid, candidate.rank)

@@ -20,7 +20,7 @@ from tgraph.model import (
     Span,
 )
 from tgraph.record.agents import associations
-from tgraph.store.statements import Statements, iri, reifier
+from tgraph.store.statements import Statable, Statements, iri, reifier
 
 
 def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
@@ -84,7 +84,11 @@ def accession_quads(
         (v.prov("wasRevisionOf"), iri(previous) if previous else None),
     )
     if previous:
-        out.add(previous, (v.prov("invalidatedAtTime"), taken), (v.prov("wasInvalidatedBy"), iri(run)))
+        out.add(
+            previous,
+            (v.prov("invalidatedAtTime"), taken),
+            (v.prov("wasInvalidatedBy"), iri(run)),
+        )
     return out.quads
 
 
@@ -105,7 +109,9 @@ def run_quads(
     for reason, count in sorted(counts.items()):
         key = f"{v.URN}prov:dropped:{v.digest(run, reason)}"
         out.add(run, (v.tg("dropped"), iri(key)))
-        out.add(key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count))
+        out.add(
+            key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
+        )
     return out.quads
 
 
@@ -218,7 +224,9 @@ class ExtractionRecord:
             (v.tg("strength"), float(relationship.strength)),
         )
 
-    def _evidence(self, statement: str, span: Span | None, *pairs: tuple[NamedNode, object]) -> None:
+    def _evidence(
+        self, statement: str, span: Span | None, *pairs: tuple[NamedNode, Statable]
+    ) -> None:
         start, end = (span.start, span.end) if span else (self._chunk.start, self._chunk.end)
         subject = v.evidence_iri(statement, self._chunk.iri, start, end, self._key)
         self._out.add(
@@ -229,6 +237,5 @@ class ExtractionRecord:
             (v.tg("charOffset"), start),
             (v.tg("charLength"), end - start),
             (v.tg("quote"), span.quote if span else None),
-            *pairs,  # type: ignore[arg-type]
+            *pairs,
         )
-

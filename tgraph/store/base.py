@@ -21,7 +21,7 @@ from tgraph.resources import read_text
 from tgraph.vocabulary import PREFIXES
 
 Term = NamedNode | Literal | BlankNode | Triple
-Subject = NamedNode | BlankNode
+Subject = NamedNode | BlankNode | Triple
 Graph = NamedNode | BlankNode | DefaultGraph
 Row = Mapping[str, Term | None]
 Results = QuerySolutions | QueryBoolean | QueryTriples

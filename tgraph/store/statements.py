@@ -1,4 +1,4 @@
-"""The small language in which the record is written: one call states one thing about one resource."""
+"""The small language in which the record is written: a call states things about one resource."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ Value = NamedNode | Literal | str | int | float | bool | datetime
 """What may be stated: a term, or a plain value; a ``str`` is a text (an IRI is a ``NamedNode``)."""
 
 
+Statable = Value | Iterable[Value] | None
+
+
 def iri(value: str) -> NamedNode:
     return NamedNode(value)
 
 
 def literal(value: str | int | float | bool | datetime) -> Literal:
-    """The canonical literal: integers are xsd:integer, times xsd:dateTime in UTC, the rest as usual."""
+    """The canonical literal: integers are xsd:integer, times xsd:dateTime in UTC, and so on."""
     if isinstance(value, datetime):
         text = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         return v.canonical(Literal(text, datatype=v.xsd("dateTime")))
-    if isinstance(value, bool) or isinstance(value, str):
-        return Literal(_storable(value) if isinstance(value, str) else value)
+    if isinstance(value, str):
+        return Literal(_storable(value))
+    if isinstance(value, bool):
+        return Literal(value)
     if isinstance(value, int):
         return Literal(str(value), datatype=v.xsd("integer"))
     return v.canonical(Literal(str(round(value, 6)), datatype=v.xsd("double")))
@@ -38,6 +43,9 @@ def _has_surrogate(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
+_PREFIXED = (RdfFormat.TRIG, RdfFormat.TURTLE)
+
+
 class Statements:
     """Quads about to be written into one graph."""
 
@@ -45,7 +53,7 @@ class Statements:
         self.graph = graph
         self.quads: list[Quad] = []
 
-    def add(self, subject: str, *pairs: tuple[NamedNode, Value | None | Iterable[Value]]) -> NamedNode:
+    def add(self, subject: str, *pairs: tuple[NamedNode, Statable]) -> NamedNode:
         """State each (predicate, value) of the subject; None and empty lists state nothing."""
         node = NamedNode(subject)
         for predicate, value in pairs:
@@ -54,7 +62,7 @@ class Statements:
         return node
 
 
-def _terms(value: Value | None | Iterable[Value]) -> Iterable[NamedNode | Literal]:
+def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
     if value is None:
         return
     if isinstance(value, NamedNode):
@@ -68,9 +76,19 @@ def _terms(value: Value | None | Iterable[Value]) -> Iterable[NamedNode | Litera
             yield from _terms(item)
 
 
+def to_bytes(
+    quads: Iterable[Quad] | Iterable[Triple], chosen: RdfFormat = RdfFormat.N_QUADS
+) -> bytes:
+    """The quads or triples serialised, with tgraph's prefixes where the format has any."""
+    prefixes = v.PREFIXES if chosen in _PREFIXED else None
+    data = serialize(quads, format=chosen, prefixes=prefixes)
+    assert data is not None  # it is None only when writing to a file
+    return data
+
+
 def nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
-    return serialize(quads, format=RdfFormat.N_QUADS).decode("utf-8")
+    return to_bytes(quads).decode("utf-8")
 
 
 def reifier(edge: str, triple: Triple) -> Quad:
