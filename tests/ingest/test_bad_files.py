@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+
+import pypdf
+import pytest
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import Limits
+from tgraph.ingest.loaders import load
+
+NOISE = random.Random(7).randbytes(5000)
+
+
+def refused(data: bytes, name: str, limits: Limits | None = None) -> IngestError:
+    with pytest.raises(IngestError) as caught:
+        load(data, name, limits or Limits())
+    assert caught.value.path == name
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def encrypted(plain: bytes) -> bytes:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(plain))
+    writer.encrypt("password", algorithm="RC4-128")
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "suffix", ["txt", "md", "html", "csv", "json", "jsonl", "pdf", "docx", "bin"]
+)
+def test_noise_and_nothing_are_refused_in_every_format(suffix):
+    refused(NOISE, f"a.{suffix}")
+    assert "empty" in str(refused(b"", f"a.{suffix}"))
+
+
+@pytest.mark.parametrize("with_pdfium", [True, False])
+def test_an_encrypted_pdf_names_the_remedy(with_pdfium, monkeypatch, pdf):
+    if with_pdfium:
+        pytest.importorskip("pypdfium2")
+    else:
+        monkeypatch.setattr("tgraph.ingest.pdf.find_spec", lambda name: None)
+    error = refused(encrypted(pdf("Secret.")), "a.pdf")
+    assert "encrypted" in error.message
+    assert "without a password" in error.remedy
+
+
+@pytest.mark.parametrize("with_pdfium", [True, False])
+def test_a_damaged_pdf(with_pdfium, monkeypatch, pdf):
+    if with_pdfium:
+        pytest.importorskip("pypdfium2")
+    else:
+        monkeypatch.setattr("tgraph.ingest.pdf.find_spec", lambda name: None)
+    refused(pdf("Some text.")[:120], "a.pdf")
+    refused(b"%PDF-1.7\n" + NOISE, "a.pdf")
+
+
+def test_a_scanned_pdf(pdf):
+    assert "OCR" in refused(pdf("", ""), "a.pdf").remedy
+
+
+def test_a_pdf_with_one_empty_page_keeps_its_numbers(pdf):
+    assert [page.number for page in load(pdf("", "Text."), "a.pdf").pages] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        (b'{"a": 1,\n "b": }', "line 2, column 7"),
+        (b'["open', "line 1, column 2"),
+        (b"{'a': 1}", "line 1, column 2"),
+    ],
+)
+def test_broken_json_names_the_place(source, place):
+    assert place in str(refused(source, "a.json"))
+
+
+def test_broken_json_lines_name_the_line():
+    assert "line 3, column 6" in str(refused(b'{"a": 1}\n\n{"a" 2}\n', "a.jsonl"))
+
+
+@pytest.mark.parametrize("source", [b"[" * 100_000, b'{"a":' * 100_000])
+def test_json_that_is_nested_without_end(source):
+    refused(source, "a.json")
+    refused(source, "a.jsonl")
+
+
+@pytest.mark.parametrize("source", [b"[]", b"{}", b"null", b'[null, ""]'])
+def test_json_without_values(source):
+    assert "no values" in str(refused(source, "a.json"))
+
+
+@pytest.mark.parametrize("suffix", ["txt", "md", "html", "csv", "json", "jsonl"])
+def test_an_endless_line_is_refused_at_once(suffix):
+    assert "line of more than" in str(refused(b"word " * 20_000_000, f"a.{suffix}"))
+
+
+def test_a_file_beyond_the_limit():
+    assert "larger than the limit of 10 bytes" in str(refused(b"x" * 11, "a.txt", Limits(10)))
+
+
+def test_a_docx_that_is_no_archive_or_another_one(word):
+    assert "ZIP" in str(refused(b"just text", "a.docx"))
+    assert "old Word" in str(refused(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + NOISE, "a.docx"))
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("readme.txt", "no document")
+    refused(out.getvalue(), "a.docx")
+    refused(word("Text.")[:-300], "a.docx")
+    assert "no text" in str(refused(word(""), "a.docx"))
+
+
+def replaced(plain: bytes, document: bytes) -> bytes:
+    """A DOCX with ``document`` in the place of its main part."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(plain)) as source,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target,
+    ):
+        for entry in source.infolist():
+            main = entry.filename == "word/document.xml"
+            target.writestr(entry.filename, document if main else source.read(entry))
+    return out.getvalue()
+
+
+def test_an_archive_bomb_is_not_unpacked(word):
+    bomb = replaced(word("Text."), b" " * 50_000_000)
+    assert len(bomb) < 200_000
+    assert "more than allowed" in str(refused(bomb, "a.docx", Limits(unpacked_bytes=10_000_000)))
+
+
+def with_entities(plain: bytes, entities: str, reference: str) -> bytes:
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = f"<w:body><w:p><w:r><w:t>safe {reference}</w:t></w:r></w:p></w:body>"
+    xml = f'<!DOCTYPE d [{entities}]><w:document xmlns:w="{space}">{body}</w:document>'
+    return replaced(plain, xml.encode())
+
+
+def test_xml_entities_are_not_expanded(word, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    plain = word("Text.")
+    for entity in ('"inside"', f'SYSTEM "{secret.as_uri()}"'):
+        data = with_entities(plain, f"<!ENTITY a {entity}>", "&a;")
+        assert load(data, "a.docx").pages[0].text == "safe"
+    laughs = "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    refused(with_entities(plain, f'<!ENTITY a "ha ha ha">{laughs}', "&i;"), "a.docx")
+
+
+def test_another_format_under_a_text_suffix_is_named(pdf, word):
+    assert "PNG" in str(refused(b"\x89PNG\r\n\x1a\n" + NOISE, "a.txt"))
+    assert "PDF" in str(refused(pdf("Text."), "a.txt"))
+    assert "ZIP" in str(refused(word("Text."), "a.txt"))
+
+
+@pytest.mark.parametrize(
+    "text", ["The ftyp box is first.", "BZh is a prefix.", "ID3 tags hold titles."]
+)
+def test_prose_that_begins_like_another_format_is_prose(text):
+    assert load(text.encode(), "a.txt").pages[0].text == text
+
+
+def test_a_broken_mark_and_nul_characters():
+    assert "UTF-16" in str(refused(b"\xff\xfea\x00\x00\xd8b\x00", "a.txt"))
+    assert "NUL" in str(refused(b"text with a \0 in it", "a.txt"))
+    assert "white space" in str(refused(b" \n\t", "a.txt"))
+
+
+def test_html_without_text():
+    refused(b"<html><script>render()</script></html>", "a.html")
+
+
+def test_an_overlong_table_cell():
+    refused(b'a,b\n"' + b"x\n" * 6_000_000, "a.csv")
+
+
+def test_paths_that_are_no_files(tmp_path):
+    (tmp_path / "folder.txt").mkdir()
+    (tmp_path / "link.txt").symlink_to(tmp_path / "nowhere")
+    for name in ("folder.txt", "link.txt", "missing.txt"):
+        with pytest.raises(IngestError):
+            load(tmp_path / name)
