@@ -17,6 +17,8 @@ from pyoxigraph import Literal
 from tgraph.extract.clauses import antecedent, lifted
 from tgraph.extract.coreference import THIRD_PERSON, Discourse, is_definite
 from tgraph.extract.kinds import kind_of_noun
+from tgraph.extract.lexicon import words
+from tgraph.extract.literals import is_number
 from tgraph.extract.mentions import Mention
 from tgraph.extract.names import Named, Names
 from tgraph.extract.phrases import conjuncts, core_text, is_noun, phrase_bounds, phrase_text
@@ -26,15 +28,19 @@ from tgraph.extract.reading import Argument
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-_PERIODS = frozenset(
-    "year month day summer winter spring autumn end beginning start middle morning evening night "
-    "season century decade early late".split()
+_PERIODS = words(
+    """
+    year month day summer winter spring autumn end beginning start middle morning evening night
+    season century decade early late
+    """
 )
-_VAGUE = frozenset(
-    "one ones thing things something anything nothing everything someone anyone everyone nobody other "
-    "others lot lots way kind sort number part case fact time times more most all some many few none "
-    "honour honor order addition instance example respect course extremity moment purpose effect behalf "
-    "same such first second last right".split()
+_VAGUE = words(
+    """
+    one ones thing things something anything nothing everything someone anyone everyone nobody
+    other others lot lots way kind sort number part case fact time times more most all some many
+    few none honour honor order addition instance example respect course extremity moment
+    purpose effect behalf same such first second last right best worst next rest
+    """
 )
 CONCEPT = "concept"
 
@@ -114,6 +120,12 @@ class Arguments:
                     return (entity,)
         return ()
 
+    def literals(self, sentence: Span) -> list[Mention]:
+        """The dates and the amounts with a unit that a sentence gives, without bare numbers."""
+        found = (self._starts.get(token.i) for token in sentence)
+        given = [m for m in found if m is not None and m.value is not None]
+        return [m for m in given if m.value is not None and not is_number(m.value)]
+
     def subjects(self, token: Token) -> tuple[Named, ...]:
         """The entities a statement is about; where there are none, why is counted."""
         found = self.meant(token)
@@ -129,7 +141,7 @@ class Arguments:
         return (phrase,)
 
     def objects(self, predicate: str, token: Token) -> list[Bound]:
-        """The objects that a token stands for, each with its predicate; empty where it is dropped."""
+        """The objects that a token stands for, each with its predicate; empty if it is dropped."""
         if predicate.endswith(" @"):
             return self._dated(predicate.removesuffix(" @"), token)
         found = self.meant(token)
@@ -143,7 +155,7 @@ class Arguments:
             return []
         return self.described(predicate, token)
 
-    # --- how a token is read ------------------------------------------------------------------------
+    # --- how a token is read ----------------------------------------------------------------------
 
     def _refer(self, token: Token) -> None:
         found: tuple[Named, ...] = ()
@@ -164,6 +176,8 @@ class Arguments:
                 people = sum(entity.is_person for entity in together)
                 if len(together) > 1 and (people or token.dep_.startswith("nsubj")):
                     self._discourse.see_together(together)
+                if people and people < len(together):
+                    _type_as_people(together)
 
     def _phrase_entity(self, token: Token) -> Named | None:
         """A phrase as an entity: it holds a name ("Scott's nephew") or the chunk is about it."""
@@ -172,7 +186,9 @@ class Arguments:
         if token.lower_ in _VAGUE or not text or end - start > 8:
             return None
         inside = (self.named_at(token.doc[i]) for i in range(start, end))
-        if text.lower() in self._salient or any(e is not None and e.type != "group" for e in inside):
+        if text.lower() in self._salient or any(
+            e is not None and e.type != "group" for e in inside
+        ):
             return self._names.get(text, kind_of_noun(lemma(token.lower_, "noun")) or CONCEPT)
         return None
 
@@ -192,11 +208,14 @@ class Arguments:
         mention = self.mention_at(token)
         if literal is None or mention is None or not mention.is_time:
             return []
-        on = literal.datatype.value.endswith("date") or mention.text[:1].isdigit() is not mention.text[-1:].isdigit()
+        on = (
+            literal.datatype.value.endswith("date")
+            or mention.text[:1].isdigit() is not mention.text[-1:].isdigit()
+        )
         return [Bound(f"{predicate} {'on' if on else 'in'}", literal)]
 
     def described(self, predicate: str, token: Token) -> list[Bound]:
-        """The objects of a description, folded onto the names in it; a literal where it has none."""
+        """The objects of a description, folded onto the names in it, else a literal."""
         if not is_noun(token):
             return self._adjective(predicate, token)
         folded = list(self._folded(predicate, token))
@@ -214,7 +233,9 @@ class Arguments:
         return [Bound(predicate, Literal(text))] if text else []
 
     def _adjective(self, predicate: str, token: Token) -> list[Bound]:
-        if not token.tag_.startswith("JJ") or any(child.dep_ == "xcomp" for child in token.children):
+        if not token.tag_.startswith("JJ") or any(
+            child.dep_ == "xcomp" for child in token.children
+        ):
             return []
         measures = [c for c in token.lefts if c.dep_ in ("npadvmod", "advmod") and c.tag_ != "WRB"]
         start = measures[0].left_edge.i if measures else token.i
@@ -231,6 +252,13 @@ class Arguments:
                 for target in _targets(child):
                     for entity in self.meant(target):
                         yield Bound(f"{predicate} {core} {child.lower_}", entity)
+
+
+def _type_as_people(together: Sequence[Named]) -> None:
+    """Single surnames beside a person are persons, whatever the recogniser took them for."""
+    for entity in together:
+        if not (entity.is_person or entity.located or " " in entity.name):
+            entity.types["person"] += entity.types.total()
 
 
 def _targets(preposition: Token) -> list[Token]:

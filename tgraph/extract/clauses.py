@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tgraph.extract.lexicon import words
 from tgraph.extract.phrases import conjuncts, core_text, is_noun
 from tgraph.extract.pipeline import verb_lemma
 
@@ -23,12 +24,22 @@ _OBJECTS = frozenset({"dobj", "oprd", "attr"})
 _PREPOSITIONS = frozenset({"prep", "agent", "dative"})
 _RELATIVE = frozenset({"WDT", "WP"})
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
-_SAYING = frozenset(
-    "say tell think believe claim suppose hope wish fear imagine argue suggest ask wonder "
-    "expect report allege deny dream predict propose".split()
+_SAYING = words(
+    """
+    say tell think believe claim suppose hope wish fear imagine argue suggest ask wonder expect
+    report allege deny dream predict propose
+    """
 )
-_IMPLICATIVE = frozenset("help make let enable allow force cause lead persuade convince see".split())
-_OF_VERBS = frozenset("be consist die dispose speak tell hear know make form dream think".split())
+_IMPLICATIVE = words(
+    """
+    help make let enable allow force cause lead persuade convince see
+    """
+)
+_OF_VERBS = words(
+    """
+    be consist die dispose speak tell hear know make form dream think
+    """
+)
 _DEEPEST = 6
 
 
@@ -56,9 +67,9 @@ def statements(sentence: Span) -> Iterator[Statement]:
     if sentence.text.rstrip("\"'”’) ").endswith("?"):
         return
     for token in sentence:
-        if token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass", "xcomp", "amod"):
-            yield from _of_verb(token)
-        elif token.dep_ == "xcomp" and _controlled(token) is not None:
+        if (
+            token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass", "xcomp", "amod")
+        ) or (token.dep_ == "xcomp" and _controlled(token) is not None):
             yield from _of_verb(token)
 
 

@@ -1,8 +1,8 @@
 """Whom a pronoun or a definite noun means: the nearest compatible entity before it.
 
 Candidates come from the same sentence and the three before it; subjects of earlier sentences come
-first, which is the simplest form of salience (Hobbs 1978, Lappin and Leass 1994). Where nothing fits
-the statement is dropped: a wrong name is worse than none.
+first, which is the simplest form of salience (Hobbs 1978, Lappin and Leass 1994). Where nothing
+fits, the statement is dropped: a wrong name is worse than none.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tgraph.extract.kinds import kind_of_noun
+from tgraph.extract.lexicon import words
 from tgraph.extract.names import UNKNOWN, Named
-from tgraph.extract.pipeline import lemma
+from tgraph.extract.pipeline import lemma, verb_lemma
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -24,6 +25,11 @@ _NEUTER = frozenset({"it", "its", "itself"})
 _PLURAL = frozenset({"they", "them", "their", "theirs", "themselves"})
 THIRD_PERSON = _MALE | _FEMALE | _NEUTER | _PLURAL
 _DEFINITE = frozenset({"the", "this", "that"})
+_SHIP_VERBS = words(
+    """
+    sail drift carry anchor freeze sink float steam voyage roll moor lie draw build launch leave
+    """
+)
 _WINDOW = 3
 _NOUN_WINDOW = 8
 _COLLECTIVE = frozenset({"organization", "group"})
@@ -78,10 +84,14 @@ class Discourse:
             return self._plural(token)
         if word in _NEUTER:
             return self._neuter(token)
-        for entity in self._candidates(token):
-            if _agrees(word, entity):
-                return (entity,)
+        found = [entity for entity in self._candidates(token) if _agrees(word, entity)]
+        if word in _FEMALE and token.dep_ in _SUBJECTS and verb_lemma(token.head) in _SHIP_VERBS:
+            found = [entity for entity in found if entity.type == "ship"] or found
         topic = self._topic
+        if topic is not None and topic in found and topic.type == "ship":
+            return (topic,)
+        if found:
+            return (found[0],)
         return (topic,) if topic is not None and topic.is_person and _agrees(word, topic) else ()
 
     def _neuter(self, token: Token) -> tuple[Named, ...]:
@@ -94,7 +104,10 @@ class Discourse:
             for seen in reversed(here):
                 if seen.is_subject and seen.clause != token.head.i and _agrees("it", seen.entity):
                     return (seen.entity,)
-        if any(other.tag_ in ("NN", "NNS") for other in before) or self._unnamed == self._sentence - 1:
+        if (
+            any(other.tag_ in ("NN", "NNS") for other in before)
+            or self._unnamed == self._sentence - 1
+        ):
             return ()
         there = [s for s in self._seen if s.sentence == self._sentence - 1]
         there.sort(key=lambda seen: (not seen.is_subject, seen.position))
@@ -122,10 +135,8 @@ class Discourse:
     def _plural(self, token: Token) -> tuple[Named, ...]:
         if self._together is not None and self._sentence - self._together[0] <= 1:
             return self._together[1]
-        for entity in self._candidates(token):
-            if entity.type in _COLLECTIVE:
-                return (entity,)
-        return ()
+        last = (s for s in self._seen if s.sentence == self._sentence - 1 and s.is_subject)
+        return next(((s.entity,) for s in last if s.entity.type in _COLLECTIVE), ())
 
     def _candidates(self, token: Token) -> Iterator[Named]:
         """Mentions before the token, best first, without the other arguments of its own verb."""
@@ -136,7 +147,9 @@ class Discourse:
             and seen.position < token.i
             and (seen.clause != token.head.i or token.tag_ == "PRP$")
         ]
-        yield from (seen.entity for seen in sorted(here, key=lambda s: (not s.is_subject, -s.position)))
+        yield from (
+            seen.entity for seen in sorted(here, key=lambda s: (not s.is_subject, -s.position))
+        )
         yield from self._earlier(_WINDOW)
 
     def _before(self, token: Token, window: int) -> Iterator[Named]:
@@ -147,7 +160,7 @@ class Discourse:
     def _earlier(self, window: int) -> Iterator[Named]:
         for back in range(1, window + 1):
             there = [seen for seen in self._seen if seen.sentence == self._sentence - back]
-            there.sort(key=lambda seen: (not seen.is_subject, seen.position))
+            there.sort(key=lambda seen: (not seen.is_subject, -seen.position))
             yield from (seen.entity for seen in there)
 
 
@@ -157,7 +170,9 @@ def is_definite(token: Token) -> bool:
 
 def _is_empty_it(token: Token) -> bool:
     """Whether "it" stands for nothing: "it was cold", "it is clear that ..."."""
-    if token.dep_ not in _SUBJECTS or token.head.lemma_ == "" and not token.head.tag_.startswith("VB"):
+    if token.dep_ not in _SUBJECTS or (
+        token.head.lemma_ == "" and not token.head.tag_.startswith("VB")
+    ):
         return token.dep_ == "expl"
     if token.head.lower_ not in ("is", "was", "be", "been", "'s", "’s", "seems", "seemed"):
         return False

@@ -16,11 +16,19 @@ from pyoxigraph import Literal
 
 from tgraph.extract import chinese, english, pipeline, rows, statistics
 from tgraph.extract.blocks import Block, cut
-from tgraph.extract.reading import MENTIONS, Fact, Reading
 from tgraph.extract.kinds import kind_of_name
 from tgraph.extract.language import language_of
 from tgraph.extract.names import UNKNOWN, Named, Names
-from tgraph.model import Agent, Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt, Span
+from tgraph.extract.reading import MENTIONS, Fact, Reading
+from tgraph.model import (
+    Agent,
+    Chunk,
+    ExtractedEntity,
+    ExtractedRelationship,
+    Extraction,
+    Prompt,
+    Span,
+)
 from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import canonical, digest
 
@@ -56,8 +64,8 @@ class EmbeddedExtractor:
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """The extraction of one chunk; never raises for its text, whatever it holds.
 
-        ``TgraphError`` where the text is English and spaCy isn't installed. ``sink`` is not used: no
-        model is called.
+        ``TgraphError`` where the text is English and spaCy isn't installed. ``sink`` is not used:
+        no model is called.
         """
         blocks = cut(chunk.text, chunk.headings)
         names = Names()

@@ -19,6 +19,7 @@ from tgraph.extract.blocks import Block
 from tgraph.extract.clauses import Statement, statements
 from tgraph.extract.coreference import Discourse
 from tgraph.extract.kinds import kind_of_noun
+from tgraph.extract.lexicon import words
 from tgraph.extract.mentions import Mention, find_mentions
 from tgraph.extract.names import Named, Names
 from tgraph.extract.nominal import acronyms, bracketed, nominals
@@ -29,9 +30,19 @@ from tgraph.extract.reading import MENTIONS, WEAK, Argument, Fact, Reading
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
+_SEA = words(
+    """
+    ship ships vessel sail sailed sailing crew aboard deck decks hull hold drift drifted
+    launched voyage anchor anchored harbour moored pack beset steamed engine masts sank crushed
+    captain
+    """
+)
+_WHERE = frozenset({"in", "at", "to", "from", "near", "into", "off", "through", "across", ","})
+_FIXED = ("place", "group", "event", "facility", "law", "award")
 _SPEECH = re.compile(
     r"[\"“](?=\w)[^\"“”]*[.!?,—-][\"”]|(?<!\w)['‘](?=\w).{2,600}?[.!?,—-]['’](?!\w)", re.DOTALL
 )
+_PLAIN = frozenset({"man", "woman", "one", "other", "others", "first", "last", "name", "result"})
 _SURE, _RESOLVED, _LOOSE = 8.0, 6.0, 5.0
 
 
@@ -39,11 +50,13 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Readin
     """The reading of a chunk's prose blocks. ``titles``, the document's first, are known names."""
     docs = pipeline.analyse([block.text for block in blocks])
     mentions = _without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
-    for found in mentions:
+    for doc, found in zip(docs, mentions, strict=True):
         for mention in found:
             if mention.is_name:
-                names.add(mention.text, mention.type)
+                located = mention.start > 0 and doc[mention.start - 1].lower_ in _WHERE
+                names.add(mention.text, mention.type, located=located)
     names.link()
+    _find_ships(docs, mentions, names)
     for doc, found in zip(docs, mentions, strict=True):
         acronyms(doc, found, names)
     reading = Reading(names)
@@ -80,16 +93,38 @@ class _Reader:
             before = len(self._reading.facts)
             for place, nominal in brackets:
                 if sentence.start <= place < sentence.end:
-                    self._add(nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence)
+                    self._add(
+                        nominal.subject,
+                        nominal.predicate,
+                        nominal.object,
+                        nominal.strength,
+                        sentence,
+                    )
             for nominal in nominals(sentence, self._arguments):
-                self._add(nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence)
+                self._add(
+                    nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence
+                )
             for statement in statements(sentence):
                 if any(start <= statement.verb.idx < end for start, end in speech):
                     self._reading.dropped["direct speech"] += 1
                 else:
                     self._state(statement, sentence)
+            self._amount_rest(named, sentence, before)
             self._mention_rest(named, sentence, before)
         self._reading.dropped += self._arguments.dropped
+
+    def _amount_rest(self, named: list[Named], sentence: Span, before: int) -> None:
+        """A weak edge to a date or amount that no statement holds, from what is named first."""
+        facts = self._reading.facts[before:]
+        about = facts[0].subject if facts else named[0] if named else self._topic
+        about = self._topic if self._topic in named else about
+        stated = {fact.object for fact in facts if isinstance(fact.object, Literal)}
+        if about is None:
+            return
+        for mention in self._arguments.literals(sentence):
+            if mention.value is not None and mention.value not in stated:
+                predicate = "date" if mention.is_time else "amount"
+                self._add(about, predicate, mention.value, WEAK, sentence)
 
     def _state(self, statement: Statement, sentence: Span) -> None:
         if self._is_inverse(statement):
@@ -107,22 +142,20 @@ class _Reader:
                 self._add(subject, bound.predicate, bound.object, strength, sentence)
 
     def _is_inverse(self, statement: Statement) -> bool:
-        """"The current editor is Solovej": a description that a name follows."""
+        """ "The current editor is Solovej": a description that a name follows."""
         return (
             verb_lemma(statement.verb) == "be"
             and statement.object.dep_ in ("attr", "conj")
             and statement.subject.tag_ in ("NN", "NNS")
             and self._arguments.named_at(statement.object) is not None
             and self._arguments.named_at(statement.subject) is None
+            and statement.subject.lower_ not in _PLAIN
         )
 
     def _state_inverse(self, statement: Statement, sentence: Span) -> None:
         entity = self._arguments.named_at(statement.object)
         assert entity is not None
-        known = self._arguments.meant(statement.subject)
-        if known and known != (entity,):
-            for subject in known:
-                self._add(subject, statement.predicate, entity, _RESOLVED, sentence)
+        if any(child.tag_ == "POS" for child in statement.object.children):
             return
         entity.nouns.add(lemma(statement.subject.lower_, "noun"))
         bounds = self._arguments.described(statement.predicate, statement.subject)
@@ -151,9 +184,8 @@ class _Reader:
         """A weak edge from the topic to what a sentence names but says nothing about."""
         if self._topic is None:
             return
-        stated = {
-            id(end) for fact in self._reading.facts[before:] for end in (fact.subject, fact.object)
-        }
+        facts = self._reading.facts[before:]
+        stated = {id(end) for fact in facts for end in (fact.subject, fact.object)}
         for entity in named:
             if id(entity) not in stated and entity is not self._topic:
                 self._add(self._topic, MENTIONS, entity, WEAK, sentence)
@@ -171,9 +203,31 @@ class _Reader:
         for entity in (subject, obj):
             if isinstance(entity, Named):
                 self._reading.see(entity, self._block, start, end)
-        self._reading.facts.append(
-            Fact(subject, predicate, obj, strength, self._block, start, end)
-        )
+        self._reading.facts.append(Fact(subject, predicate, obj, strength, self._block, start, end))
+
+
+def _find_ships(docs: Sequence[Doc], mentions: Sequence[Sequence[Mention]], names: Names) -> None:
+    """Single names with an article ("the Fram") in a text about ships are ships, not people."""
+    articled: Counter[str] = Counter()
+    at_sea: set[str] = set()
+    for doc, found in zip(docs, mentions, strict=True):
+        for mention in found:
+            if _is_articled(doc, mention):
+                articled[mention.text] += 1
+                if _SEA & {token.lower_ for token in doc[mention.start].sent}:
+                    at_sea.add(mention.text)
+    for text, count in articled.items():
+        entity = names.find(text)
+        if entity is not None and count > 1 and text in at_sea and entity.type not in _FIXED:
+            entity.types["ship"] += 2 * entity.types.total()
+
+
+def _is_articled(doc: Doc, mention: Mention) -> bool:
+    if not mention.is_name or mention.end - mention.start > 2 or not mention.start:
+        return False
+    head = doc[mention.start : mention.end].root
+    stands_alone = head.dep_ not in ("compound", "amod", "nmod") and head.tag_ == "NNP"
+    return stands_alone and doc[mention.start - 1].lower_ == "the" and not kind_of_noun(head.lower_)
 
 
 def _speech(text: str) -> list[tuple[int, int]]:
@@ -181,12 +235,29 @@ def _speech(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _SPEECH.finditer(text) if len(match.group().split()) > 4]
 
 
-def _without_common_words(docs: Sequence[Doc], mentions: list[list[Mention]]) -> list[list[Mention]]:
-    """Leaves out single words that the chunk writes without a capital at least as often."""
+def _without_common_words(
+    docs: Sequence[Doc], mentions: list[list[Mention]]
+) -> list[list[Mention]]:
+    """Leaves out single words that are as often small, or that only open sentences."""
     small = Counter(token.text for doc in docs for token in doc if token.text[:1].islower())
     capital = Counter(m.text for found in mentions for m in found if m.end - m.start == 1)
+    sure = {
+        word
+        for found in mentions
+        for m in found
+        if m.is_name and not m.doubtful
+        for word in m.text.split()
+    }
     return [
-        [m for m in found if not m.is_name or small[m.text.lower()] < max(1, capital[m.text])]
+        [
+            m
+            for m in found
+            if not m.is_name
+            or (
+                small[m.text.lower()] < max(1, capital[m.text])
+                and (not m.doubtful or m.text in sure)
+            )
+        ]
         for found in mentions
     ]
 
@@ -203,7 +274,11 @@ def _salient(docs: Sequence[Doc], titles: Sequence[str]) -> frozenset[str]:
 
 def _phrases(doc: Doc) -> Iterator[str]:
     for token in doc:
-        if token.tag_ in ("NN", "NNS") and token.i and doc[token.i - 1].dep_ in ("compound", "amod"):
+        if (
+            token.tag_ in ("NN", "NNS")
+            and token.i
+            and doc[token.i - 1].dep_ in ("compound", "amod")
+        ):
             start, end = phrase_bounds(token, whole=False)
             if end - start > 1:
                 yield doc[start:end].text.lower()

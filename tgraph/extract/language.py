@@ -5,27 +5,33 @@ from __future__ import annotations
 import re
 from typing import Literal as Choice
 
+from tgraph.extract.lexicon import words
+
 Language = Choice["en", "zh", "other"]
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = frozenset(
-    "the of and to in a is was that for it with as his on be at by had he but from her they are which "
-    "not she this have were an or their there been we you i him who its when will no more if out so "
-    "said what up into them then than some could would about after other my".split()
+_ENGLISH = words(
+    """
+    the of and to in a is was that for it with as his on be at by had he but from her they are
+    which not she this have were an or their there been we you i him who its when will no more
+    if out so said what up into them then than some could would about after other my
+    """
 )
-_OTHERS = frozenset(
-    "der die das und ist nicht ein eine mit von zu den dem des auf für im sich le la les des et est un "
-    "une dans que qui pour sur pas au el los las y en es una por con se del lo il di che è per non gli "
-    "della het een van en dat niet zijn och att det som på är inte og ikke til av de do da em não uma os "
-    "com para na ja że nie się jest w i že se na".split()
+_OTHERS = words(
+    """
+    der die das und ist nicht ein eine mit von zu den dem des auf für im sich le la les et est
+    un une dans que qui pour sur pas au el los las y en es una por con se del lo il di che è per
+    non gli della het een van dat niet zijn och att det som på är inte og ikke til av de do da
+    em não uma os com para na ja że nie się jest w i že
+    """
 )
 _ENOUGH = 12
 
 
 def language_of(text: str) -> Language:
-    """``en``, ``zh`` or ``other``. Short Latin texts without a sign of another language are English."""
+    """``en``, ``zh`` or ``other``. Latin text without a sign of another language is English."""
     sample = text[:20_000]
     letters = sum(map(str.isalpha, sample))
     if not letters:

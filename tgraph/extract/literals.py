@@ -15,9 +15,20 @@ from pyoxigraph import Literal
 
 from tgraph.vocabulary import xsd
 
-MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 _NAMES = "|".join(MONTHS) + r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
 _NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{_NAMES})"
@@ -42,10 +53,20 @@ _PATTERNS = tuple(
         ("date", rf"\b{_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}\b"),
         ("date", r"\b(?P<year>\d{4})-(?P<month>[01]\d)-(?P<day>[0-3]\d)\b"),
         ("month", rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b"),
-        ("text", rf"\b(?:{_NUMBER_OF_DAY}\s+(?:of\s+)?(?:{_NAMES})|(?:{_NAMES})\s+{_NUMBER_OF_DAY})(?!\w)"),
+        (
+            "text",
+            rf"\b(?:{_NUMBER_OF_DAY}\s+(?:of\s+)?(?:{_NAMES})|(?:{_NAMES})\s+{_NUMBER_OF_DAY})(?!\w)",
+        ),
+        (
+            "text",
+            rf"(?:(?<=\b[Ii]n )|(?<=from )|(?<=[Uu]ntil )|(?<=since )|(?<= to )|(?<=by ))(?:{_NAMES})\b",
+        ),
         ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
         ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),
-        ("text", rf"(?:US|A|C)?[$£€¥]\s?{_AMOUNT}(?:\s?(?:thousand|million|billion|trillion|bn|m)\b)?"),
+        (
+            "text",
+            rf"(?:US|A|C)?[$£€¥]\s?{_AMOUNT}(?:\s?(?:thousand|million|billion|trillion|bn|m)\b)?",
+        ),
         ("text", rf"\b{_AMOUNT}\s?(?:%|per ?cent\b)"),
         ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}?[ -]?{_UNIT}\b(?!\.\w)"),
         ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}\b"),
@@ -58,6 +79,8 @@ _TEMPORAL = re.compile(
     re.IGNORECASE,
 )
 _TIME = re.compile(rf".*\b\d+0'?s|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?")
+_BEFORE_MODIFIER = re.compile(r"\b(?:a|an|the|his|her|its|their|this|was|is)\s+$", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"\s+(\w+)")
 _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")
 
 
@@ -123,10 +146,19 @@ def _month(name: str) -> int:
 
 def _number(match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
     digits = match.group().rstrip(",")
-    before = text[: match.start()]
-    if _YEAR_ONLY.fullmatch(digits) and (not before.strip() or _TEMPORAL.search(before[-12:])):
+    if _YEAR_ONLY.fullmatch(digits) and _reads_as_year(text, match.start(), match.end()):
         return Literal(digits, datatype=xsd("gYear")), True
     return numeric(digits), False
+
+
+def _reads_as_year(text: str, start: int, end: int) -> bool:
+    """Whether a four-digit number is a year: by the word before it, or as in "a 1974 single"."""
+    before = text[:start]
+    if not before.strip() or _TEMPORAL.search(before[-12:]):
+        return True
+    following = _NEXT_WORD.match(text, end)
+    counted = following is not None and following[1][0].islower() and following[1].endswith("s")
+    return _BEFORE_MODIFIER.search(before[-12:]) is not None and not counted
 
 
 def numeric(digits: str) -> Literal:

@@ -14,50 +14,38 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
+from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end, runs
 from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
+from tgraph.extract.lexicon import words
 from tgraph.extract.literals import find_literals
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Span, Token
+    from spacy.tokens import Doc, Span
 
-TYPES = {
-    "PERSON": "person",
-    "NORP": "group",
-    "FAC": "facility",
-    "ORG": "organization",
-    "GPE": "place",
-    "LOC": "place",
-    "PRODUCT": "product",
-    "EVENT": "event",
-    "WORK_OF_ART": "work",
-    "LAW": "law",
-    "LANGUAGE": "language",
-}
 UNKNOWN = "thing"
 
-_NAME_TAGS = frozenset({"NNP", "NNPS"})
-_NEVER = frozenset({"PRP", "PRP$", "WP", "WDT", "WRB", "MD", "UH", "EX", "CC", "DT", "IN", "TO"})
-_INNER = frozenset({"of", "de", "la", "du", "des", "del", "da", "di", "von", "van", "der", "den",
-                    "el", "al", "le", "&", "-", "–", "y", "zu", "bin", "ibn", "upon", "o'"})  # fmt: skip
-_OPENERS = frozenset({'"', "“", "''", "``", "‘", "'", ":", "(", "[", "--", "—"})
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
-_NUMBERED = ("organization", "event", "place")
-_COMMON = frozenset(
-    "january february march april may june july august september october november december monday "
-    "tuesday wednesday thursday friday saturday sunday however although though but and or if when "
-    "while then there here this that these those such thus therefore moreover furthermore also just "
-    "yes no not oh ah ha well now so very many much some any all each every both most more other "
-    "another one two three four five six seven eight nine ten first second third mr mrs ms dr sir "
-    "pm am mw km kg cm mm st jr sr inc ltd co vol no god's original next good".split()
+_COMMON = words(
+    """
+    january february march april may june july august september october november december monday
+    tuesday wednesday thursday friday saturday sunday however although though but and or if when
+    while then there here this that these those such thus therefore moreover furthermore also
+    just yes no not oh ah ha well now so very many much some any all each every both most more
+    other another one two three four five six seven eight nine ten first second third mr mrs ms
+    dr sir pm am mw km kg cm mm st jr sr inc ltd co vol god's original next good
+    """
 )
 _ARTICLES = frozenset({"the", "a", "an"})
 _QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
 _TRAILING = frozenset({"'s", "’s", "'", "’", ",", ".", "-", "–", ":", ";"})
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'\"]{2,70}?)[,.]?\s?''")
 
+
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name or a literal at the tokens ``start`` to ``end`` (exclusive) of a document."""
+    """A name or a literal at the tokens ``start`` to ``end`` (exclusive) of a document.
+
+    ``doubtful``: a single word that may owe its capital to its place at the start of a sentence.
+    """
 
     start: int
     end: int
@@ -65,6 +53,7 @@ class Mention:
     type: str
     value: Literal | None = None
     is_time: bool = False
+    doubtful: bool = False
 
     @property
     def is_name(self) -> bool:
@@ -110,7 +99,9 @@ def _nested(doc: Doc, mention: Mention) -> Iterator[Mention]:
     if end - start > 1 or (label in ("place", "group") and not whole):
         yield _mention(doc, start, end, label)
     start, end = _trim(doc, mention.start, joints[0])
-    if end - start > 1 and not any(token.ent_iob_ == "I" for token in doc[joints[0] : joints[0] + 2]):
+    if end - start > 1 and not any(
+        token.ent_iob_ == "I" for token in doc[joints[0] : joints[0] + 2]
+    ):
         yield _mention(doc, start, end, _label_at(doc, start, end))
 
 
@@ -120,9 +111,7 @@ def _literals(doc: Doc) -> list[Mention]:
         span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
         if span is not None:
             words = doc.text[literal.start : literal.end]
-            found.append(
-                Mention(span.start, span.end, words, "", literal.value, literal.is_time)
-            )
+            found.append(Mention(span.start, span.end, words, "", literal.value, literal.is_time))
     return found
 
 
@@ -131,8 +120,8 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
     if literal.end >= len(doc) or literal.end - literal.start > 1:
         return False
     following = doc[literal.end]
-    if following.text[0].isupper() and following.tag_ in _NAME_TAGS:
-        end = _run_end(doc, literal.end, bytearray(len(doc)))
+    if following.text[0].isupper() and following.tag_ in NAME_TAGS:
+        end = run_end(doc, literal.end, bytearray(len(doc)))
         if kind_of_name(doc[literal.end : end].text) == "event":
             return True
     before = doc[literal.start - 2 : literal.start].text if literal.start > 1 else ""
@@ -150,19 +139,31 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
 def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
     """The document's own title where the text repeats it, whatever its capitals."""
     lowered = doc.text.lower()
-    for title in titles:
+    for place, title in enumerate(titles):
+        if not _is_name_like(title, main=place == 0):
+            continue
         for match in re.finditer(rf"(?<!\w){re.escape(title.lower())}(?!\w)", lowered):
             if len(lowered) == len(doc.text):
                 span = doc.char_span(*match.span())
-                if span is not None and _stands_alone(doc, span):
+                common = place == 0 and " " in title
+                if span is not None and _stands_alone(doc, span, common):
                     yield _mention(doc, span.start, span.end, _label_at(doc, span.start, span.end))
 
 
-def _stands_alone(doc: Doc, span: Span) -> bool:
+def _is_name_like(title: str, main: bool) -> bool:
+    """Whether a title is a name: the document's own, or a heading with capitals inside."""
+    words = title.split()
+    if words[0].lower() in _ARTICLES and title[len(words[0]) :].islower():
+        return False
+    return main or len(words) == 1 or any(word[0].isupper() for word in words[1:])
+
+
+def _stands_alone(doc: Doc, span: Span, common: bool) -> bool:
     """Whether a match of the title isn't just a part of a longer name."""
     around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
-    return span.text[0].isupper() and not any(
-        token.tag_ in _NAME_TAGS or (token.ent_iob_ == "I" and token.i == span.end) for token in around
+    return (common or span.text[0].isupper()) and not any(
+        token.tag_ in NAME_TAGS or (token.ent_iob_ == "I" and token.i == span.end)
+        for token in around
     )
 
 
@@ -190,14 +191,16 @@ def _is_title_case(span: Span) -> bool:
 
 
 def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
-    runs = [_trim(doc, start, end) for start, end in _runs(doc, taken)]
+    spans = [_trim(doc, start, end) for start, end in runs(doc, taken)]
     ents = list(_entities(doc, taken))
-    for start, end in runs:
-        inside = [ent for ent in ents if ent[0] < end and start < ent[1]]
+    for start, end in spans:
+        inside = [
+            ent for ent in ents if ent[0] < end and start < ent[1] and not doc[ent[0]].is_digit
+        ]
         if _worth_naming(doc, start, end):
             yield from _reconcile(doc, start, end, inside)
     for start, end, label in ents:
-        overlapped = any(a < end and start < b for a, b in runs)
+        overlapped = any(a < end and start < b for a, b in spans)
         if not overlapped and any(token.text[:1].isupper() for token in doc[start:end]):
             yield _mention(doc, start, end, label)
 
@@ -251,6 +254,11 @@ def _reconcile(
         for first, last, label in ents:
             yield _mention(doc, first, last, label)
         return
+    if ents and ents[-1][2] == "person" and start < ents[-1][0] and ents[-1][1] == end:
+        first, last, label = ents[-1]
+        if doc[first - 1].ent_type_:
+            yield _mention(doc, first, last, label)
+            end = first
     if len(ents) == 1 and ents[0][0] <= start and ents[0][1] >= end:
         yield _mention(doc, *ents[0])
         return
@@ -269,99 +277,8 @@ def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> 
     return covered >= end - start - 1 and not between & {"of", "de", "-"}
 
 
-def _runs(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int]]:
-    """Maximal runs of capitalised words, joined over particles."""
-    position = 0
-    while position < len(doc):
-        if taken[position] or not _starts_name(doc, position):
-            position += 1
-            continue
-        end = _run_end(doc, position, taken)
-        yield position, end
-        position = end
-
-
-def _starts_name(doc: Doc, position: int) -> bool:
-    if _is_name_word(doc[position]):
-        return True
-    token = doc[position]
-    following = doc[position + 1] if position + 1 < len(doc) else None
-    if following is None or not (token.tag_ == "CD" or _ORDINAL.fullmatch(token.text)):
-        return False
-    end = _run_end(doc, position + 1, bytearray(len(doc))) if _is_name_word(following) else 0
-    kind = kind_of_name(doc[position + 1 : end].text) if end else ""
-    return kind == "event" or (bool(_ORDINAL.fullmatch(token.text)) and kind in _NUMBERED)
-
-
-def _run_end(doc: Doc, start: int, taken: bytearray) -> int:
-    end = start + 1
-    while end < len(doc) and not taken[end]:
-        if _is_name_word(doc[end], inside=True) or _is_number_of(doc, end):
-            end += 1
-            continue
-        following = _over_particles(doc, end)
-        if following is None or any(taken[end:following]):
-            break
-        end = following
-    return end
-
-
-def _over_particles(doc: Doc, position: int) -> int | None:
-    """The end of a continuation such as "of the Antarctic" at ``position``, None if there is none."""
-    token, after = doc[position], doc[position + 1] if position + 1 < len(doc) else None
-    if after is None:
-        return None
-    if token.text == "." and len(doc[position - 1]) == 1:
-        return position + 2 if _is_name_word(after, True) else None
-    if token.lower_ in ("'s", "’s"):
-        return position + 2 if after.text[0].isupper() and after.ent_iob_ == "I" else None
-    if token.text in ("-", "–"):
-        tight = not token.whitespace_ and not doc[position - 1].whitespace_
-        spaced = after.text[0].isupper() and bool(doc[position - 1].whitespace_)
-        return position + 2 if after.is_alpha and (tight or spaced) else None
-    if token.lower_ not in _INNER:
-        return None
-    step = position + (2 if after.lower_ in ("the", "la", "los", "las") else 1)
-    if step < len(doc) and (_is_name_word(doc[step], True) or _is_law_year(doc, step)):
-        return step + 1
-    return None
-
-
-def _is_law_year(doc: Doc, position: int) -> bool:
-    return doc[position].is_digit and doc[position - 2].text in ("Act", "War", "Treaty", "Battle")
-
-
-def _is_number_of(doc: Doc, position: int) -> bool:
-    """A number that ends a name: "Route 104", "Apollo 11"."""
-    token = doc[position]
-    if not token.is_digit or len(token) > 3:
-        return False
-    following = doc[position + 1] if position + 1 < len(doc) else None
-    return following is None or following.tag_ not in ("NN", "NNS", "NNP", "CD")
-
-
-def _is_name_word(token: Token, inside: bool = False) -> bool:
-    text = token.text
-    if not text[0].isupper() or text == "I":
-        return False
-    if token.tag_ in _NAME_TAGS:
-        return True
-    if token.tag_ in _NEVER or (token.is_sent_start and not inside):
-        return token.is_sent_start and bool(token.ent_type_ in TYPES) and token.tag_ not in _NEVER
-    if _after_quote(token) and not inside:
-        return token.ent_type_ in TYPES
-    return True
-
-
-def _after_quote(token: Token) -> bool:
-    """Whether the word opens a quotation or a remark, where a capital says nothing."""
-    return token.i == 0 or token.nbor(-1).text in _OPENERS
-
-
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    while start < end and (
-        doc[start].lower_ in _ARTICLES or not (doc[start].text[0].isalnum())
-    ):
+    while start < end and (doc[start].lower_ in _ARTICLES or not (doc[start].text[0].isalnum())):
         start += 1
     while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
         end -= 1
@@ -376,4 +293,5 @@ def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
     while end - start > 1 and doc[start].text == doc[start + 1].text:
         start += 1
     text = doc[start:end].text
-    return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN)
+    doubtful = end - start == 1 and doc[start].is_sent_start is True and not label
+    return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN, doubtful=doubtful)

@@ -26,6 +26,7 @@ class Named:
     nouns: set[str] = field(default_factory=set)
     gender: str = ""
     mentions: int = 0
+    located: bool = False
 
     @property
     def type(self) -> str:
@@ -51,12 +52,18 @@ class Names:
     def __iter__(self) -> Iterator[Named]:
         return iter(dict.fromkeys(self._by_key.values()))
 
-    def add(self, text: str, kind: str) -> None:
-        """Takes note of a name as the text has it; ``link`` must follow before ``find``."""
+    def add(self, text: str, kind: str, *, located: bool = False) -> None:
+        """Takes note of a name as the text has it; ``link`` must follow before ``find``.
+
+        ``located`` says that it stands where places stand ("in ..."), so it is no short name of a
+        person.
+        """
         key = _key(text)
         if key:
             self._counts.setdefault(key, Counter())[_tidy(text)] += 1
-            self._by_key.setdefault(key, Named("")).types[kind] += 1
+            entity = self._by_key.setdefault(key, Named(""))
+            entity.types[kind] += 1
+            entity.located = entity.located or located
 
     def link(self) -> None:
         """Chooses spellings and joins short names to long ones."""
@@ -68,7 +75,11 @@ class Names:
             entity.gender = gender_of_name(spelling)
             if entity.name != spelling:
                 entity.aliases[spelling] = None
-        people = {k: n for k, n in self._by_key.items() if n.type in _MAY_BE_PERSON}
+        people = {
+            k: n
+            for k, n in self._by_key.items()
+            if n.type in _MAY_BE_PERSON or (n.type == "place" and not n.located)
+        }
         for key in sorted(people, key=lambda k: (-len(k.split()), k)):
             longer = self._longer_person(key, people)
             if longer is not None:
@@ -113,6 +124,7 @@ class Names:
             for other, entity in people.items()
             if entity is not short
             and entity.is_person
+            and _looks_personal(entity.name)
             and _extends(_bare(other), words)
         }
         found = next(iter(fits.values())) if len(fits) == 1 else None
@@ -144,6 +156,11 @@ def kind_or_unknown(name: str) -> str:
     return kind_of_name(name) or UNKNOWN
 
 
+def _looks_personal(name: str) -> bool:
+    words = name.split()
+    return len(words) <= 5 and not any(c.isdigit() or c in ",:;|/" for c in name)
+
+
 def _extends(long: list[str], short: list[str]) -> bool:
     if len(long) <= len(short):
         return False
@@ -167,5 +184,7 @@ def _key(text: str) -> str:
 
 
 def _tidy(text: str) -> str:
-    name = " ".join(text.split()).strip(" \t,;:!?\"“”‘()[]")
+    name = " ".join(text.split()).strip(' \t,;:!?"“”‘[]')
+    if name.count("(") != name.count(")") or name.startswith("("):
+        name = name.strip("() ")
     return name.removesuffix("'s").removesuffix("’s")

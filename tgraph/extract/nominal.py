@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal
 
 from tgraph.extract.arguments import Arguments
-from tgraph.extract.kinds import kind_of_noun
+from tgraph.extract.kinds import denotes_person, kind_of_noun
 from tgraph.extract.names import Named, Names, acronym_of
 from tgraph.extract.phrases import conjuncts, core_text, is_noun
 from tgraph.extract.pipeline import lemma
@@ -123,6 +123,10 @@ def _follows(token: Token, arguments: Arguments) -> bool:
 def _is_a(entity: Named, noun: Token, arguments: Arguments) -> Iterator[Nominal]:
     if noun.tag_ not in ("NN", "NNS", "NNP") or arguments.mention_at(noun) is not None:
         return
+    if noun.tag_ == "NNS" and entity.type in ("person", "ship"):
+        return
+    if entity.is_person and not denotes_person(noun.lower_):
+        return
     entity.nouns.add(lemma(noun.lower_, "noun"))
     for bound in arguments.described("be", noun):
         if bound.object is not entity:
@@ -130,7 +134,7 @@ def _is_a(entity: Named, noun: Token, arguments: Arguments) -> Iterator[Nominal]
 
 
 def _before_name(token: Token, entity: Named, arguments: Arguments) -> Iterator[Nominal]:
-    """"Scott's ship Terra Nova", "psychologist Carl Rogers"."""
+    """ "Scott's ship Terra Nova", "psychologist Carl Rogers"."""
     mention = arguments.mention_at(token)
     assert mention is not None
     noun = token.doc[mention.start - 1] if mention.start else None
@@ -157,7 +161,7 @@ def _belong_together(noun: Token, name: Token) -> bool:
 
 
 def _after_name(token: Token, entity: Named, arguments: Arguments) -> Iterator[Nominal]:
-    """"Museum in Valentano", "Ross Island, Antarctica"."""
+    """ "Museum in Valentano", "Ross Island, Antarctica"."""
     mention = arguments.mention_at(token)
     assert mention is not None
     for child in token.rights:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-_LEFT = frozenset({"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"})
+_LEFT = frozenset(
+    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
+)
 _NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
 _LONGEST = 14
 _LONGEST_CORE = 3
@@ -54,7 +56,7 @@ def core_text(head: Token) -> str:
 
 
 def _text(head: Token, start: int, end: int) -> str:
-    return " ".join(head.doc[start:end].text.split()).strip(" ,;:\"“”")
+    return " ".join(head.doc[start:end].text.split()).strip(' ,;:"“”')
 
 
 def _left_edge(head: Token) -> int:
@@ -63,7 +65,16 @@ def _left_edge(head: Token) -> int:
         if child.dep_ not in _LEFT or child.tag_ == "PRP$":
             break
         start = min(start, child.left_edge.i)
-    while start < head.i and head.doc[start].tag_ in ("DT", "PRP$", ",", "``", "''", "-LRB-", "WP$", ":"):
+    while start < head.i and head.doc[start].tag_ in (
+        "DT",
+        "PRP$",
+        ",",
+        "``",
+        "''",
+        "-LRB-",
+        "WP$",
+        ":",
+    ):
         start += 1
     return start
 

