@@ -264,7 +264,8 @@ def test_a_pdf_title_is_used_if_it_is_one(title, expected, pdf):
     import pypdf
 
     writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf("Text.")))
-    writer.add_metadata({"/Title": title, "/Author": "Jo", "/CreationDate": "D:20240501120000Z"})
+    writer.add_metadata({"/Title": title, "/Author": "Jo", "/Subject": "(unspecified)"})
+    writer.add_metadata({"/CreationDate": "D:20240501120000Z"})
     out = io.BytesIO()
     writer.write(out)
     document = load(out.getvalue(), "a.pdf")
@@ -285,10 +286,10 @@ def test_the_stem_is_the_last_title(name, title):
 
 
 def test_a_text_may_state_its_title():
-    source = b"A book\n\nTitle: A Christmas Carol\n\nAuthor: Charles Dickens\n\nText.\n"
+    source = b"A book\n\nTitle: A Christmas Carol\n\nAuthor: Charles Dickens\n\nRelease date: May 5, 2007 [eBook #1]\n\nText.\n"
     document = load(source, "mock_data.txt")
     assert document.title == "A Christmas Carol"
-    assert document.metadata == {"author": "Charles Dickens"}
+    assert document.metadata == {"author": "Charles Dickens", "date": "May 5, 2007"}
 
 
 def test_content_decides_where_the_suffix_says_nothing(pdf, word):

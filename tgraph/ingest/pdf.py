@@ -19,9 +19,11 @@ _lock = threading.Lock()
 _HIDDEN_HYPHEN = re.compile("[\x02\ufffe](?:\r\n|\n)?")
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?")
 _NO_TITLE = re.compile(
-    r"(?i)untitled|microsoft word|powerpoint|\(anonymous\)|^slide \d|^document\d*$|[\\/]"
+    r"(?i)untitled|microsoft word|powerpoint|^slide \d|^document\d*$|[\\/]"
     r"|\.(?:docx?|odt|rtf|tex|dvi|indd|pptx?|xlsx?|html?|txt|pdf|eps|qxd)$"
 )
+
+_PLACEHOLDERS = frozenset(("(unspecified)", "(anonymous)", "anonymous", "unspecified", "unknown"))
 
 
 def read_pdf(data: bytes, name: str, limits: Limits) -> Content:
@@ -115,7 +117,8 @@ def _with_pypdf(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str
 
 
 def _said(value: str | None) -> str:
-    return one_line(storable(value or ""))
+    text = one_line(storable(value or ""))
+    return "" if text.lower() in _PLACEHOLDERS else text
 
 
 def _is_title(title: str) -> bool:

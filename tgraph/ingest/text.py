@@ -44,6 +44,7 @@ _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE | re.DOTALL
 )
 _FIELD = re.compile(r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^\r\n]+?)[ \t]*\r?$", re.MULTILINE)
+_NOTE = re.compile(r"\s*\[[^\[\]]*\]$")  # as in "May 5, 2007 [eBook #1234]"
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(\*{1,3}|`{1,2}|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1")
 _HEAD = 4000
@@ -219,5 +220,5 @@ def _fields(text: str) -> dict[str, str]:
     for match in _FIELD.finditer(text):
         key = _FIELDS.get(match[1].strip().lower())
         if key:
-            found.setdefault(key, one_line(match[2].strip("\"'")))
+            found.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
     return found
