@@ -286,7 +286,8 @@ def test_the_stem_is_the_last_title(name, title):
 
 
 def test_a_text_may_state_its_title():
-    source = b"A book\n\nTitle: A Christmas Carol\n\nAuthor: Charles Dickens\n\nRelease date: May 5, 2007 [eBook #1]\n\nText.\n"
+    fields = "Title: A Christmas Carol\n\nAuthor: Charles Dickens\n\nRelease date: May 5, 2007 [eBook #1]"
+    source = f"A book\n\n{fields}\n\nText.\n".encode()
     document = load(source, "mock_data.txt")
     assert document.title == "A Christmas Carol"
     assert document.metadata == {"author": "Charles Dickens", "date": "May 5, 2007"}
