@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def _hashing() -> HashingEmbedder:
 
 @pytest.fixture(params=["hashing", pytest.param("minilm", marks=needs_minilm)])
 def embedder(request) -> Embedder:
-    return {"hashing": _hashing, "minilm": _minilm}[request.param]()
+    return _hashing() if request.param == "hashing" else _minilm()
 
 
 def _assert_unit(rows: np.ndarray, count: int, embedder: Embedder) -> None:
@@ -272,7 +273,7 @@ def test_windows_overlap_and_are_of_one_size():
     text = "".join(chr(0x4E00 + i) for i in range(100))
     parts = windows(Letters(), text, overlap=3)
     assert {len(part) for part in parts} <= {7, 8}
-    assert all(left[-3:] == right[:3] for left, right in zip(parts, parts[1:], strict=False))
+    assert all(left[-3:] == right[:3] for left, right in pairwise(parts))
 
 
 def test_each_row_of_windows_names_its_text():

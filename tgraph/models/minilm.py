@@ -139,6 +139,7 @@ class MiniLMEmbedder:
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry(
             "session.model_external_initializers_file_folder_path", str(weights.parent)
         )
