@@ -286,7 +286,7 @@ def test_the_stem_is_the_last_title(name, title):
 
 
 def test_a_text_may_state_its_title():
-    fields = "Title: A Christmas Carol\n\nAuthor: Charles Dickens\n\nRelease date: May 5, 2007 [eBook #1]"
+    fields = "Title: A Christmas Carol\nAuthor: Charles Dickens\nRelease date: May 5, 2007 [e #1]"
     source = f"A book\n\n{fields}\n\nText.\n".encode()
     document = load(source, "mock_data.txt")
     assert document.title == "A Christmas Carol"
