@@ -36,7 +36,7 @@ class Endpoint:
 
     ``timeout`` is how long the server may be silent and ``connect_timeout`` how long connecting may
     take, in seconds. ``retries`` follow HTTP 429 and 5xx, time-outs and dropped connections, with
-    back-off from 0.5 to 8 s or as ``Retry-After`` says (up to ``longest_pause`` seconds). A
+    back-off from ``first_wait`` to 8 s or as ``Retry-After`` says (up to ``longest_pause`` seconds). A
     server that was never reached is not tried again. Raises ``UsageError`` for a malformed URL or
     key.
     """
@@ -49,6 +49,7 @@ class Endpoint:
         timeout: float = 120.0,
         connect_timeout: float = 5.0,
         retries: int = 5,
+        first_wait: float = FIRST_WAIT,
         longest_pause: float = 120.0,
         limiter: Limiter | None = None,
     ) -> None:
@@ -57,6 +58,7 @@ class Endpoint:
         self._key = _checked_key(api_key)
         self._timeouts = (timeout, connect_timeout)
         self._retries = retries
+        self._first_wait = first_wait
         self._longest_pause = longest_pause
         self.limiter = limiter or Limiter()
         self._client: openai.OpenAI | None = None
@@ -157,7 +159,7 @@ class Endpoint:
             ) from None
         if failure.wait is not None:
             self.limiter.pause(failure.wait)
-        wait = failure.wait if failure.wait is not None else back_off(attempt)
+        wait = failure.wait if failure.wait is not None else back_off(attempt, self._first_wait)
         log.info("%s Retry %d of %d in %.1f s.", failure.error, attempt + 1, self._retries, wait)
         return wait
 
@@ -173,13 +175,13 @@ class Endpoint:
         return EndpointError(error.message, f"It has: {shown or 'none'}.")
 
 
-def back_off(attempt: int) -> float:
-    """The seconds before retry ``attempt`` (from 0), doubling from 0.5 to 8.
+def back_off(attempt: int, first: float = FIRST_WAIT) -> float:
+    """The seconds before retry ``attempt`` (from 0), doubling from ``first`` to 8.
 
     Threads are kept from retrying in step by a share of up to a quarter that depends on the thread.
     """
     share = (threading.get_ident() % 97) / 97
-    return float(min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)) * (1 - share / 4)
+    return float(min(first * 2**attempt, LONGEST_WAIT)) * (1 - share / 4)
 
 
 def _public_url(url: str) -> str:

@@ -14,7 +14,9 @@ Row = TypeVar("Row", bound=BaseModel)
 _DECODER = json.JSONDecoder(strict=False)  # raw line breaks in strings are common and harmless
 _MARK = re.compile(r'\\.|["{}\[\],]', re.DOTALL)
 _NEXT_ROW = re.compile(r"\n[\s,\[]*(?=\{)")
-_DEEPEST = 8
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_DEEPEST_ROW = 8
+DEEPEST = 100  # brackets within brackets, beyond which a reply is nonsense
 
 
 class JsonlReader(Generic[Row]):
@@ -73,7 +75,7 @@ class JsonlReader(Generic[Row]):
         """The rows that a value is or holds, None if it can't be used."""
         if isinstance(value, list):
             return self._all_rows(value, depth)
-        if not isinstance(value, dict) or not value or depth > _DEEPEST:
+        if not isinstance(value, dict) or not value or depth > _DEEPEST_ROW:
             return None
         try:
             return [self._model.model_validate(value)]
@@ -115,6 +117,8 @@ def closing(text: str, start: int) -> int | None:
     for mark, position in brackets(text, start):
         if mark in "{[":
             depth += 1
+            if depth > DEEPEST:
+                return None
         elif mark in "}]":
             depth -= 1
             if depth == 0:
@@ -125,19 +129,50 @@ def closing(text: str, start: int) -> int | None:
 def parsed(text: str) -> Any:
     """The JSON value that the whole text is, None if it is none."""
     try:
-        return _DECODER.decode(text)
+        return _clean(_DECODER.decode(text), text)
     except (ValueError, RecursionError):
         return None
 
 
 def repaired(text: str) -> Any:
-    """What ``json_repair`` makes of a text, None if nothing."""
+    """What ``json_repair`` makes of a text, None if nothing or if it is nested beyond reason."""
     import json_repair
 
+    if _is_too_deep(text):  # its running time grows with the square of the depth
+        return None
     try:
-        return json_repair.loads(text)
+        return _clean(json_repair.loads(text), text)
     except (ValueError, RecursionError):
         return None
+
+
+def without_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined, and single ones, which no file can hold, replaced."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _clean(value: Any, text: str) -> Any:
+    """The value without surrogates, which only an escape in ``text`` can have brought in."""
+    if "\\u" not in text:
+        return value
+    if isinstance(value, str):
+        return without_surrogates(value)
+    if isinstance(value, list):
+        return [_clean(item, text) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(name): _clean(item, text) for name, item in value.items()}
+    return value
+
+
+def _is_too_deep(text: str) -> bool:
+    depth = 0
+    for mark, _ in brackets(text):
+        depth += {"{": 1, "[": 1, ",": 0}.get(mark, -1)
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def _holds_rows(value: Any) -> bool:

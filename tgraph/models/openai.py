@@ -21,6 +21,7 @@ from tgraph.models.dialect import Dialect
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.exchange import Client, Clock, Counter, Exchange, now, rough_tokens
 from tgraph.models.failures import refusal
+from tgraph.models.jsonl import without_surrogates
 
 Send = Callable[["openai.OpenAI", Mapping[str, Any]], Any]
 
@@ -185,13 +186,13 @@ class _Gathered:
 
     def add(self, message: Any, finish_reason: str | None) -> str:
         """Takes a message or a piece of one; the text that it adds."""
-        piece = getattr(message, "content", None) or ""
+        piece = without_surrogates(getattr(message, "content", None) or "")
         if piece:
             self.pieces.append(piece)
         for name, attribute in _EXTRAS:
             value = getattr(message, attribute, None)
             if isinstance(value, str) and value:
-                self.extra[name] = self.extra.get(name, "") + value
+                self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
         self.finish_reason = finish_reason or self.finish_reason
         return piece
 

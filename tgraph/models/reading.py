@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tgraph.models.jsonl import brackets, closing, parsed, repaired
+from tgraph.models.jsonl import DEEPEST, brackets, closing, parsed, repaired
 
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
@@ -18,6 +18,8 @@ Path = tuple[int | str, ...]
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```[\w-]*[^\S\n]*\n(.*?)(?:\n\s*```|\Z)", re.DOTALL)
 _OPEN = re.compile(r"[{\[]")
+_ENDED = re.compile(r"""(?<!\\)["\d\]}]\s*[}\]]\Z""")
+_QUOTE = re.compile(r'(?<!\\)"')
 _MOST_STARTS = 40
 _LONGEST = 2_000_000
 
@@ -42,11 +44,21 @@ def read_reply(text: str, schema: type[T]) -> Read[T] | str:
     problem = "it holds no JSON."
     for value, mended, cut in _values(_THOUGHT.sub("", text[:_LONGEST])):
         read = _validated(_shaped(value, schema), schema)
-        if not isinstance(read, str):
+        if isinstance(read, str):
+            problem = f"it was cut off; {read}" if cut else read
+        elif _is_nothing(value, read[1], cut):
+            problem = "it holds no usable item."
+        else:
             found, dropped, changed = read
             return Read(found, mended or changed, dropped + cut, cut)
-        problem = f"it was cut off; {read}" if cut else read
     return problem
+
+
+def _is_nothing(value: Any, dropped: int, cut: bool) -> bool:
+    """Whether it is a list of which no item fits, or was cut off before anything was said."""
+    if isinstance(value, list):
+        return bool(dropped) and dropped >= len(value)
+    return cut and not any(value.values())
 
 
 # --- where the JSON is --------------------------------------------------------------------------
@@ -81,11 +93,14 @@ def _within(text: str) -> Iterator[tuple[Any, bool, bool]]:
 
 def _unclosed(text: str) -> Iterator[tuple[Any, bool, bool]]:
     """Values of a text whose end was not seen: it was cut off, or its quotes are out of step."""
-    if text.rstrip().rstrip("`").rstrip().endswith(("}", "]")):
+    ended = text.rstrip("` \t\r\n")
+    if _ENDED.search(ended) and len(_QUOTE.findall(ended)) % 2:
         yield repaired(text), True, False
     part = complete_part(text)
     if part:
-        yield parsed(part) or repaired(part), True, True
+        value = parsed(part) or repaired(part)
+        if value:
+            yield value, True, True
 
 
 def complete_part(text: str) -> str:
@@ -95,17 +110,19 @@ def complete_part(text: str) -> str:
     such lists. Empty if nothing is complete.
     """
     stack: list[str] = []
-    best = ""
+    end, closers = 0, ""
     for mark, start in brackets(text):
         if mark in "{[":
             stack.append("}" if mark == "{" else "]")
         elif mark != "," and stack:
             stack.pop()
+        if len(stack) > DEEPEST:
+            break
         lists = stack.count("]")
         in_outermost = lists == 1 and stack[-1] == "]"
         if in_outermost or (lists == 0 and mark not in "{["):
-            best = text[: start if mark == "," else start + 1] + "".join(reversed(stack))
-    return best
+            end, closers = start if mark == "," else start + 1, "".join(reversed(stack))
+    return text[:end] + closers
 
 
 # --- whether it fits ----------------------------------------------------------------------------

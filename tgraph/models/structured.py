@@ -52,8 +52,8 @@ def ask(
     """The reply to ``request`` as a ``schema``, whatever the model wrapped it in.
 
     A reply that can't be used is asked for once more, with what was wrong with it. Each call goes
-    to ``sink`` once, with ``repaired`` set where its text had to be mended. Raises ``ModelError`` when
-    the second reply can't be used either, and ``EndpointError`` as the model does.
+    to ``sink`` once, with ``repaired`` set where its text had to be mended. Raises ``ModelError``
+    when the second reply can't be used either, and ``EndpointError`` as the model does.
     """
     wanted = request
     if wanted.schema is None:
