@@ -13,6 +13,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tgraph.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
         Source,
         Turn,
     )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Answer",

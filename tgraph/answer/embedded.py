@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from pyoxigraph import NamedNode
 
-from tgraph import __version__
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
 from tgraph.model import Agent, Candidate, EdgeSelection, Evidence, Rejected, Retrieval, Selection
@@ -20,6 +19,7 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.graph import match_names
 from tgraph.retrieve.lexical import STOP_WORDS, terms, words
+from tgraph.version import __version__
 
 LONGEST_NAME = 6
 """Words in the longest name that is looked for in a question."""

@@ -93,6 +93,7 @@ class KnowledgeGraph:
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
         self._release()
+        self._parts.close()
         if self._ledger.waiting():
             try:
                 self._ledger.fold(timeout=FOLD_PATIENCE)
@@ -141,6 +142,7 @@ class KnowledgeGraph:
             catalogue=self._catalogue,
             progress=progress,
             message=message or self._message,
+            cancel=self._parts.cancel,
         )
         return run.run(discover([str(path) for path in paths]))
 

@@ -20,7 +20,7 @@ from pyoxigraph import Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
-from tgraph.errors import IngestError, StoreError
+from tgraph.errors import EndpointError, IngestError, ModelError, StoreError
 from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.index.items import KINDS, items_of
 from tgraph.index.knowledge import Derivation, Touched
@@ -108,6 +108,7 @@ class IndexRun:
         catalogue: str,
         progress: OnProgress = silent,
         message: OnMessage = mute,
+        cancel: Callable[[], None] = lambda: None,
     ) -> None:
         self.iri = f"{v.URN}run:{uuid}"
         self._uuid = uuid
@@ -120,6 +121,7 @@ class IndexRun:
         self._catalogue = catalogue
         self._progress = progress
         self._message = message
+        self._cancel = cancel
         self._usage = Usage()
         self._dropped: Counter[str] = Counter()
         self._touched = Touched()
@@ -270,21 +272,33 @@ class IndexRun:
         if self._extractor.agent.kind != "model":
             for chunk, title in work:
                 began = self._clock()
-                yield chunk, self._extractor.extract(chunk, title, self._calls.add), began
+                yield chunk, self._extract_one(chunk, title), began
             return
         pool = ThreadPoolExecutor(self._concurrency, "extract")
         try:
             began = self._clock()
             futures: list[Future[Extraction]] = [
-                pool.submit(self._extractor.extract, chunk, title, self._calls.add)
-                for chunk, title in work
+                pool.submit(self._extract_one, chunk, title) for chunk, title in work
             ]
             for (chunk, _), future in zip(work, futures, strict=True):
                 while not future.done():
                     wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
                 yield chunk, future.result(), began
+        except BaseException:
+            self._cancel()  # calls under way end at once; their replies are not lost if they came
+            raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+    def _extract_one(self, chunk: Chunk, title: str) -> Extraction:
+        """The extraction; a reply that can't be used costs its chunk, not the run."""
+        try:
+            return self._extractor.extract(chunk, title, self._calls.add)
+        except EndpointError:
+            raise
+        except ModelError as error:
+            self._message(f"Nothing was extracted from {title}, chunk {chunk.index + 1}: {error}")
+            return Extraction(chunk.iri, (), (), dropped={"chunk whose reply can't be used": 1})
 
     def _record_extraction(
         self,

@@ -36,6 +36,7 @@ class Parts:
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
+        self._endpoints: list[Endpoint] = []
 
     @cached_property
     def chat(self) -> ChatModel | None:
@@ -45,7 +46,17 @@ class Parts:
         from tgraph.models.openai import OpenAIChat
 
         chat = self._settings.chat
-        return OpenAIChat(chat.model, _endpoint(chat))
+        return OpenAIChat(chat.model, self._opened(_endpoint(chat)))
+
+    def cancel(self) -> None:
+        """End the calls that are under way; the parts make no more of them."""
+        for endpoint in self._endpoints:
+            endpoint.limiter.cancellation.set()
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for endpoint in self._endpoints:
+            endpoint.close()
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -57,7 +68,7 @@ class Parts:
 
             return OpenAIEmbedder(
                 embedding.model,
-                _embedding_endpoint(embedding, self._settings.chat),
+                self._opened(_embedding_endpoint(embedding, self._settings.chat)),
                 batch_size=embedding.batch_size,
             )
         if embedding.provider == "hashing":
@@ -119,6 +130,10 @@ class Parts:
         from tgraph.answer.model import ModelSynthesiser
 
         return ModelSynthesiser(self.chat, self._settings.prompts, **self._options)
+
+    def _opened(self, endpoint: Endpoint) -> Endpoint:
+        self._endpoints.append(endpoint)
+        return endpoint
 
     def retriever(self, mode: str) -> Retriever:
         """The retriever of a mode. ``UsageError`` for a mode that there is not."""

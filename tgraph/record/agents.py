@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from pyoxigraph import Quad
 
-from tgraph import __version__
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
 from tgraph.store.statements import Statements, iri
+from tgraph.version import __version__
 
 SOFTWARE = Agent("software", "tgraph", __version__)
 
