@@ -97,6 +97,11 @@ def test_each_edge_becomes_a_sentence_that_cites_it() -> None:
     rows = [json.loads(line) for line in reply.splitlines()]
     assert rows[0] == {"sentence": "Marie Curie discovered polonium.", "citations": ["e1"]}
     assert [row["citations"] for row in rows] == [["e1"], ["e2"]]
+    assert json.loads(said("synthesise_answer", EDGES="")) == {"no_evidence": True}
+
+
+def test_nothing_is_added_to_a_graph_by_asking_for_more() -> None:
+    assert json.loads(said("extract_graph_more", TEXT=TEXT))["relationships"] == []
 
 
 def test_any_other_step_gets_what_its_schema_asks_for() -> None:

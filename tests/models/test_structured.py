@@ -279,6 +279,15 @@ def test_rows_are_read_through_noise(text: str, malformed: int) -> None:
     assert count == malformed
 
 
+def test_a_row_of_defaults_does_not_take_any_object() -> None:
+    class Loose(BaseModel):
+        sentence: str = ""
+
+    rows, malformed = read_jsonl('{"rows": [{"sentence": "x"}]} {"other": 1}', Loose)
+    assert [row.sentence for row in rows] == ["x"]
+    assert malformed == 1
+
+
 def test_a_text_without_rows_has_none() -> None:
     assert read_jsonl("I am sorry.", Row) == ([], 0)
 

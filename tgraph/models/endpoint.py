@@ -36,9 +36,9 @@ class Endpoint:
 
     ``timeout`` is how long the server may be silent and ``connect_timeout`` how long connecting may
     take, in seconds. ``retries`` follow HTTP 429 and 5xx, time-outs and dropped connections, with
-    back-off from ``first_wait`` to 8 s or as ``Retry-After`` says (up to ``longest_pause`` seconds). A
-    server that was never reached is not tried again. Raises ``UsageError`` for a malformed URL or
-    key.
+    back-off from ``first_wait`` to 8 s, or as ``Retry-After`` says (up to ``longest_pause``
+    seconds). A server that was never reached is not tried again. Raises ``UsageError`` for a
+    malformed URL or key.
     """
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -77,11 +78,11 @@ class JsonlReader(Generic[Row]):
             return self._all_rows(value, depth)
         if not isinstance(value, dict) or not value or depth > _DEEPEST_ROW:
             return None
-        try:
-            return [self._model.model_validate(value)]
-        except ValidationError:
-            inner = [v for v in value.values() if _holds_rows(v)]
-            return self._all_rows(inner[0], depth) if len(inner) == 1 else None
+        if shares_a_field(value, self._model):
+            with suppress(ValidationError):
+                return [self._model.model_validate(value)]
+        inner = [v for v in value.values() if _holds_rows(v)]
+        return self._all_rows(inner[0], depth) if len(inner) == 1 else None
 
     def _all_rows(self, values: list[Any], depth: int) -> list[Row] | None:
         found = [self._rows(value, depth + 1) for value in values if isinstance(value, dict)]
@@ -173,6 +174,14 @@ def _is_too_deep(text: str) -> bool:
         if depth > DEEPEST:
             return True
     return False
+
+
+def shares_a_field(value: dict[str, Any], model: type[BaseModel]) -> bool:
+    """Whether an object has any field of a model: one of defaults only would take any object."""
+    fields = model.model_fields
+    return any(name in fields for name in value) or any(
+        field.alias in value for field in fields.values() if field.alias
+    )
 
 
 def _holds_rows(value: Any) -> bool:

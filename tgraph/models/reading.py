@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tgraph.models.jsonl import DEEPEST, brackets, closing, parsed, repaired
+from tgraph.models.jsonl import DEEPEST, brackets, closing, parsed, repaired, shares_a_field
 
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
@@ -141,7 +141,7 @@ def _shaped(value: Any, schema: type[BaseModel]) -> Any:
 
 def _validated(value: Any, schema: type[T]) -> tuple[T, int, bool] | str:
     """The value, how many items were left out and whether anything was; or what is wrong."""
-    if isinstance(value, dict) and not set(value) & set(schema.model_fields):
+    if isinstance(value, dict) and not shares_a_field(value, schema):
         return f"none of {', '.join(schema.model_fields)} is in it."
     original, dropped = value, 0
     while True:

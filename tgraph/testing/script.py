@@ -92,7 +92,7 @@ def _text(messages: Messages) -> str:
 def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
     """A reply that a whole run can go on with, made only from what the prompt holds."""
     data = blocks(messages)
-    if step.startswith("glean"):
+    if step == "extract_graph_more":  # nothing was missed
         return json.dumps({"entities": [], "relationships": [], "attributes": []})
     if step == "extract_graph":
         return json.dumps(_graph(data.get("TEXT", "")), ensure_ascii=False)
@@ -101,7 +101,7 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
     if step == "select_edges":
         return _rows(_selected(data), schema)
     if step == "synthesise_answer":
-        return _rows(_sentences(data), schema)
+        return _rows(_sentences(data), schema) if _listed(data) else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
     if schema is not None:
         return json.dumps(instance(schema, source), ensure_ascii=False)
