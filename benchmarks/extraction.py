@@ -3,11 +3,11 @@
     python benchmarks/extraction.py --data DIR [--limit N] [--held-out]
 
 DIR holds ``openie_musique_train_results_ner_gpt-3.5-turbo-1106_1890.json`` from HippoRAG. How
-things are counted: names are compared without case, punctuation and leading articles, and as dates
-where they are dates. For precision an entity counts once, by its name or any alias; for recall a GPT name
-is found if it is any entity's name or alias. GPT lists dates and amounts among its
-entities, so a literal object that is one counts as a name too (whole phrases as literals don't).
-Connected pairs are unordered; those "between entities" have both ends among the entities.
+things are counted: names are compared without case, punctuation and leading articles, and as
+dates where they are dates. For precision an entity counts once, by its name or any alias; for
+recall a GPT name is found if it is any entity's name or alias. GPT lists dates and amounts among
+its entities, so a literal object that is one counts as a name too (whole phrases as literals
+don't). Connected pairs are unordered; those "between entities" have both ends among the entities.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tgraph.extract.kinds import kind_of_name
+from tgraph.extract.kinds import kind_of_name, kind_of_noun
 from tgraph.extract.lexicon import words
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _NEVER = frozenset({"PRP", "PRP$", "WP", "WDT", "WRB", "MD", "UH", "EX", "CC", "
 _INNER = words("of de la du des del da di von van der den el al le & - – y zu bin ibn upon o'")
 _OPENERS = frozenset({'"', "“", "''", "``", "‘", "'", ":", "(", "[", "--", "—"})
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+_OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
 
 
@@ -79,10 +80,11 @@ def _over_particles(doc: Doc, position: int) -> int | None:
     if token.text == "." and len(doc[position - 1]) == 1:
         return position + 2 if _is_name_word(after, True) else None
     if token.lower_ in ("'s", "’s"):
-        return position + 2 if after.text[0].isupper() and after.ent_iob_ == "I" else None
+        joined = after.ent_iob_ == "I" or kind_of_noun(after.lower_) in _OWNED
+        return position + 2 if after.text[0].isupper() and joined else None
     if token.text in ("-", "–"):
         tight = not token.whitespace_ and not doc[position - 1].whitespace_
-        spaced = after.text[0].isupper() and bool(doc[position - 1].whitespace_)
+        spaced = after.tag_ in NAME_TAGS and bool(doc[position - 1].whitespace_)
         return position + 2 if after.is_alpha and (tight or spaced) else None
     if token.lower_ not in _INNER:
         return None
@@ -107,7 +109,7 @@ def _is_number_of(doc: Doc, position: int) -> bool:
 
 def _is_name_word(token: Token, inside: bool = False) -> bool:
     text = token.text
-    if not text[0].isupper() or text == "I":
+    if not text[0].isupper() or (text == "I" and not (inside and token.tag_ != "PRP")):
         return False
     if token.tag_ in NAME_TAGS:
         return True

@@ -127,7 +127,7 @@ class Discourse:
         if self._topic is not None and noun in self._topic.name.lower().split():
             return self._topic
         kind = kind_of_noun(noun)
-        if not kind:
+        if kind in ("", "place"):
             return None
         fits = (e for e in self._before(token, _WINDOW) if e.type == kind and not e.nouns)
         return next(fits, None)

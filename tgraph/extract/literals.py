@@ -38,7 +38,8 @@ _AMOUNT = r"\d[\d,]*(?:\.\d+)?"
 
 _SCALE = r"(?:\s(?:thousand|million|billion|trillion))"
 _UNIT = (
-    r"(?:square |cubic |nautical |imperial |metric )?(?:km²?|m|cm|mm|kg|g|mi|ft|in|lb|oz|MW|GW|kW|kWh|GWh"
+    r"(?:square |cubic |nautical |imperial |metric )?(?:km²?|m"
+    r"|cm|mm|kg|g|mi|ft|in|lb|oz|MW|GW|kW|kWh|GWh"
     r"|TWh|TJ|Hz|kHz|MHz|GHz|GB|MB|TB|hp|acres?|hectares?|metres?|meters?|kilometres?|kilometers?"
     r"|centimetres?|miles?|feet|foot|inch(?:es)?|yards?|tons?|tonnes?|pounds?|kilograms?|kilotons?|grams?"
     r"|litres?|liters?|gallons?|barrels|megawatts?|gigawatts?|kilowatts?|degrees|knots|minutes?|hours?"
@@ -59,7 +60,12 @@ _PATTERNS = tuple(
         ),
         (
             "text",
-            rf"(?:(?<=\b[Ii]n )|(?<=from )|(?<=[Uu]ntil )|(?<=since )|(?<= to )|(?<=by ))(?:{_NAMES})\b",
+            rf"(?<=[Ii]n )(?:{_NAMES})\b",
+        ),
+        ("text", r"(?<=on )(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
+        (
+            "text",
+            r"\b(?:January|February|April|June|July|September|October|November|December)\b",
         ),
         ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
         ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),
@@ -78,7 +84,7 @@ _TEMPORAL = re.compile(
     r"|mid|to|and|summer|winter|spring|autumn|year|season|through|between|for)|[(,;])\s*$",
     re.IGNORECASE,
 )
-_TIME = re.compile(rf".*\b\d+0'?s|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?")
+_TIME = re.compile(rf".*\b\d+0'?s|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?|\w+days?")
 _BEFORE_MODIFIER = re.compile(r"\b(?:a|an|the|his|her|its|their|this|was|is)\s+$", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")
@@ -86,7 +92,7 @@ _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")
 
 @dataclass(frozen=True, slots=True)
 class FoundLiteral:
-    """A literal and where it stands in the text; ``is_time`` for dates, years and spans of years."""
+    """A literal and where it stands in the text; ``is_time`` for dates and spans of years."""
 
     start: int
     end: int
@@ -110,7 +116,7 @@ def find_literals(text: str) -> list[FoundLiteral]:
 
 
 def parse_literal(text: str) -> Literal | None:
-    """The literal that the whole text is, such as a cell of a table; None where it is something else."""
+    """The literal that the whole text is, such as a cell of a table, None otherwise."""
     text = text.strip()
     for literal in find_literals(text):
         if (literal.start, literal.end) == (0, len(text)):
@@ -158,6 +164,7 @@ def _reads_as_year(text: str, start: int, end: int) -> bool:
         return True
     following = _NEXT_WORD.match(text, end)
     counted = following is not None and following[1][0].islower() and following[1].endswith("s")
+    counted = counted and not following[1].endswith(("us", "ss")) if following else False
     return _BEFORE_MODIFIER.search(before[-12:]) is not None and not counted
 
 

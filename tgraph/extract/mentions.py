@@ -89,7 +89,9 @@ def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> 
 
 
 def _nested(doc: Doc, mention: Mention) -> Iterator[Mention]:
-    """The name after the last "of" of a long name, and the one before the first."""
+    """Names inside a longer one: what the recogniser sees in it, and what "of" joins."""
+    if mention.type != "person":
+        yield from _recognised_inside(doc, mention)
     joints = [token.i for token in doc[mention.start : mention.end] if token.lower_ in ("of", "at")]
     if not joints or mention.type == "work":
         return
@@ -103,6 +105,13 @@ def _nested(doc: Doc, mention: Mention) -> Iterator[Mention]:
         token.ent_iob_ == "I" for token in doc[joints[0] : joints[0] + 2]
     ):
         yield _mention(doc, start, end, _label_at(doc, start, end))
+
+
+def _recognised_inside(doc: Doc, mention: Mention) -> Iterator[Mention]:
+    for ent in doc[mention.start : mention.end].ents:
+        start, end = _trim(doc, ent.start, ent.end)
+        if start < end and end - start < mention.end - mention.start and ent.label_ in TYPES:
+            yield _mention(doc, start, end, TYPES[ent.label_])
 
 
 def _literals(doc: Doc) -> list[Mention]:
@@ -247,7 +256,7 @@ def _worth_naming(doc: Doc, start: int, end: int) -> bool:
 def _reconcile(
     doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]
 ) -> Iterator[Mention]:
-    """One mention of a run and the entities it overlaps, or several where it glues names together."""
+    """One mention of a run and the entities in it, or several where it glues names together."""
     if start >= end:
         return
     if len(ents) >= 2 and _glued(doc, start, end, ents):

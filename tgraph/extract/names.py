@@ -18,7 +18,7 @@ _EDGES = " \t.,;:!?\"'“”‘’()[]"
 
 @dataclass(slots=True, eq=False)
 class Named:
-    """An entity under construction: its canonical name, types as they were seen, what it is called."""
+    """An entity under construction: its canonical name, its types as seen, what it is called."""
 
     name: str
     types: Counter[str] = field(default_factory=Counter)
@@ -41,8 +41,8 @@ class Named:
 class Names:
     """The entities of one chunk by any of their names.
 
-    A shorter name joins a longer one where exactly one fits: "Captain Scott" and "Scott" join "Robert
-    Falcon Scott", "Mrs. Cratchit" does not join "Bob Cratchit". Acronyms join by ``same``.
+    A shorter name joins a longer one where exactly one fits: "Captain Scott" and "Scott" join
+    "Robert Falcon Scott", "Mrs. Cratchit" does not join "Bob Cratchit". Acronyms join by ``same``.
     """
 
     def __init__(self) -> None:
@@ -185,6 +185,7 @@ def _key(text: str) -> str:
 
 def _tidy(text: str) -> str:
     name = " ".join(text.split()).strip(' \t,;:!?"“”‘[]')
+    name = re.sub(r"( [IVX]+)\.$", r"\1", name)
     if name.count("(") != name.count(")") or name.startswith("("):
         name = name.strip("() ")
     return name.removesuffix("'s").removesuffix("’s")

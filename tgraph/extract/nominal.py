@@ -1,4 +1,4 @@
-"""What noun phrases state without a verb: appositions, possession, titles, places, dates in brackets."""
+"""What noun phrases state without a verb: appositions, possession, places, dates in brackets."""
 
 from __future__ import annotations
 
@@ -102,9 +102,14 @@ def _apposition(token: Token, named: Named | None, arguments: Arguments) -> Iter
         yield from _is_a(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
         yield from _is_a(named, token.head, arguments)
-    elif named is not None and head is not None and named is not head:
-        if named.type == head.type == "place" and token.nbor(-1).text == ",":
-            yield Nominal(head, "in", named, _LIKELY)
+    elif named is not None and head is not None and _is_part(named, head, token):
+        yield Nominal(head, "in", named, _LIKELY)
+
+
+def _is_part(whole: Named, part: Named, token: Token) -> bool:
+    """Whether two places stand as in "Ross Island, Antarctica"."""
+    places = whole.type == part.type == "place" and whole is not part
+    return places and token.nbor(-1).text == ","
 
 
 def _follows(token: Token, arguments: Arguments) -> bool:

@@ -45,7 +45,7 @@ def phrase_text(head: Token) -> str:
 
 
 def core_text(head: Token) -> str:
-    """The head noun with at most two modifiers: enough to read a predicate such as "be capital of"."""
+    """The head noun with at most two modifiers, enough to read "be capital of"."""
     start, end = phrase_bounds(head, whole=False)
     edge, start = start, max(start, end - _LONGEST_CORE)
     while start > edge and (not head.doc[start - 1].whitespace_ or head.doc[start].text == "-"):

@@ -50,7 +50,7 @@ def versions() -> tuple[str, str]:
 
 
 def analyse(texts: Sequence[str]) -> list[Doc]:
-    """The texts with tags, dependencies and named entities. Calls from several threads take turns."""
+    """The texts with tags, dependencies and named entities. Calls of several threads queue."""
     with _LOCK:
         nlp = load()
         docs = list(nlp.pipe(texts, batch_size=64))

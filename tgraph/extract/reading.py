@@ -30,7 +30,7 @@ class Fact:
 
 @dataclass(slots=True)
 class Reading:
-    """What a chunk says: facts in order, where each entity is first named, what was dropped and why."""
+    """What a chunk says: facts in order, first mentions, and what was dropped and why."""
 
     names: Names
     facts: list[Fact] = field(default_factory=list)

@@ -18,7 +18,7 @@ from tgraph.extract.reading import MENTIONS, Fact, Reading
 RELATED = "be mentioned with"
 _SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
 _CAPITALS = re.compile(
-    r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|el|zu) ){0,2}"
+    r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
     r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
