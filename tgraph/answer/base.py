@@ -53,7 +53,7 @@ class Selector(Protocol):
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        """At most ``limit`` edges, best first; every other candidate is rejected with the reason."""
+        """At most ``limit`` edges, best first; every other candidate is rejected with a reason."""
 
 
 class Synthesiser(Protocol):
