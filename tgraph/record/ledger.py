@@ -258,7 +258,7 @@ class Ledger:
             "session",
             canonical_hash(bundle),
             (v.tg("session"), iri(head["session"])),
-            (v.prov("startedAtTime"), datetime.fromisoformat(head["started"])),
+            (v.tg("sessionStarted"), datetime.fromisoformat(head["started"])),
             (v.tg("quadCount"), len(set(bundle))),
         )
 

@@ -60,16 +60,6 @@ class SessionRecord:
     ) -> None:
         """The session has begun: the question, how it will be answered and on which knowledge."""
         began = self._clock()
-        self._journal.append(
-            {
-                "type": "session",
-                "uuid": self.uuid,
-                "session": self.session,
-                "bundle": self._bundle.value,
-                "catalogue": v.collection_iri(explain_collection),
-                "started": began.isoformat(),
-            }
-        )
         self._out.add(
             self.session,
             (v.RDF_TYPE, [v.prov("Activity"), v.tg("Session")]),
@@ -90,7 +80,14 @@ class SessionRecord:
                 (v.tg("value"), value),
             )
         self._associate(self.session, SOFTWARE)
-        self._write()
+        self._write(
+            type="session",
+            uuid=self.uuid,
+            session=self.session,
+            bundle=self._bundle.value,
+            catalogue=v.collection_iri(explain_collection),
+            started=began.isoformat(),
+        )
 
     def finish(self, status: str, error: str = "") -> None:
         """The session has ended: ``completed``, ``no-evidence``, ``failed`` or ``interrupted``."""
@@ -103,7 +100,7 @@ class SessionRecord:
             (v.tg("outToken"), self.usage.output_tokens),
             (v.tg("callCount"), self.usage.calls),
         )
-        self._write(end=True)
+        self._write(type="end")
 
     def close(self) -> None:
         """Let go of the journal; a session that did not ``finish`` will be recorded as aborted."""
@@ -141,8 +138,10 @@ class SessionRecord:
         )
         self._associate(subject, agent)
         self._last_step = subject
-        yield subject
-        self._out.add(subject, (v.prov("endedAtTime"), self._clock()))
+        try:
+            yield subject
+        finally:
+            self._out.add(subject, (v.prov("endedAtTime"), self._clock()))
 
     # --- what the steps of the graph mode produce ---
 
@@ -366,10 +365,12 @@ class SessionRecord:
         self._texts[key] = text
         return key
 
-    def _write(self, *, end: bool = False) -> None:
+    def _write(self, **head: str) -> None:
+        """One frame with all that was stated since the last; ``head`` says what kind it is."""
         self._journal.append(
             {
-                "type": "end" if end else "stage",
+                "type": "stage",
+                **head,
                 "time": self._clock().isoformat(),
                 "quads": nquads(self._out.quads),
                 "shared": nquads(self._shared),
