@@ -7,12 +7,12 @@ checked against its hash.
 from __future__ import annotations
 
 import gzip
+import zlib
 from hashlib import sha256
 from pathlib import Path
 
 from tgraph.errors import StoreError
-from tgraph.store.files import write_atomic
-from tgraph.store.oxigraph import disk_errors
+from tgraph.store.files import disk_errors, sweep, write_atomic
 
 _GZIP_FROM = 512
 
@@ -24,13 +24,16 @@ class Librarian:
         self.folder = folder
 
     def put(self, content: bytes) -> str:
-        """Keep the content, durably, and return its SHA-256 in hexadecimal."""
+        """Keep the content, durably, and return its SHA-256 in hexadecimal.
+
+        A copy that was there and is damaged is replaced.
+        """
         key = sha256(content).hexdigest()
-        if self._existing(key) is None:
+        if self._intact(key) is None:
             packed = gzip.compress(content, 5, mtime=0) if len(content) >= _GZIP_FROM else content
             suffix = ".gz" if packed is not content else ""
             with disk_errors():
-                write_atomic(self._path(key, suffix), packed)
+                write_atomic(self._path(key, suffix), packed, scratch=self._scratch)
         return key
 
     def put_text(self, text: str) -> str:
@@ -41,14 +44,12 @@ class Librarian:
         path = self._existing(key)
         if path is None:
             raise StoreError(f"The librarian does not hold {key}.", "Was it erased?")
-        with disk_errors():
-            data = path.read_bytes()
-        try:
-            content = gzip.decompress(data) if path.suffix == ".gz" else data
-        except (OSError, EOFError) as error:
-            raise StoreError(f"The librarian's copy of {key} is damaged.") from error
-        if sha256(content).hexdigest() != key:
-            raise StoreError(f"The librarian's copy of {key} is damaged.")
+        content = self._intact(key)
+        if content is None:
+            raise StoreError(
+                f"The librarian's copy of {key} is damaged ({path}).",
+                "Put the file back from a backup.",
+            )
         return content
 
     def get_text(self, key: str) -> str:
@@ -56,6 +57,14 @@ class Librarian:
 
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
+
+    def sweep(self) -> int:
+        """Delete what writers that died left unfinished; returns how many files that were."""
+        return sweep(self._scratch)
+
+    @property
+    def _scratch(self) -> Path:
+        return self.folder / "tmp"
 
     def _path(self, key: str, suffix: str) -> Path:
         if len(key) != 64 or not set(key) <= set("0123456789abcdef"):
@@ -68,3 +77,16 @@ class Librarian:
             if path.exists():
                 return path
         return None
+
+    def _intact(self, key: str) -> bytes | None:
+        """The content, if it is there and is what it should be."""
+        path = self._existing(key)
+        if path is None:
+            return None
+        with disk_errors():
+            data = path.read_bytes()
+        try:
+            content = gzip.decompress(data) if path.suffix == ".gz" else data
+        except (OSError, EOFError, zlib.error):
+            return None
+        return content if sha256(content).hexdigest() == key else None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from hashlib import sha256
+from pathlib import Path
 
 from pyoxigraph import Quad, Triple
 
@@ -41,6 +42,7 @@ from tgraph.ingest.discover import Found, SourceFile, Unread
 from tgraph.ingest.loaders import load
 from tgraph.model import Agent, Chunk, Document, Extraction, Prompt, Usage
 from tgraph.models.base import Call, Embedder
+from tgraph.models.cache import CachedEmbedder
 from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
 from tgraph.record.calls import call_content, describe_call
 from tgraph.record.ledger import Ledger, batch_text
@@ -58,6 +60,14 @@ from tgraph.store.files import exclusive
 from tgraph.store.snapshot import read_pointer
 from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy, abandoned
+
+
+PATIENCE = 300.0
+"""Seconds to wait for a writer, who should be done in one. A change that is committed by then is
+not lost: the next command applies it."""
+
+
+EMBEDDINGS = "embeddings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +124,7 @@ class IndexRun:
         self._uuid = uuid
         self._ledger = ledger
         self._extractor = extractor
-        self._embedder = embedder
+        self._embedder = _remembering(embedder, ledger.folder.cache / EMBEDDINGS)
         self._chunking = chunking
         self._concurrency = concurrency
         self._clock = clock
@@ -137,13 +147,16 @@ class IndexRun:
         with exclusive(folder.index_lock, timeout=None, waiting=lambda: self._message(busy)):
             for leftover in abandoned(folder):
                 shutil.rmtree(leftover, ignore_errors=True)
-            with self._ledger.open() as (store, _):
+            with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
                 copy = WorkingCopy(folder, self._uuid, store)
-                del store
             try:
-                return self._run(copy, files)
+                report = self._run(copy, files)
             finally:
                 copy.close()
+            shutil.rmtree(
+                folder.cache / EMBEDDINGS, ignore_errors=True
+            )  # the vectors are published
+            return report
 
     def _run(self, copy: WorkingCopy, files: Iterable[Found]) -> IndexReport:
         started = self._clock()
@@ -155,9 +168,8 @@ class IndexRun:
             self._describe_run(copy, started)
             self._commit(copy)
         copy.close()
-        with self._ledger.open() as (store, _):
-            generation = self._ledger.generation(store)
-            del store
+        self._ledger.fold(timeout=PATIENCE, waiting=self._say_waiting)
+        pointer = read_pointer(self._ledger.folder)
         return IndexReport(
             run=self.iri,
             indexed=tuple(intake.path for intake in intakes),
@@ -170,8 +182,11 @@ class IndexRun:
             merged=derived,
             dropped=dict(self._dropped),
             usage=self._usage,
-            generation=generation,
+            generation=pointer.generation if pointer else 0,
         )
+
+    def _say_waiting(self) -> None:
+        self._message("Another process is writing to the graph; waiting for it to finish.")
 
     # --- documents ---
 
@@ -247,11 +262,12 @@ class IndexRun:
     # --- extraction ---
 
     def _extract(self, copy: WorkingCopy, intakes: Sequence[_Intake]) -> _Extracted:
+        documents = {intake.document.iri: intake.document for intake in reversed(intakes)}
         work = [
-            (chunk, intake.document.title)
-            for intake in intakes
-            if not has_chunks(copy.store, intake.document.iri)
-            for chunk in self._chunks(intake.document)
+            (chunk, document.title)
+            for document in reversed(documents.values())  # two paths may have the same content
+            if not has_chunks(copy.store, document.iri)
+            for chunk in self._chunks(document)
         ]
         counts = _Extracted(len(work))
         stage = "Extracting"
@@ -367,13 +383,13 @@ class IndexRun:
     def _embed(self, copy: WorkingCopy) -> bool:
         """The vector sets of the new knowledge; vectors of texts that did not change are kept."""
         generation = self._ledger.generation(copy.store) + 1
-        if not copy.changed and self._vectors_fit():
+        previous = {kind: self._previous(kind) for kind in KINDS}
+        if not copy.changed and all(vectors is not None for vectors in previous.values()):
             return False
         for kind in KINDS:
             items = items_of(kind, copy.store, self._ledger.librarian)
-            previous = self._previous(kind)
             shown = partial(self._show_embedding, kind)
-            vectors = build(kind, items, self._embedder, previous, shown, self._calls.add)
+            vectors = build(kind, items, self._embedder, previous[kind], shown, self._calls.add)
             vectors.save(copy.vectors, generation)
         self._record_calls(copy)
         return True
@@ -396,11 +412,10 @@ class IndexRun:
                 agent=embedder.agent,
                 dimension=embedder.dimension,
             )
-        except StoreError:
+        except StoreError as error:
+            if pointer.generation:
+                self._message(f"The {kind} vectors are made anew: {error.message}")
             return None
-
-    def _vectors_fit(self) -> bool:
-        return all(self._previous(kind) is not None for kind in KINDS)
 
     # --- the end ---
 
@@ -423,6 +438,11 @@ class IndexRun:
             }
         )
         self._progress(Progress("Publishing", 1, 1, self._usage))
+
+
+def _remembering(embedder: Embedder, cache: Path) -> Embedder:
+    """A paid embedder with a memory, so that an interrupted run does not pay for a text twice."""
+    return CachedEmbedder(embedder, cache) if embedder.agent.kind == "model" else embedder
 
 
 @dataclass(slots=True)

@@ -1,141 +1,50 @@
-"""The ledger: how finished journals and staged changes enter the store, sealed and chained.
-
-Each entry of the catalogue has a sequence number, the hash of what it seals, the head of the chain
-before it (``tg:previousHash``) and the head after it (``tg:chainHash``), a SHA-256 over all of
-these. A bundle is sealed by the RDFC-1.0 hash of its quads, a batch by the hash of its text, which
-the librarian keeps.
-"""
+"""The ledger: how finished journals and staged changes enter the store, sealed and chained."""
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 
-from pyoxigraph import (
-    CanonicalizationAlgorithm,
-    Dataset,
-    Literal,
-    NamedNode,
-    Quad,
-    RdfFormat,
-    parse,
-)
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
+from tgraph.record.chain import Chain, canonical_hash, read_head
 from tgraph.store.base import Store
+from tgraph.store.files import disk_errors, sweep
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.journal import Frame, is_free, read_frames
+from tgraph.store.journal import Content, Frame, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import publish, read_pointer
-from tgraph.store.statements import Statable, Statements, iri, nquads, to_bytes
-from tgraph.store.writer import apply, committed, writing
+from tgraph.store.snapshot import must_be_mended, publish
+from tgraph.store.statements import Statements, iri, nquads
+from tgraph.store.writer import apply, committed, discard, remove_abandoned, writing
 
-GENESIS = "0" * 64
-"""The head of an empty chain."""
+AT_ONCE = 500
+"""Journals folded before the result is published and they are deleted."""
 
-
-def canonical_hash(quads: Iterable[Quad]) -> str:
-    """SHA-256 of the RDFC-1.0 canonical N-Quads of the quads (W3C Recommendation, 2024)."""
-    dataset = Dataset(quads)
-    dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
-    lines = to_bytes(dataset).splitlines(keepends=True)
-    return sha256(b"".join(sorted(lines))).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The end of a catalogue's chain: how many entries it has and the hash over them all."""
-
-    sequence: int
-    hash: str
-
-
-def read_head(store: Store, catalogue: NamedNode) -> Head:
-    """The head of the chain, found in a logarithmic number of look-ups."""
-    known, beyond = 0, 1
-    while _entry(store, catalogue, beyond) is not None:
-        known, beyond = beyond, beyond * 2
-    while beyond - known > 1:
-        middle = (known + beyond) // 2
-        if _entry(store, catalogue, middle) is None:
-            beyond = middle
-        else:
-            known = middle
-    entry = _entry(store, catalogue, known) if known else None
-    if entry is None:
-        return Head(0, GENESIS)
-    chained = next(store.match(entry, v.tg("chainHash"), None, catalogue)).object
-    assert isinstance(chained, Literal)
-    return Head(known, chained.value)
-
-
-def _entry(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | None:
-    number = Literal(str(sequence), datatype=v.xsd("integer"))
-    for quad in store.match(None, v.tg("sequence"), number, catalogue):
-        assert isinstance(quad.subject, NamedNode)
-        return quad.subject
-    return None
-
-
-def chain_hash(head: Head, kind: str, subject: str, content_hash: str) -> str:
-    """The head of the chain once the entry has been added."""
-    line = "\n".join([str(head.sequence + 1), kind, subject, content_hash, head.hash])
-    return sha256(line.encode()).hexdigest()
-
-
-class Chain:
-    """Adds entries to the catalogue, in memory until they are written with what they seal."""
-
-    def __init__(self, store: Store, catalogue: str, clock: Callable[[], datetime]) -> None:
-        self.catalogue = NamedNode(catalogue)
-        self.head = read_head(store, self.catalogue)
-        self._store = store
-        self._clock = clock
-        self._new: set[str] = set()
-
-    def has(self, subject: str) -> bool:
-        if subject in self._new:
-            return True
-        found = self._store.match(NamedNode(subject), v.tg("sequence"), None, self.catalogue)
-        return next(found, None) is not None
-
-    def entry(
-        self, subject: str, kind: str, content_hash: str, *pairs: tuple[NamedNode, Statable]
-    ) -> list[Quad]:
-        """The quads of the next entry, which seals ``subject`` by its hash."""
-        after = chain_hash(self.head, kind, subject, content_hash)
-        out = Statements(self.catalogue)
-        classes = [v.prov("Entity"), v.prov("Bundle") if kind != "batch" else v.tg("Batch")]
-        out.add(
-            subject,
-            (v.RDF_TYPE, classes),
-            (v.tg("kind"), kind),
-            (v.prov("generatedAtTime"), self._clock()),
-            (v.tg("sequence"), self.head.sequence + 1),
-            (v.tg("hash"), content_hash),
-            (v.tg("previousHash"), self.head.hash),
-            (v.tg("chainHash"), after),
-            *pairs,
-        )
-        self.head = Head(self.head.sequence + 1, after)
-        self._new.add(subject)
-        return out.quads
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a fold did."""
+    """What a fold did: sessions sealed, how many of them had not ended, staged batches applied, and
+    journals that were damaged."""
 
     sessions: int
     aborted: int
     batches: int
+    damaged: int = 0
+
+    def plus(self, session: bool, aborted: bool, damaged: bool) -> Folded:
+        return Folded(
+            self.sessions + session, self.aborted + aborted, self.batches, self.damaged + damaged
+        )
 
 
 class Ledger:
@@ -150,8 +59,10 @@ class Ledger:
         self._clock = clock
 
     def waiting(self) -> bool:
-        """Whether there is something to fold."""
-        return bool(committed(self.folder)) or any(map(is_free, self._journals()))
+        """Whether there is something to fold, or something published to mend."""
+        if committed(self.folder) or must_be_mended(self.folder):
+            return True
+        return any(map(is_free, self._journals()))
 
     def fold(
         self, *, timeout: float | None = None, waiting: Callable[[], None] = lambda: None
@@ -164,37 +75,58 @@ class Ledger:
     def open(
         self, *, timeout: float | None = None, waiting: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[OxigraphStore, Folded]]:
-        """The store for writing, everything that waited already folded in and published."""
+        """The store for writing, everything that waited already folded in and published.
+
+        It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
+        """
         with writing(self.folder, timeout=timeout, waiting=waiting) as store:
+            self._tidy()
             changes = committed(self.folder)
             for change in changes:
                 self._apply(store, change)
-            journals = [path for path in self._journals() if is_free(path)]
-            folded = self._fold_journals(store, journals)
-            if changes or journals or read_pointer(self.folder) is None:
+            if changes or must_be_mended(self.folder):
                 self.publish(store)
             for change in changes:
-                shutil.rmtree(change, ignore_errors=True)
-            for path in journals:
-                path.unlink(missing_ok=True)
-            yield store, Folded(folded.sessions, folded.aborted, len(changes))
+                discard(change)
+            folded = Folded(0, 0, len(changes))
+            journals = [path for path in self._journals() if is_free(path)]
+            for start in range(0, len(journals), AT_ONCE):
+                folded = self._fold_journals(store, journals[start : start + AT_ONCE], folded)
+            yield store, folded
 
     def generation(self, store: Store) -> int:
         """The knowledge generation: how many changes of knowledge there have been."""
-        rows = store.match(None, v.tg("generation"), None, NamedNode(self._catalogue))
-        return max((int(quad.object.value) for quad in rows), default=0)  # type: ignore[union-attr]
-
-    def _journals(self) -> list[Path]:
-        if not self.folder.journals.is_dir():
-            return []
-        found = [path for path in self.folder.journals.iterdir() if path.suffix == ".journal"]
-        return sorted(found, key=lambda path: (path.stat().st_mtime_ns, path.name))
+        newest = 0
+        for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
+            for quad in store.match(batch.subject, v.tg("generation"), None, batch.graph_name):
+                assert isinstance(quad.object, Literal)
+                newest = max(newest, int(quad.object.value))
+        return newest
 
     def publish(self, store: OxigraphStore) -> None:
         """Let readers see the store as it is now, with the vectors of the collection's folder."""
         store.flush()
         head = read_head(store, NamedNode(self._catalogue))
         publish(self.folder, store, self.generation(store), head.sequence, head.hash)
+
+    def _journals(self) -> list[Path]:
+        """The journals, oldest first; another writer may be folding and deleting them."""
+        found = []
+        for path in self.folder.journals.glob("*.journal"):
+            try:
+                found.append((path.stat().st_mtime_ns, path.name, path))
+            except FileNotFoundError:
+                continue
+        return [path for _, _, path in sorted(found)]
+
+    def _tidy(self) -> None:
+        """What processes that died left behind, and nobody will ask for."""
+        with disk_errors():
+            count = sum(map(sweep, (self.folder.path, self.folder.journals)))
+            count += self.librarian.sweep()
+            remove_abandoned(self.folder)
+        if count:
+            log.info("Deleted %d temporary files of processes that died.", count)
 
     # --- staged changes ---
 
@@ -217,32 +149,70 @@ class Ledger:
 
     # --- journals ---
 
-    def _fold_journals(self, store: OxigraphStore, journals: Iterable[Path]) -> Folded:
+    def _fold_journals(
+        self, store: OxigraphStore, journals: Sequence[Path], folded: Folded
+    ) -> Folded:
+        """Seal the sessions of the journals, publish them, and only then delete the journals."""
         chains: dict[str, Chain] = {}
-        sessions = aborted = 0
+        damaged = []
         for path in journals:
-            frames = list(read_frames(path))
-            if not frames or frames[0].get("type") != "session":
-                continue
-            head = frames[0]
-            chain = chains.get(head["catalogue"])
-            if chain is None:
-                chain = chains[head["catalogue"]] = Chain(store, head["catalogue"], self._clock)
-            if not chain.has(head["bundle"]):
-                finished = frames[-1]["type"] == "end"
-                store.extend(self._seal(store, chain, frames, finished))
-                sessions += 1
-                aborted += not finished
-        return Folded(sessions, aborted, 0)
+            with disk_errors():
+                content = read_journal(path)
+            try:
+                status = self._fold(store, chains, path.stem, content)
+            except (ValueError, KeyError, TypeError, SyntaxError) as error:
+                log.warning("The journal %s can't be read: %s.", path, error)
+                status, content = "", Content((), 1)
+            if content.damaged:
+                damaged.append(path)
+            folded = folded.plus(bool(status), status == "aborted", bool(content.damaged))
+        self.publish(store)
+        with disk_errors():
+            for path in journals:
+                _set_aside(path) if path in damaged else path.unlink(missing_ok=True)
+        return folded
 
-    def _seal(self, store: Store, chain: Chain, frames: list[Frame], finished: bool) -> list[Quad]:
-        head = frames[0]
+    def _fold(
+        self, store: OxigraphStore, chains: dict[str, Chain], uuid: str, content: Content
+    ) -> str:
+        """Seal one session; "" if there is nothing to seal, else ``ended`` or ``aborted``."""
+        if not content.frames:
+            return ""
+        head = content.frames[0]
+        if head.get("type") != "session":
+            head = self._head(uuid, content.frames)
+        catalogue = head["catalogue"]
+        if catalogue not in chains:
+            chains[catalogue] = Chain(store, catalogue, self._clock)
+        if chains[catalogue].has(head["bundle"]):
+            return ""
+        before = chains[catalogue].mark()
+        try:
+            store.extend(self._seal(store, chains[catalogue], head, content))
+        except BaseException:
+            chains[catalogue].back_to(before)
+            raise
+        return "ended" if _finished(content.frames) else "aborted"
+
+    def _head(self, uuid: str, frames: Sequence[Frame]) -> Frame:
+        """What the lost first frame of a journal must have said."""
+        return {
+            "session": v.session_iri(uuid),
+            "bundle": v.bundle_iri(uuid),
+            "catalogue": self._catalogue,
+            "started": frames[0]["time"],
+        }
+
+    def _seal(self, store: Store, chain: Chain, head: Frame, content: Content) -> list[Quad]:
+        frames = content.frames
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
         bundle = [quad for frame in frames for quad in _quads(frame, "quads")]
-        if not finished:
+        if not _finished(frames):
             bundle += _aborted(head, frames[-1])
+        if content.damaged:
+            bundle += _lost(head, frames[0], content.damaged)
         shared = [
             quad
             for frame in frames
@@ -283,22 +253,49 @@ def _quads(frame: Mapping[str, str], part: str) -> list[Quad]:
     return list(parse(frame.get(part, ""), RdfFormat.N_QUADS))
 
 
-def _aborted(head: Mapping[str, str], last: Mapping[str, str]) -> list[Quad]:
+def _finished(frames: Sequence[Frame]) -> bool:
+    return any(frame["type"] == "end" for frame in frames)
+
+
+def _aborted(head: Frame, last: Frame) -> list[Quad]:
     """What is said of a session whose process died: it ended when it was last heard of."""
+    times = [datetime.fromisoformat(text) for text in (head["started"], last.get("time")) if text]
     out = Statements(NamedNode(head["bundle"]))
     out.add(
         head["session"],
-        (v.prov("endedAtTime"), datetime.fromisoformat(last.get("time", head["started"]))),
+        (v.prov("endedAtTime"), max(times)),  # a clock may have been put back
         (v.tg("status"), "aborted"),
         (v.tg("error"), "The process ended before the session did."),
     )
     return out.quads
 
 
+def _lost(head: Frame, first: Frame, count: int) -> list[Quad]:
+    """What is said of a session whose journal was damaged on the disk."""
+    reason = "damaged part of the journal"
+    key = f"{v.URN}prov:dropped:{v.digest(head['session'], reason)}"
+    out = Statements(NamedNode(head["bundle"]))
+    out.add(head["session"], (v.tg("dropped"), iri(key)))
+    out.add(key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count))
+    if first is not head:  # the statement that there was a session is what was lost
+        started = datetime.fromisoformat(head["started"])
+        out.add(head["session"], (v.RDF_TYPE, [v.prov("Activity"), v.tg("Session")]))
+        out.add(head["session"], (v.prov("startedAtTime"), started))
+    return out.quads
+
+
+def _set_aside(path: Path) -> None:
+    """Keep a damaged journal for whoever wants to look into it; it is not read again."""
+    kept = path.with_suffix(".damaged")
+    log.warning("The journal of a session was damaged; it is kept as %s.", kept)
+    path.replace(kept)
+
+
 def _swap_vectors(new: Path, current: Path) -> None:
     """Put the new vector indexes in the place of the old; readers hold links to the old files."""
     if not new.is_dir():
         return
-    if current.exists():
-        shutil.rmtree(current)
-    new.rename(current)
+    with disk_errors():
+        if current.exists():
+            shutil.rmtree(current)
+        new.rename(current)

@@ -1,44 +1,123 @@
-"""Durable file operations: whole files or none, and locks that die with their process."""
+"""Durable file operations: whole files or none, locks that die with their process, clear errors."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tgraph.errors import StoreError
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+class disk_errors:  # noqa: N801  a context manager that reads as a phrase
+    """Turns what the operating system or RocksDB says into a ``StoreError`` with a remedy."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError | RuntimeError):
+            raise store_error(error) from error
+
+
+def store_error(error: BaseException) -> StoreError:
+    """What the failure means for the user, as one sentence with its remedy."""
+    text = " ".join(str(error).split())
+    code = getattr(error, "errno", None)
+    if code in _FULL or "No space left" in text or "quota exceeded" in text:
+        return StoreError(
+            "The disk is full; nothing that was acknowledged is lost.",
+            "Free some space and run the command again.",
+        )
+    if code in _FORBIDDEN or "Read-only file system" in text or "Permission denied" in text:
+        return StoreError(f"The graph folder can't be written ({text}).", "Check its permissions.")
+    return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
+
+
+# --- folders and whole files ---------------------------------------------------------------------
+
 
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in the folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
 
 
-def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace the file by ``data``: a reader, and a crash, sees the old or the new, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+def make_folder(path: Path) -> None:
+    """Make the folder and those above it, durably; one that is there is no error."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
     try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        path.mkdir()
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    sync_folder(path.parent)
+
+
+def write_atomic(
+    path: Path, data: bytes, *, durable: bool = True, scratch: Path | None = None
+) -> None:
+    """Replace the file by ``data``: a reader, and a crash, sees the old or the new, never a part.
+
+    The data is first written to a locked temporary file in ``scratch`` (on the same file system; by
+    default the file's own folder), where ``sweep`` finds it if this process dies.
+    """
+    for folder in {path.parent, scratch or path.parent}:
+        make_folder(folder) if durable else folder.mkdir(parents=True, exist_ok=True)
+    for last_try in (False, False, True):
+        try:
+            _write_and_rename(path, data, durable, scratch or path.parent)
+            break
+        except FileNotFoundError:  # swept in the moment before it was locked
+            if last_try:
+                raise
     if durable:
         sync_folder(path.parent)
+
+
+def _write_and_rename(path: Path, data: bytes, durable: bool, scratch: Path) -> None:
+    temporary = scratch / f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+    try:
+        with temporary.open("xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def sweep(folder: Path) -> int:
+    """Delete the temporary files of processes that died; returns how many there were.
+
+    A file that is still being written is locked by its writer, so no clock decides.
+    """
+    count = 0
+    for path in folder.glob(".*.tmp"):
+        with suppress(FileNotFoundError):
+            lock = FileLock.try_acquire(path, create=False)
+            if lock is not None:
+                path.unlink(missing_ok=True)
+                lock.release()
+                count += 1
+    return count
 
 
 def write_json(path: Path, value: object) -> None:
@@ -46,12 +125,21 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in the file; None where there is no such file or it is no JSON object."""
+    """The object in the file; None where there is no such file or it is no JSON object.
+
+    ``StoreError`` where the file is there and can't be read.
+    """
     try:
         value = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreError(f"{path} can't be read: {reason}.", "Check its permissions.") from error
     return value if isinstance(value, dict) else None
+
+
+# --- locks ---------------------------------------------------------------------------------------
 
 
 class FileLock:
@@ -61,8 +149,10 @@ class FileLock:
         self._handle: int | None = handle
 
     @classmethod
-    def try_acquire(cls, path: Path, *, exclusive: bool = True, create: bool = True) -> FileLock | None:
-        """The lock, or None while another process holds it."""
+    def try_acquire(
+        cls, path: Path, *, exclusive: bool = True, create: bool = True
+    ) -> FileLock | None:
+        """The lock, or None while somebody else holds it. ``OSError`` where there can be none."""
         flags = (os.O_RDWR | os.O_CREAT) if create else os.O_RDONLY
         handle = os.open(path, flags | os.O_CLOEXEC, 0o666)
         mode = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
@@ -71,7 +161,17 @@ class FileLock:
         except BlockingIOError:
             os.close(handle)
             return None
+        except BaseException:
+            os.close(handle)
+            raise
         return cls(handle)
+
+    def sign(self) -> None:
+        """Leave the process's number in the file, for whoever waits."""
+        if self._handle is not None:
+            with suppress(OSError):  # a full disk is no reason not to hold the lock
+                os.ftruncate(self._handle, 0)
+                os.pwrite(self._handle, b"%d\n" % os.getpid(), 0)
 
     def release(self) -> None:
         if self._handle is not None:
@@ -87,18 +187,34 @@ def exclusive(
 
     ``waiting`` is called once when the lock turns out to be held by somebody else.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = None if timeout is None else time.monotonic() + timeout
-    told, pause = False, 0.002
-    while (lock := FileLock.try_acquire(path)) is None:
-        if not told:
-            waiting()
-            told = True
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StoreError("Another process is writing to the graph.", "Try again in a moment.")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
+    with disk_errors():
+        make_folder(path.parent)
+        lock = FileLock.try_acquire(path)
+    if lock is None:
+        waiting()
+        lock = _wait(path, timeout)
+    lock.sign()
     try:
         yield
     finally:
         lock.release()
+
+
+def _wait(path: Path, timeout: float | None) -> FileLock:
+    deadline = None if timeout is None else time.monotonic() + timeout
+    pause = 0.002
+    while deadline is None or time.monotonic() < deadline:
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.1)
+        with disk_errors():
+            lock = FileLock.try_acquire(path)
+        if lock is not None:
+            return lock
+    with suppress(OSError):
+        owner = path.read_text("ascii", "replace").strip()
+        if owner.isdigit():
+            raise StoreError(
+                f"Process {owner} has been writing to the graph for {timeout:g} seconds.",
+                "Try again when it has finished.",
+            )
+    raise StoreError("Another process is writing to the graph.", "Try again in a moment.")

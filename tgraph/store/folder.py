@@ -1,28 +1,28 @@
 """The layout of a graph folder and of each collection in it.
 
-    graph.json                   what this folder is, and the format of its stores
-    tgraph.toml                  settings, where somebody wrote them
-    collections/NAME/
-        store/                   Oxigraph; opened only by the holder of the write lock
-        vectors/                 the vector indexes of the newest knowledge
-        snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
-        current.json             the pointer: which snapshot is published
-        journals/                sessions that are not folded into the store yet
-        staging/RUN/             an index run's changes until they are in the store
-        librarian/               documents, texts, answers, calls, batches
-        cache/                   replies and extractions that need not be paid for twice
+graph.json                   what this folder is, and the format of its stores
+tgraph.toml                  settings, where somebody wrote them
+collections/NAME/
+    store/                   Oxigraph; opened only by the holder of the write lock
+    vectors/                 the vector indexes of the newest knowledge
+    snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
+    current.json             the pointer: which snapshot is published
+    journals/                sessions that are not folded into the store yet
+    staging/RUN/             an index run's changes until they are in the store
+    librarian/               documents, texts, answers, calls, batches
+    cache/                   replies and extractions that need not be paid for twice
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tgraph.errors import FormatError, NotAGraphError, StoreError, UsageError
-from tgraph.store.files import read_json, write_json
-from tgraph.store.oxigraph import disk_errors
+from tgraph.store.files import disk_errors, make_folder, read_json, sweep, write_json
 
 FORMAT = 1
 """The format that this tgraph writes; it reads this and every older one."""
@@ -91,15 +91,18 @@ class GraphFolder:
     @classmethod
     def create(cls, path: Path) -> GraphFolder:
         """The graph at the path, made where there is none; the folder may hold other files."""
+        if path.exists() and not path.is_dir():
+            raise NotAGraphError(f"{path} is a file.", "Name a folder with --root.")
         with disk_errors():
-            path.mkdir(parents=True, exist_ok=True)
+            make_folder(path)
+            sweep(path)
             if not (path / MARKER).exists():
                 write_json(path / MARKER, {"format": FORMAT, "kind": "tgraph graph"})
         return cls.open(path)
 
     @classmethod
     def open(cls, path: Path) -> GraphFolder:
-        """The graph at the path. ``NotAGraphError`` where there is none, ``FormatError`` if newer."""
+        """The graph at the path; ``NotAGraphError`` if there is none, ``FormatError`` if newer."""
         marker = read_json(path / MARKER)
         if marker is None or not isinstance(marker.get("format"), int):
             problem = "is not a tgraph graph" if path.exists() else "does not exist"
@@ -119,7 +122,7 @@ class GraphFolder:
     def find(cls, start: Path) -> GraphFolder:
         """The graph in the folder or its nearest parent that holds one."""
         for folder in (start, *start.parents):
-            if (folder / MARKER).is_file():
+            if os.access(folder / MARKER, os.R_OK):
                 return cls.open(folder)
         raise NotAGraphError(
             f"There is no tgraph graph in {start} or above it.",
@@ -127,7 +130,7 @@ class GraphFolder:
         )
 
     def collection(self, name: str, *, create: bool = False) -> CollectionFolder:
-        """The collection's folder. ``UsageError`` for a bad name, ``StoreError`` if it isn't there."""
+        """The collection's folder; ``UsageError`` for a bad name, ``StoreError`` if missing."""
         if not _NAME.fullmatch(name):
             raise UsageError(
                 f"{name!r} can't be the name of a collection.",
@@ -136,7 +139,7 @@ class GraphFolder:
         folder = CollectionFolder(self.path / "collections" / name)
         if create:
             with disk_errors():
-                folder.path.mkdir(parents=True, exist_ok=True)
+                make_folder(folder.path)
         elif not folder.path.is_dir():
             known = ", ".join(self.collections()) or "none yet"
             raise StoreError(

@@ -1,8 +1,8 @@
 """Journals: what happens is written down, frame by frame, before anybody is told of it.
 
-A frame is a length, a CRC-32 and a JSON object; a torn or damaged tail is not read. The owner holds
-a lock on the file for as long as it writes, so that whoever finds a journal unlocked knows that its
-owner has finished or died.
+A frame is a mark, a length, a CRC-32 and a JSON object. The mark begins with a byte that UTF-8
+never has, so that reading goes on behind a damaged frame. The owner holds a lock on the file for as
+long as it writes: whoever finds a journal unlocked knows that its owner has finished or died.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tgraph.store.files import sync_folder
-from tgraph.store.oxigraph import disk_errors
+from tgraph.errors import StoreError
+from tgraph.store.files import FileLock, disk_errors, make_folder, store_error, sync_folder
 
 MAGIC = b"TGJ1"
-_HEAD = struct.Struct(">II")
+MARK = b"\xffTGF"
+_HEAD = struct.Struct(">4sII")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 Frame = Mapping[str, Any]
 
@@ -29,15 +32,14 @@ class Journal:
     """The open journal of one session; every ``append`` is on disk when it returns."""
 
     def __init__(self, path: Path) -> None:
+        """A new journal. ``StoreError`` where there is one already, or none can be written."""
         self.path = path
+        self._handle = -1
+        if path.exists():
+            raise StoreError(f"{path} is there already.", "Give each session its own UUID.")
         with disk_errors():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unnamed = path.with_name(f".{path.name}.new")
-            self._handle = os.open(unnamed, _CREATE, 0o666)
-            fcntl.flock(self._handle, fcntl.LOCK_EX)  # before anybody can see it under its name
-            os.write(self._handle, MAGIC)
-            unnamed.rename(path)
-            sync_folder(path.parent)
+            make_folder(path.parent)
+            self._handle = _create(path)
         self._end = len(MAGIC)
 
     def append(self, frame: Frame) -> None:
@@ -45,16 +47,14 @@ class Journal:
         payload = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "surrogatepass"
         )
-        data = _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
+        data = _HEAD.pack(MARK, len(payload), zlib.crc32(payload)) + payload
         with disk_errors():
             try:
-                view = memoryview(data)
-                while view:
-                    view = view[os.write(self._handle, view) :]
+                _write(self._handle, data, self._end)
                 os.fdatasync(self._handle)
-            except OSError:
-                os.ftruncate(self._handle, self._end)
-                os.lseek(self._handle, self._end, os.SEEK_SET)
+            except BaseException:  # an interruption too must leave no part of a frame
+                with suppress(OSError):
+                    os.ftruncate(self._handle, self._end)
                 raise
         self._end += len(data)
 
@@ -65,31 +65,105 @@ class Journal:
             self._handle = -1
 
 
-def read_frames(path: Path) -> Iterator[Frame]:
-    """The frames of a journal up to its end or the first that is torn or damaged."""
+def _create(path: Path) -> int:
+    """The handle of a new journal, locked before anybody can see it under its name."""
+    unnamed = path.with_name(f".{path.name}.tmp")
+    for last_try in (False, False, True):
+        handle = os.open(unnamed, _CREATE, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            _write(handle, MAGIC, 0)
+            unnamed.rename(path)
+            sync_folder(path.parent)
+            return handle
+        except BaseException as error:
+            os.close(handle)
+            with suppress(OSError):
+                unnamed.unlink(missing_ok=True)
+            swept = isinstance(error, FileNotFoundError)  # before it was locked
+            if last_try or not swept:
+                raise
+    raise AssertionError("unreachable")
+
+
+def _write(handle: int, data: bytes, offset: int) -> None:
+    view = memoryview(data)
+    while view:
+        written = os.pwrite(handle, view, offset)
+        view, offset = view[written:], offset + written
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a journal holds: its frames, and in how many places something between them was lost.
+
+    A torn last frame is no loss: it was never acknowledged.
+    """
+
+    frames: tuple[Frame, ...]
+    damaged: int = 0
+
+
+def read_journal(path: Path) -> Content:
+    """The frames of a journal. Frames behind a damaged place are found and read."""
     data = path.read_bytes()
-    if data[: len(MAGIC)] != MAGIC:
-        return
+    frames: list[Frame] = []
+    damaged = 0
     offset = len(MAGIC)
-    while offset + _HEAD.size <= len(data):
-        length, checksum = _HEAD.unpack_from(data, offset)
-        payload = data[offset + _HEAD.size : offset + _HEAD.size + length]
-        if len(payload) != length or zlib.crc32(payload) != checksum:
-            return
-        yield json.loads(payload.decode("utf-8", "surrogatepass"))
-        offset += _HEAD.size + length
+    if data[:offset] != MAGIC:
+        damaged, offset = int(len(data) >= offset), 0
+    while offset < len(data):
+        found = _frame_at(data, offset)
+        if found is None:
+            offset, lost = _resume(data, offset)
+            damaged += lost
+            continue
+        frame, offset = found
+        frames.append(frame)
+    return Content(tuple(frames), damaged)
+
+
+def _frame_at(data: bytes, offset: int) -> tuple[Frame, int] | None:
+    """The frame that begins here and where the next one does; None where there is no whole one."""
+    if offset + _HEAD.size > len(data):
+        return None
+    mark, length, checksum = _HEAD.unpack_from(data, offset)
+    start = offset + _HEAD.size
+    payload = data[start : start + length]
+    if mark != MARK or len(payload) != length or zlib.crc32(payload) != checksum:
+        return None
+    frame: Frame = json.loads(payload.decode("utf-8", "surrogatepass"))
+    return frame, start + length
+
+
+def _resume(data: bytes, offset: int) -> tuple[int, bool]:
+    """Where reading goes on behind a place that holds no frame, and whether something was lost."""
+    following = data.find(MARK, offset + 1)
+    while following >= 0 and _frame_at(data, following) is None:
+        following = data.find(MARK, following + 1)
+    if following >= 0:
+        return following, True
+    return len(data), not _is_torn(data, offset)
+
+
+def _is_torn(data: bytes, offset: int) -> bool:
+    """Whether the file just ends too early, as when its writer was killed."""
+    head = data[offset : offset + _HEAD.size]
+    if len(head) < _HEAD.size:
+        return MARK.startswith(head[: len(MARK)])
+    mark, length, _ = _HEAD.unpack(head)
+    return bool(mark == MARK and len(data) < offset + _HEAD.size + length)
 
 
 def is_free(path: Path) -> bool:
-    """Whether the journal's owner has finished or died."""
+    """Whether the journal's owner has finished or died; False where the journal is gone."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        lock = FileLock.try_acquire(path, exclusive=False, create=False)
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
+        raise store_error(error) from error
+    if lock is None:
         return False
-    finally:
-        os.close(handle)
+    lock.release()
     return True

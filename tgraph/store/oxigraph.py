@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyoxigraph
 from pyoxigraph import NamedNode, Quad, RdfFormat
 
-from tgraph.errors import QueryError, StoreError
+from tgraph.errors import QueryError
 from tgraph.store.base import Graph, Results, Subject, Term
+from tgraph.store.files import disk_errors, store_error
 from tgraph.vocabulary import PREFIXES
 
 BULK = 50_000
-"""From this many quads on bulk loading is faster than a transaction (reference: rdf_stack, 2)."""
+"""From this many quads on bulk loading is faster than a transaction."""
+
+LOCK_PATIENCE = 5.0
+"""Seconds in which a handle of a database that nobody uses any more has to go away."""
 
 
 class OxigraphStore:
@@ -22,15 +28,23 @@ class OxigraphStore:
     def __init__(self, store: pyoxigraph.Store) -> None:
         self._store = store
 
+    def close(self) -> None:
+        """Let go of the database, so that it can be opened again; using it is an error from here.
+
+        Iterators and results that were not read to their end keep it open as long as they live.
+        """
+        if hasattr(self, "_store"):
+            del self._store
+
     @classmethod
     def open(cls, path: Path) -> OxigraphStore:
         """The database for writing; only the holder of the write lock may do this."""
-        return cls(_open(lambda: pyoxigraph.Store(str(path)), path))
+        return cls(_open(lambda: pyoxigraph.Store(str(path))))
 
     @classmethod
     def snapshot(cls, path: Path) -> OxigraphStore:
         """A published checkpoint for reading."""
-        return cls(_open(lambda: pyoxigraph.Store.read_only(str(path)), path))
+        return cls(_open(lambda: pyoxigraph.Store.read_only(str(path))))
 
     @classmethod
     def memory(cls, quads: Iterable[Quad] = ()) -> OxigraphStore:
@@ -52,6 +66,8 @@ class OxigraphStore:
             return self._store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
         except SyntaxError as error:
             raise QueryError(f"The SPARQL query can't be parsed: {error}.") from error
+        except OSError as error:
+            raise store_error(error) from error
 
     def has(self, quad: Quad) -> bool:
         return quad in self._store
@@ -88,35 +104,20 @@ class OxigraphStore:
             self._store.backup(str(target))
 
 
-class disk_errors:  # noqa: N801  a context manager that reads as a phrase
-    """Turns what the operating system or RocksDB says into a ``StoreError`` with a remedy."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError | RuntimeError):
-            raise store_error(error) from error
-
-
-def store_error(error: BaseException) -> StoreError:
-    text = " ".join(str(error).split())
-    if "No space left" in text or getattr(error, "errno", None) == 28:
-        return StoreError(
-            "The disk is full; nothing that was acknowledged is lost.",
-            "Free some space and run the command again.",
-        )
-    if isinstance(error, PermissionError) or "Read-only file system" in text:
-        return StoreError(
-            f"The graph folder can't be written ({text}).", "Check its permissions."
-        )
-    return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
+def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
+    """The database. A handle that a dead process or an exception's traceback still holds goes away
+    in a moment: whoever may open the database has the write lock, so nobody else can want it."""
+    deadline = time.monotonic() + LOCK_PATIENCE
+    while True:
+        try:
+            return opener()
+        except (OSError, RuntimeError, ValueError) as error:
+            if not _is_locked(error) or time.monotonic() > deadline:
+                raise store_error(error) from error
+        gc.collect()
+        time.sleep(0.02)
 
 
-def _open(opener: object, path: Path) -> pyoxigraph.Store:
-    assert callable(opener)
-    try:
-        store = opener()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise store_error(error) from error
-    assert isinstance(store, pyoxigraph.Store)
-    return store
+def _is_locked(error: Exception) -> bool:
+    text = str(error)
+    return "lock hold by" in text or "Resource temporarily unavailable" in text

@@ -7,16 +7,27 @@ same knowledge; a file ``N.pin`` beside it carries the readers' shared locks. Th
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tgraph.errors import StoreError
-from tgraph.store.files import FileLock, read_json, sync_folder, write_json
+from tgraph.store.files import (
+    FileLock,
+    disk_errors,
+    make_folder,
+    read_json,
+    sync_folder,
+    write_json,
+)
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.oxigraph import OxigraphStore, disk_errors
+from tgraph.store.oxigraph import OxigraphStore
+
+_MEND = "Run `tgraph sessions`: it publishes the store again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +41,29 @@ class Pointer:
 
 
 def read_pointer(folder: CollectionFolder) -> Pointer | None:
-    """The pointer, or None while nothing has been published."""
+    """The pointer, or None while nothing has been published. ``StoreError`` where it is damaged."""
     value = read_json(folder.pointer)
-    if value is None:
+    if value is None and not folder.pointer.exists():
         return None
     try:
-        return Pointer(**value)
+        pointer = Pointer(**(value or {}))
     except TypeError as error:
-        raise StoreError(
-            f"{folder.pointer} is damaged.", "Delete it and run `tgraph index` again."
-        ) from error
+        raise StoreError(f"{folder.pointer} is damaged.", _MEND) from error
+    numbers = (pointer.snapshot, pointer.generation, pointer.sequence)
+    if not all(isinstance(number, int) for number in numbers):
+        raise StoreError(f"{folder.pointer} is damaged.", _MEND)
+    return pointer
+
+
+def must_be_mended(folder: CollectionFolder) -> bool:
+    """Whether there is a store and what is published of it is missing or damaged."""
+    try:
+        pointer = read_pointer(folder)
+    except StoreError:
+        return True
+    if pointer is None:
+        return folder.store.is_dir()
+    return not (folder.snapshots / str(pointer.snapshot) / "store" / "CURRENT").exists()
 
 
 class Snapshot:
@@ -54,7 +78,7 @@ class Snapshot:
     @classmethod
     def open(cls, folder: CollectionFolder) -> Snapshot | None:
         """The newest published snapshot, pinned; None while nothing has been published."""
-        for _ in range(100):  # a writer may remove a snapshot between reading the pointer and pinning
+        for _ in range(100):  # a writer may remove it between reading the pointer and pinning
             pointer = read_pointer(folder)
             if pointer is None:
                 return None
@@ -65,7 +89,7 @@ class Snapshot:
                 except BaseException:
                     pin.release()
                     raise
-        raise StoreError(f"The published snapshot of {folder.path} is missing.")
+        raise StoreError(f"The published snapshot of {folder.path} is missing.", _MEND)
 
     @property
     def vectors(self) -> Path:
@@ -91,34 +115,50 @@ def publish(
     folder: CollectionFolder, store: OxigraphStore, generation: int, sequence: int, head: str
 ) -> Pointer:
     """Checkpoint the store, link the vectors beside it, and let the pointer name the two."""
-    number = max((int(entry) for entry in _numbers(folder)), default=0) + 1
+    number = max(map(int, [*_numbers(folder), *_pins(folder)]), default=0) + 1
     target = folder.snapshots / str(number)
-    with disk_errors():
-        target.mkdir(parents=True)
-        store.backup(target / "store")
-        _link_files(folder.vectors, target / "vectors")
-        (folder.snapshots / f"{number}.pin").touch()
-        sync_folder(target)
-        sync_folder(folder.snapshots)
-        pointer = Pointer(number, generation, sequence, head)
-        write_json(folder.pointer, _as_json(pointer))
+    try:
+        with disk_errors():
+            make_folder(target)
+            store.backup(target / "store")
+            _link_files(folder.vectors, target / "vectors")
+            (folder.snapshots / f"{number}.pin").touch()
+            sync_folder(target)
+            sync_folder(folder.snapshots)
+            pointer = Pointer(number, generation, sequence, head)
+            write_json(folder.pointer, _as_json(pointer))
+    except BaseException:
+        _remove_failed(folder, number)
+        raise
     remove_unpinned(folder)
     return pointer
 
 
+def _remove_failed(folder: CollectionFolder, number: int) -> None:
+    """A snapshot that could not be published only takes room; the pointer may name it all the same
+    where just the last sync failed."""
+    with suppress(StoreError):
+        pointer = read_pointer(folder)
+        if pointer is None or pointer.snapshot != number:
+            shutil.rmtree(folder.snapshots / str(number), ignore_errors=True)
+
+
 def remove_unpinned(folder: CollectionFolder) -> None:
-    """Delete the snapshots that are neither published nor read by anybody."""
+    """Delete the snapshots that are neither published nor read by anybody, and their pins."""
     pointer = read_pointer(folder)
-    for number in _numbers(folder):
-        if pointer is not None and int(number) == pointer.snapshot:
-            continue
-        pin = folder.snapshots / f"{number}.pin"
-        lock = FileLock.try_acquire(pin)
-        if lock is None:
-            continue
-        shutil.rmtree(folder.snapshots / number, ignore_errors=True)
-        pin.unlink(missing_ok=True)
-        lock.release()
+    published = str(pointer.snapshot) if pointer else None
+    with disk_errors():
+        for number in {*_numbers(folder), *_pins(folder)} - {published}:
+            pin = folder.snapshots / f"{number}.pin"
+            lock = FileLock.try_acquire(pin)
+            if lock is not None:
+                shutil.rmtree(folder.snapshots / number, ignore_errors=True)
+                pin.unlink(missing_ok=True)
+                lock.release()
+
+
+def _pins(folder: CollectionFolder) -> list[str]:
+    return [path.stem for path in folder.snapshots.glob("*.pin") if path.stem.isdigit()]
 
 
 def _numbers(folder: CollectionFolder) -> list[str]:
@@ -130,11 +170,23 @@ def _numbers(folder: CollectionFolder) -> list[str]:
 def _link_files(source: Path, target: Path) -> None:
     if not source.is_dir():
         return
+    target.mkdir()
     for path in source.rglob("*"):
         if path.is_file() and not path.name.startswith("."):
             copy = target / path.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
-            os.link(path, copy)
+            _link(path, copy)
+    sync_folder(target)
+
+
+def _link(path: Path, copy: Path) -> None:
+    """A hard link, or a copy where the file system has none."""
+    try:
+        os.link(path, copy)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
+            raise
+        shutil.copy2(path, copy)
 
 
 def _as_json(pointer: Pointer) -> Mapping[str, object]:

@@ -12,7 +12,6 @@ from tgraph import vocabulary as v
 Value = NamedNode | Literal | str | int | float | bool | datetime
 """What may be stated: a term, or a plain value; a ``str`` is a text (an IRI is a ``NamedNode``)."""
 
-
 Statable = Value | Iterable[Value] | None
 
 
@@ -21,7 +20,7 @@ def iri(value: str) -> NamedNode:
 
 
 def literal(value: str | int | float | bool | datetime) -> Literal:
-    """The canonical literal: integers are xsd:integer, times xsd:dateTime in UTC, and so on."""
+    """The canonical literal: xsd:integer, xsd:double (six decimals), xsd:dateTime in UTC..."""
     if isinstance(value, datetime):
         text = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         return v.canonical(Literal(text, datatype=v.xsd("dateTime")))
@@ -31,7 +30,7 @@ def literal(value: str | int | float | bool | datetime) -> Literal:
         return Literal(value)
     if isinstance(value, int):
         return Literal(str(value), datatype=v.xsd("integer"))
-    return v.canonical(Literal(str(round(value, 6)), datatype=v.xsd("double")))
+    return v.canonical(Literal(round(value, 6)))
 
 
 def _storable(text: str) -> str:

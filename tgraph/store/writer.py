@@ -1,4 +1,4 @@
-"""The writer: the one process that may change a collection's store, for as long as it holds the lock.
+"""The writer: the one process that may change a collection's store, while it holds the lock.
 
 Whatever enters the store was durable before, in a journal or in a staged change, and is applied
 again after a crash; IRIs are functions of content, so that applying twice is harmless.
@@ -6,16 +6,26 @@ again after a crash; IRIs are functions of content, so that applying twice is ha
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pyoxigraph import Quad, RdfFormat, parse, serialize
+from pyoxigraph import Quad, RdfFormat, parse
 
-from tgraph.store.files import exclusive, sync_folder, write_atomic, write_json
+from tgraph.store.files import (
+    FileLock,
+    disk_errors,
+    exclusive,
+    make_folder,
+    sync_folder,
+    write_atomic,
+    write_json,
+)
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.oxigraph import OxigraphStore, disk_errors
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import nquads, to_bytes
 
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"
 
@@ -27,25 +37,29 @@ def writing(
     timeout: float | None = None,
     waiting: Callable[[], None] = lambda: None,
 ) -> Iterator[OxigraphStore]:
-    """The collection's store, open for writing, under its exclusive lock."""
-    with disk_errors(), exclusive(folder.write_lock, timeout=timeout, waiting=waiting):
+    """The collection's store, open for writing, under its exclusive lock.
+
+    The store is closed before the lock is let go, whoever still refers to it.
+    """
+    with exclusive(folder.write_lock, timeout=timeout, waiting=waiting):
         store = OxigraphStore.open(folder.store)
         try:
             yield store
         finally:
-            del store
+            store.close()
 
 
 class WorkingCopy:
     """A private copy of the store that an index run changes, and the list of what it changed.
 
-    Nobody else sees it. ``commit`` makes the change durable as a whole; without it nothing happened.
+    Nobody else sees it. ``commit`` makes the whole change durable; without it nothing happened.
     """
 
     def __init__(self, folder: CollectionFolder, run: str, store: OxigraphStore) -> None:
         self.path = folder.staging / run
         with disk_errors():
-            self.path.mkdir(parents=True)
+            make_folder(self.path.parent)
+            self.path.mkdir()
             store.backup(self.path / "store")
         self.store = OxigraphStore.open(self.path / "store")
         self._added = (self.path / ADDED).open("wb")
@@ -62,7 +76,7 @@ class WorkingCopy:
         new = [quad for quad in dict.fromkeys(quads) if not self.store.has(quad)]
         self.store.extend(new)
         with disk_errors():
-            self._added.write(serialize(new, format=RdfFormat.N_QUADS))
+            self._added.write(to_bytes(new))
         self.changed += len(new)
 
     def remove(self, quads: Iterable[Quad]) -> None:
@@ -77,43 +91,51 @@ class WorkingCopy:
         with disk_errors():
             self._added.flush()
             added = (self.path / ADDED).read_text("utf-8").splitlines()
-        removed = serialize(self._removed, format=RdfFormat.N_QUADS).decode().splitlines()
+        removed = nquads(self._removed).splitlines()
         return sorted(added), sorted(removed)
 
     def commit(self, description: dict[str, object]) -> None:
         """From here on the change will be applied, whatever happens."""
-        import os
-
         with disk_errors():
             self._added.flush()
             os.fsync(self._added.fileno())
-            write_atomic(
-                self.path / REMOVED, serialize(self._removed, format=RdfFormat.N_QUADS)
-            )
+            write_atomic(self.path / REMOVED, to_bytes(self._removed))
             sync_folder(self.path)
             write_json(self.path / COMMIT, description)
             sync_folder(self.path.parent)
 
     def close(self) -> None:
         """Let go of the copy; an uncommitted change is deleted."""
-        self._added.close()
-        self.__dict__.pop("store", None)  # Oxigraph closes a database when nobody holds it
+        with suppress(OSError):  # what can't be flushed was not committed
+            self._added.close()
+        self.store.close()
         if not (self.path / COMMIT).exists():
             shutil.rmtree(self.path, ignore_errors=True)
 
 
 def committed(folder: CollectionFolder) -> list[Path]:
     """The staged changes that must be applied, in the order of their names."""
-    if not folder.staging.is_dir():
-        return []
-    return sorted(entry for entry in folder.staging.iterdir() if (entry / COMMIT).is_file())
+    return [entry for entry in _staged(folder) if (entry / COMMIT).is_file()]
 
 
 def abandoned(folder: CollectionFolder) -> list[Path]:
     """Staged changes of runs that died; only the holder of the index lock may ask and delete."""
-    if not folder.staging.is_dir():
-        return []
-    return [entry for entry in folder.staging.iterdir() if not (entry / COMMIT).is_file()]
+    return [entry for entry in _staged(folder) if not (entry / COMMIT).is_file()]
+
+
+def remove_abandoned(folder: CollectionFolder) -> None:
+    """Delete what dead index runs left behind, unless one is at work, which does so itself."""
+    if not abandoned(folder):
+        return
+    lock = FileLock.try_acquire(folder.index_lock)
+    if lock is not None:
+        for entry in abandoned(folder):
+            shutil.rmtree(entry, ignore_errors=True)
+        lock.release()
+
+
+def _staged(folder: CollectionFolder) -> list[Path]:
+    return sorted(folder.staging.iterdir()) if folder.staging.is_dir() else []
 
 
 def apply(store: OxigraphStore, change: Path) -> None:
@@ -121,3 +143,10 @@ def apply(store: OxigraphStore, change: Path) -> None:
     with disk_errors(), (change / REMOVED).open("rb") as file:
         store.remove(parse(file, RdfFormat.N_QUADS))
     store.load(change / ADDED)
+
+
+def discard(change: Path) -> None:
+    """Delete an applied change: first what says that it must be applied, for it goes in parts."""
+    with disk_errors():
+        (change / COMMIT).unlink(missing_ok=True)
+    shutil.rmtree(change, ignore_errors=True)
