@@ -35,7 +35,6 @@ _FOLLOWED = (
     v.prov("hadPlan"),
     v.prov("used"),
     v.dcterms("isPartOf"),
-    v.tg("mergedFrom"),
     v.tg("edge"),
 )
 

@@ -54,7 +54,9 @@ class Derivation:
         self._change = KnowledgeChange()
         self._cache: dict[str, list[Properties]] = {}
 
-    def run(self, touched: Touched, progress: Progress = lambda done, total: None) -> KnowledgeChange:
+    def run(
+        self, touched: Touched, progress: Progress = lambda done, total: None
+    ) -> KnowledgeChange:
         """The change that brings the default graph up to date with the touched evidence."""
         self._new = self._resolve(touched.entities)
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
@@ -118,9 +120,7 @@ class Derivation:
         found = set()
         for predicate in ("nameKey", "aliasKey"):
             for quad in self._store.match(None, v.tg(predicate), Literal(key), v.SOURCE_GRAPH):
-                for other in self._store.match(
-                    quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH
-                ):
+                for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
                     found.add(other.object.value)  # type: ignore[union-attr]
         return found
 
@@ -153,7 +153,7 @@ class Derivation:
         return found
 
     def _originals(self, edge: str) -> list[str]:
-        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
+        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.KNOWLEDGE_GRAPH)
         return [edge, *(quad.object.value for quad in merged)]  # type: ignore[union-attr]
 
     def _triple(self, edge: str) -> Triple | None:
@@ -180,8 +180,8 @@ class Derivation:
         desired: list[Quad] = []
         if evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
-            desired += _edge_attributes(edge, evidence)
-            self._link(edge, triple, mine)
+            desired += _edge_attributes(edge, evidence, [e for e in mine if e != edge])
+            self._reify(edge, triple, mine)
             self._name_predicate(triple.predicate, _commonest(evidence, "name"))
         node = NamedNode(edge)
         existing = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
@@ -190,13 +190,12 @@ class Derivation:
         )
         self._replace(existing, desired)
 
-    def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
-        """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
+    def _reify(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
+        """The reifier of a canonical edge that the texts know by other names, and its subgraphs."""
         others = [original for original in originals if original != edge]
         if not others:
             return
         out = Statements(v.SOURCE_GRAPH)
-        out.add(edge, (v.tg("mergedFrom"), map(iri, others)))
         out.quads.append(reifier(edge, triple))
         for original in others:
             containing = self._store.match(
@@ -279,7 +278,7 @@ class Derivation:
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's own about them."""
+    """Whether triples of the predicate are statements of the corpus, not tgraph's own."""
     return not predicate.value.startswith((v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS))
 
 
@@ -299,7 +298,9 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(subject, triple.predicate, obj)
 
 
-def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
+def _edge_attributes(
+    edge: str, evidence: Sequence[Properties], merged_from: Sequence[str]
+) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
@@ -308,6 +309,7 @@ def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
         (v.tg("weight"), float(sum(strengths))),
         (v.tg("description"), _distinct(evidence, "description")),
         (v.tg("keyword"), _distinct(evidence, "keyword")),
+        (v.tg("mergedFrom"), map(iri, merged_from)),
     )
     return out.quads
 

@@ -130,7 +130,7 @@ class EvidenceReader:
 
     def of_edge(self, edge: str) -> list[Evidence]:
         """The standing evidence of an edge and of the edges merged into it, strongest first."""
-        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
+        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.KNOWLEDGE_GRAPH)
         edges = [NamedNode(edge), *(q.object for q in merged if isinstance(q.object, NamedNode))]
         found = [
             evidence
@@ -140,7 +140,9 @@ class EvidenceReader:
             and (evidence := self.read(quad.subject.value, edge)) is not None
         ]
         found.sort(key=lambda e: (-e.strength, e.document, e.page or 0, e.start, e.iri))
-        return list({(e.document, e.page, e.start, e.end): e for e in reversed(found)}.values())[::-1]
+        return list({(e.document, e.page, e.start, e.end): e for e in reversed(found)}.values())[
+            ::-1
+        ]
 
     def read(self, subject: str, edge: str) -> Evidence | None:
         """One evidence, or None where its document does not stand any more."""
