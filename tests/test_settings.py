@@ -1,0 +1,62 @@
+"""Settings: their order, their errors, their secrets, and their page."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from tgraph.errors import UsageError
+from tgraph.settings import load_settings
+
+REPOSITORY = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TGRAPH_ROOT"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_file_then_environment_then_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "tgraph.toml").write_text("[graph]\nedge_limit = 7\ntriple_limit = 8\n")
+    assert load_settings(tmp_path).graph.edge_limit == 7
+    monkeypatch.setenv("TGRAPH_GRAPH__EDGE_LIMIT", "9")
+    assert load_settings(tmp_path).graph.edge_limit == 9
+    settings = load_settings(tmp_path, {"graph.edge_limit": 10, "collection": None})
+    assert (settings.graph.edge_limit, settings.graph.triple_limit) == (10, 8)
+    assert settings.collection == "default"
+
+
+def test_an_unknown_key_is_an_error_that_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "tgraph.toml").write_text("[chat]\nmodle = 'x'\n")
+    with pytest.raises(UsageError, match=r"chat\.modle is not a setting"):
+        load_settings(tmp_path)
+    (tmp_path / "tgraph.toml").write_text("not toml [")
+    with pytest.raises(UsageError, match=r"tgraph\.toml can't be read"):
+        load_settings(tmp_path)
+    (tmp_path / "tgraph.toml").unlink()
+    monkeypatch.setenv("TGRAPH_COLECTION", "x")
+    with pytest.raises(UsageError, match="TGRAPH_COLECTION"):
+        load_settings(tmp_path)
+
+
+def test_a_value_out_of_range_is_an_error():
+    with pytest.raises(UsageError, match=r"graph\.edge_limit"):
+        load_settings(None, {"graph.edge_limit": 0})
+
+
+def test_a_key_or_a_base_url_brings_the_model_in(monkeypatch: pytest.MonkeyPatch):
+    assert not load_settings(None).uses_model()
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-mine")
+    settings = load_settings(None)
+    assert settings.uses_model()
+    assert "sk-secret-of-mine" not in repr(settings)
+    assert "sk-secret-of-mine" not in settings.model_dump_json()
+    assert not load_settings(None, {"chat.provider": "embedded"}).uses_model()
+
+
+def test_the_page_is_current():
+    page = (REPOSITORY / "docs/reference/settings.md").read_text("utf-8")
+    assert page.endswith(runpy.run_path(str(REPOSITORY / "docs/settings_table.py"))["table"]())
