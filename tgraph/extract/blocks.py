@@ -95,8 +95,10 @@ def _starts_block(line: str, previous: str) -> bool:
 
 
 def _is_row(text: str) -> bool:
+    if ";" not in text or text.count(": ") < 2:
+        return False
     found = _PAIR.findall(text)
-    if len(found) < 2 or ";" not in text:
+    if len(found) < 2:
         return False
     covered = sum(len(key) + len(value) + 2 for key, value in found)
     return covered > 0.8 * len(text.strip()) and all(len(key.split()) <= 6 for key, _ in found)

@@ -18,6 +18,7 @@ from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end, runs
 from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.lexicon import words
 from tgraph.extract.literals import find_literals
+from tgraph.extract.pipeline import is_common_word
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -302,5 +303,7 @@ def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
     while end - start > 1 and doc[start].text == doc[start + 1].text:
         start += 1
     text = doc[start:end].text
-    doubtful = end - start == 1 and doc[start].is_sent_start is True and not label
+    first = doc[start]
+    doubtful = end - start == 1 and not label and first.is_sent_start is True
+    doubtful = doubtful and is_common_word(first.text)
     return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN, doubtful=doubtful)

@@ -79,10 +79,13 @@ def _bounds(tokens: Sequence[Token], ent: Span) -> tuple[int, int]:
 
 
 def _may_name(sentence: Span) -> bool:
-    return any(
-        token.tag_ in _NAME_TAGS or (place and token.text[0].isupper() and token.text != "I")
-        for place, token in enumerate(sentence)
-    )
+    opening = True
+    for token in sentence:
+        text = token.text
+        if token.tag_ in _NAME_TAGS or (text[0].isupper() and not opening and text != "I"):
+            return True
+        opening = not text[0].isalnum() and text != ","
+    return False
 
 
 # --- lemmas -------------------------------------------------------------------------------------
@@ -108,6 +111,14 @@ def lemma(word: str, kind: str) -> str:
     rules = tables.get_table("lemma_rules").get(kind, [])
     forms = [word[: len(word) - len(old)] + new for old, new in rules if word.endswith(old)]
     return next((form for form in forms if form and form in index), word)
+
+
+@lru_cache(maxsize=50_000)
+def is_common_word(word: str) -> bool:
+    """Whether a word is a known English verb or adjective; the list of nouns holds names too."""
+    index = _tables().get_table("lemma_index")
+    forms = {word.lower(), lemma(word, "verb")}
+    return any(form in index.get(kind, ()) for kind in ("verb", "adj") for form in forms)
 
 
 def verb_lemma(token: Token) -> str:
