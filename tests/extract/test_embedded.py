@@ -259,6 +259,8 @@ def test_chinese_verbs_become_predicates() -> None:
         "\u202eKing\u202c \u200b\u00ad",
         "((((((((((" * 50,
         "A" * 30_000,
+        "Scott was the king " + "of the king " * 1_000,
+        "Scott was seen and " * 700,
         "Scott " * 3_000,
         ";:;:;: a: b; c: d",
         "31 February 1900 and 99 Foo 0000",

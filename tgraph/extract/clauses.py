@@ -240,11 +240,12 @@ def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
 
 def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_Complement]:
     predicate = f"{base} {preposition.lower_}"
+    complete = any(child.dep_ == "pobj" for child in preposition.children)
     for child in preposition.children:
         if child.dep_ == "pobj":
             yield from (_Complement(predicate, token) for token in _expanded_object(child))
         elif child.dep_ == "prep" and depth < _DEEPEST:
-            yield from _prepositional(predicate, child, depth + 1)
+            yield from _prepositional(base if complete else predicate, child, depth + 1)
 
 
 def _with_object(base: str, direct: list[Token]) -> str:

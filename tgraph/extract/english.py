@@ -147,7 +147,8 @@ class _Reader:
             verb_lemma(statement.verb) == "be"
             and statement.object.dep_ in ("attr", "conj")
             and statement.subject.tag_ in ("NN", "NNS")
-            and self._arguments.named_at(statement.object) is not None
+            and (named := self._arguments.named_at(statement.object)) is not None
+            and named.type != "group"
             and self._arguments.named_at(statement.subject) is None
             and statement.subject.lower_ not in _PLAIN
         )
@@ -194,6 +195,9 @@ class _Reader:
         self, subject: Named, predicate: str, obj: Argument, strength: float, sentence: Span
     ) -> None:
         if subject is obj or not predicate:
+            return
+        if isinstance(obj, Named) and predicate == "be" and subject.is_person and obj.is_person:
+            self._reading.dropped["two people equated"] += 1
             return
         if isinstance(obj, Literal) and not obj.value.strip():
             return

@@ -21,7 +21,7 @@ from tgraph.extract.literals import find_literals
 from tgraph.extract.pipeline import is_common_word
 
 if TYPE_CHECKING:
-    from spacy.tokens import Doc, Span
+    from spacy.tokens import Doc, Span, Token
 
 UNKNOWN = "thing"
 
@@ -36,6 +36,7 @@ _COMMON = words(
     """
 )
 _ARTICLES = frozenset({"the", "a", "an"})
+_BEFORE = _ARTICLES | {"of", "and", "in", "at", "by"}
 _QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
 _TRAILING = frozenset({"'s", "’s", "'", "’", ",", ".", "-", "–", ":", ";"})
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'\"]{2,70}?)[,.]?\s?''")
@@ -288,11 +289,18 @@ def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> 
 
 
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    while start < end and (doc[start].lower_ in _ARTICLES or not (doc[start].text[0].isalnum())):
+    while start < end and _is_leading(doc[start]):
         start += 1
     while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
         end -= 1
     return start, end
+
+
+def _is_leading(token: Token) -> bool:
+    """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
+    if token.lower_ in _BEFORE or not token.text[0].isalnum():
+        return True
+    return token.is_sent_start is True and token.tag_.startswith("RB")
 
 
 def _label_at(doc: Doc, start: int, end: int) -> str:

@@ -13,6 +13,7 @@ _LEFT = frozenset(
 _NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
 _LONGEST = 14
 _LONGEST_CORE = 3
+_MOST_CONJUNCTS = 20
 
 
 def is_noun(token: Token) -> bool:
@@ -20,12 +21,12 @@ def is_noun(token: Token) -> bool:
 
 
 def conjuncts(token: Token, depth: int = 0) -> list[Token]:
-    """The token and what is coordinated with it: "Scott, Wilson and Bowers"."""
+    """The token and what is coordinated with it ("Scott, Wilson and Bowers"), at most 20."""
     found = [token]
     for child in token.children:
         if child.dep_ == "conj" and depth < 30 and (is_noun(child) or child.tag_ == token.tag_):
             found += conjuncts(child, depth + 1)
-    return found
+    return found[:_MOST_CONJUNCTS]
 
 
 def phrase_bounds(head: Token, whole: bool = True) -> tuple[int, int]:
@@ -85,7 +86,7 @@ def _right_edge(head: Token, limit: int) -> int:
         if child.dep_ != "prep" or child.i > end + 1:
             break
         objects = [token for token in child.children if token.dep_ == "pobj"]
-        if not objects:
+        if not objects or objects[0].i >= limit:
             break
         reach = _right_edge(objects[0], limit)
         if reach > limit:
