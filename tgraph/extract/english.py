@@ -199,7 +199,7 @@ class _Reader:
         if isinstance(obj, Named) and predicate == "be" and subject.is_person and obj.is_person:
             self._reading.dropped["two people equated"] += 1
             return
-        if isinstance(obj, Literal) and not obj.value.strip():
+        if isinstance(obj, Literal) and not any(map(str.isalnum, obj.value)):
             return
         start, end = sentence.start_char, sentence.end_char
         if start >= end:
