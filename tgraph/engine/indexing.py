@@ -61,7 +61,6 @@ from tgraph.store.snapshot import read_pointer
 from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy, abandoned
 
-
 PATIENCE = 300.0
 """Seconds to wait for a writer, who should be done in one. A change that is committed by then is
 not lost: the next command applies it."""

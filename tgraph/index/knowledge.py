@@ -1,23 +1,24 @@
 """Knowledge derived from evidence: what the default graph says, and nothing else writes it.
 
-Knowledge is a function of the standing evidence and of the merges. A change recomputes what it
-touches: the entities and edges whose evidence or whose canonical name changed.
+Knowledge is a function of the standing evidence and of nothing else: not of the order in which it
+came, nor of what stood before. A change recomputes what it touches: the entities and edges whose
+evidence or whose canonical name changed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolve import Name, resolve
+from tgraph.index.standing import Properties, StandingEvidence, commonest, distinct, value
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri, reifier
 
-Properties = Mapping[str, Sequence[NamedNode | Literal]]
 Progress = Callable[[int, int], None]
 
 
@@ -48,11 +49,11 @@ class Derivation:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
         chunk's document still stands."""
         self._store = store
+        self._texts = StandingEvidence(store, stands)
         self._old = dict(merges)
-        self._stands = stands
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
-        self._cache: dict[str, list[Properties]] = {}
+        self._relation_names: dict[str, set[str]] = {}
 
     def run(
         self, touched: Touched, progress: Progress = lambda done, total: None
@@ -62,24 +63,17 @@ class Derivation:
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
-        entities = touched.entities | renamed
         originals = dict(touched.edges)
         for entity in sorted(renamed):
-            originals.update(self._originals_around(self._old.get(entity, entity)))
-        edges: dict[str, Triple] = {}
-        for triple in originals.values():
-            for mapping in (self._old, self._new):
-                canonical = _under(mapping, triple)
-                edges[_edge(canonical)] = canonical
-        sources = self._sources(originals)
-        total = len(edges) + len(entities)
-        for done, (edge, triple) in enumerate(sorted(edges.items())):
-            self._refresh_edge(edge, triple, sources.get(edge, {}))
-            progress(done + 1, total)
-        canonical_entities = {m.get(e, e) for e in entities for m in (self._old, self._new)}
-        for entity in sorted(canonical_entities):
-            self._refresh_entity(entity)
-        progress(total, total)
+            originals.update(self._texts.edges_naming(entity))
+        names = touched.entities | renamed
+        entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
+        edges = self._refresh_edges(originals, len(entities), progress)
+        absorbed = _inverted(self._new)
+        for entity in sorted(entities):
+            self._refresh_entity(entity, absorbed.get(entity, ()))
+        self._forget_types()
+        progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 
     # --- resolution ---
@@ -94,176 +88,156 @@ class Derivation:
     def _neighbourhood(self, entities: set[str]) -> set[str]:
         """Every entity that shares a key or an alias with these, directly or through others."""
         found: set[str] = set()
+        keys: set[str] = set()
         queue = set(entities)
-        by_canonical: dict[str, set[str]] = {}
-        for absorbed, canonical in self._old.items():
-            by_canonical.setdefault(canonical, {canonical}).add(absorbed)
+        absorbed = _inverted(self._old)
         while queue:
             entity = queue.pop()
             if entity in found:
                 continue
             found.add(entity)
-            queue |= by_canonical.get(self._old.get(entity, entity), set())
-            for key in self._keys(entity):
-                queue |= self._with_key(key)
+            canonical = self._old.get(entity, entity)
+            queue |= {canonical, *absorbed.get(canonical, ())}
+            for key in self._keys(entity) - keys:
+                keys.add(key)
+                queue |= self._texts.entities_with(key)
         return found
 
     def _keys(self, entity: str) -> set[str]:
         return {
             term.value
-            for item in self._evidence_of("entity", entity)
+            for item in self._texts.of_entity(entity)
             for name in ("nameKey", "aliasKey")
             for term in item.get(name, ())
         }
 
-    def _with_key(self, key: str) -> set[str]:
-        found = set()
-        for predicate in ("nameKey", "aliasKey"):
-            for quad in self._store.match(None, v.tg(predicate), Literal(key), v.SOURCE_GRAPH):
-                for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
-                    found.add(other.object.value)  # type: ignore[union-attr]
-        return found
-
     def _name(self, entity: str) -> Name | None:
-        evidence = self._evidence_of("entity", entity)
+        evidence = self._texts.of_entity(entity)
         if not evidence:
             return None
         return Name(
             entity,
-            _commonest(evidence, "name"),
-            _commonest(evidence, "entityType"),
+            commonest(evidence, "name"),
+            commonest(evidence, "entityType"),
             frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
         )
 
     # --- edges ---
 
-    def _originals_around(self, canonical: str) -> dict[str, Triple]:
-        node = NamedNode(canonical)
-        found: dict[str, Triple] = {}
-        quads = [
-            *self._store.match(node, None, None, v.KNOWLEDGE_GRAPH),
-            *self._store.match(None, None, node, v.KNOWLEDGE_GRAPH),
-        ]
-        for quad in quads:
-            if is_statement(quad.predicate):
-                for edge in self._originals(_edge(quad.triple)):
-                    triple = self._triple(edge)
-                    if triple is not None:
-                        found[edge] = triple
-        return found
-
-    def _originals(self, edge: str) -> list[str]:
-        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.KNOWLEDGE_GRAPH)
-        return [edge, *(quad.object.value for quad in merged)]  # type: ignore[union-attr]
-
-    def _triple(self, edge: str) -> Triple | None:
-        quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        triple = next((quad.object for quad in quads), None)
-        return triple if isinstance(triple, Triple) else None
-
-    def _sources(self, originals: Mapping[str, Triple]) -> dict[str, dict[str, Triple]]:
-        """For each canonical edge, the edges of the texts that become it."""
-        found: dict[str, dict[str, Triple]] = {}
-        for edge, triple in originals.items():
+    def _refresh_edges(
+        self, originals: Mapping[str, Triple], more: int, progress: Progress
+    ) -> dict[str, Triple]:
+        """Bring the edges that the originals were, and are now, up to date; returns those."""
+        edges: dict[str, Triple] = {}
+        sources: dict[str, dict[str, Triple]] = {}
+        for original, triple in originals.items():
             for mapping in (self._old, self._new):
-                found.setdefault(_edge(_under(mapping, triple)), {})[edge] = triple
-        return found
+                canonical = _under(mapping, triple)
+                edges[_edge(canonical)] = canonical
+                sources.setdefault(_edge(canonical), {})[original] = triple
+        for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
+            self._refresh_edge(edge, triple, sources[edge])
+            progress(done, len(edges) + more)
+        for relation in sorted({triple.predicate.value for triple in edges.values()}):
+            self._name_relation(NamedNode(relation), edges)
+        return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
-        candidates = dict(known)
-        for original in self._originals(edge):
-            found = self._triple(original)
-            if found is not None:
-                candidates[original] = found
-        mine = sorted(e for e, t in candidates.items() if _edge(_under(self._new, t)) == edge)
-        evidence = [item for original in mine for item in self._evidence_of("edge", original)]
+        originals = self._originals(edge, known)
+        evidence = [item for original in originals for item in self._texts.of_edge(original)]
         desired: list[Quad] = []
         if evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
-            desired += _edge_attributes(edge, evidence, [e for e in mine if e != edge])
-            self._reify(edge, triple, mine)
-            self._name_predicate(triple.predicate, _commonest(evidence, "name"))
-        node = NamedNode(edge)
-        existing = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
+            desired += _edge_attributes(edge, evidence)
+            self._link(edge, triple, originals)
+            names = self._relation_names.setdefault(triple.predicate.value, set())
+            names.add(commonest(evidence, "name"))
+        existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
         existing += self._store.match(
             triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH
         )
         self._replace(existing, desired)
 
-    def _reify(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
-        """The reifier of a canonical edge that the texts know by other names, and its subgraphs."""
+    def _originals(self, edge: str, known: Mapping[str, Triple]) -> list[str]:
+        """The edges of the texts that are this edge under the new names, sorted."""
+        candidates = dict(known)
+        for original in (edge, *self._texts.merged_into(edge)):
+            triple = self._texts.triple(original)
+            if triple is not None:
+                candidates[original] = triple
+        return sorted(e for e, t in candidates.items() if _edge(_under(self._new, t)) == edge)
+
+    def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
+        """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
         others = [original for original in originals if original != edge]
         if not others:
             return
         out = Statements(v.SOURCE_GRAPH)
+        out.add(edge, (v.tg("mergedFrom"), map(iri, others)))
         out.quads.append(reifier(edge, triple))
         for original in others:
             containing = self._store.match(
                 None, v.tg("contains"), NamedNode(original), v.SOURCE_GRAPH
             )
             for quad in containing:
-                assert isinstance(quad.subject, NamedNode)
-                out.add(quad.subject.value, (v.tg("contains"), iri(edge)))
+                out.add(value(quad.subject), (v.tg("contains"), iri(edge)))
         self._add(out.quads)
 
-    def _name_predicate(self, predicate: NamedNode, label: str) -> None:
-        if next(self._store.match(predicate, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH), None) is None:
-            out = Statements(v.KNOWLEDGE_GRAPH)
-            out.add(predicate.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
-            self._add(out.quads)
+    # --- relations ---
+
+    def _name_relation(self, relation: NamedNode, refreshed: Mapping[str, Triple]) -> None:
+        """The relation's label: of the names that its edges have, the first without capitals."""
+        existing = list(self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH))
+        names = set(self._relation_names.get(relation.value, ()))
+        for label in [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]:
+            if label not in names:
+                names |= self._names_elsewhere(relation, label, refreshed)
+        out = Statements(v.KNOWLEDGE_GRAPH)
+        if names:
+            label = min(names, key=lambda name: (name != name.lower(), name))
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
+        self._replace(existing, out.quads)
+
+    def _names_elsewhere(
+        self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
+    ) -> set[str]:
+        """The names that edges which did not change give the relation; only the label where one of
+        them gives it, for then it is still the first of all."""
+        names = set()
+        for quad in self._store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
+            edge = _edge(quad.triple)
+            if edge not in refreshed:
+                originals = self._originals(edge, {})
+                evidence = [item for text in originals for item in self._texts.of_edge(text)]
+                names.add(commonest(evidence, "name"))
+                if label in names:
+                    return {label}
+        return names
 
     # --- entities ---
 
-    def _refresh_entity(self, entity: str) -> None:
-        members = sorted({entity, *(k for k, c in self._new.items() if c == entity)})
-        absorbed = entity in self._new
-        evidence = [e for m in members for e in self._evidence_of("entity", m)]
-        desired = [] if absorbed or not evidence else self._entity_quads(entity, evidence)
+    def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
+        members = sorted({entity, *absorbed})
+        evidence = [item for member in members for item in self._texts.of_entity(member)]
+        known = evidence and entity not in self._new
         existing = [
             quad
             for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
             if not is_statement(quad.predicate)
         ]
-        self._replace(existing, desired)
+        self._replace(existing, _entity_quads(entity, evidence) if known else [])
 
-    def _entity_quads(self, entity: str, evidence: Sequence[Properties]) -> list[Quad]:
-        own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-        label = _commonest(own, "name")
-        kind = _commonest(evidence, "entityType") or "concept"
-        names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
-        out = Statements(v.KNOWLEDGE_GRAPH)
-        out.add(
-            entity,
-            (v.RDF_TYPE, [v.tg("Entity"), iri(v.type_iri(kind))]),
-            (v.RDFS_LABEL, label),
-            (v.SKOS_ALT_LABEL, sorted(names - {label})),
-            (v.tg("description"), _distinct(evidence, "description")),
-        )
-        out.add(v.type_iri(kind), (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, kind))
-        return out.quads
-
-    # --- evidence ---
-
-    def _evidence_of(self, role: str, subject: str) -> list[Properties]:
-        """The standing evidence of an entity or an edge of the texts, in the order of its IRIs."""
-        if subject not in self._cache:
-            quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
-            items = [self._properties(quad.subject) for quad in sorted(quads, key=_subject)]
-            self._cache[subject] = [
-                item
-                for item in items
-                if "wasDerivedFrom" in item and self._stands(item["wasDerivedFrom"][0].value)
-            ]
-        return self._cache[subject]
-
-    def _properties(self, subject: object) -> Properties:
-        found: dict[str, list[NamedNode | Literal]] = {}
-        assert isinstance(subject, NamedNode)
-        for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
-            name = quad.predicate.value.rpartition("#")[2].rpartition("/")[2]
-            assert isinstance(quad.object, NamedNode | Literal)
-            found.setdefault(name, []).append(quad.object)
-        return found
+    def _forget_types(self) -> None:
+        """Types that no entity is of any more leave knowledge."""
+        removed = set(self._change.removed)
+        left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
+        kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
+        for kind in sorted(left - kept, key=str):
+            if not isinstance(kind, NamedNode) or not kind.value.startswith(v.type_iri("")):
+                continue
+            users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
+            if all(quad in removed for quad in users):
+                self._replace(self._store.match(kind, None, None, v.KNOWLEDGE_GRAPH), [])
 
     # --- changes ---
 
@@ -278,8 +252,16 @@ class Derivation:
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples of the predicate are statements of the corpus, not tgraph's own."""
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them."""
     return not predicate.value.startswith((v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS))
+
+
+def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
+    """For each canonical entity, those that it has absorbed."""
+    found: dict[str, list[str]] = {}
+    for absorbed, canonical in merges.items():
+        found.setdefault(canonical, []).append(absorbed)
+    return found
 
 
 def _edge(triple: Triple) -> str:
@@ -298,32 +280,33 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(subject, triple.predicate, obj)
 
 
-def _edge_attributes(
-    edge: str, evidence: Sequence[Properties], merged_from: Sequence[str]
-) -> list[Quad]:
+def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
         edge,
         (v.RDF_TYPE, v.tg("Edge")),
         (v.tg("weight"), float(sum(strengths))),
-        (v.tg("description"), _distinct(evidence, "description")),
-        (v.tg("keyword"), _distinct(evidence, "keyword")),
-        (v.tg("mergedFrom"), map(iri, merged_from)),
+        (v.tg("description"), distinct(evidence, "description")),
+        (v.tg("keyword"), distinct(evidence, "keyword")),
     )
     return out.quads
 
 
-def _commonest(evidence: Sequence[Properties], name: str) -> str:
-    counts = Counter(term.value for item in evidence for term in item.get(name, ()))
-    if not counts:
-        return ""
-    return min(counts, key=lambda value: (-counts[value], -len(value), value))
-
-
-def _distinct(evidence: Sequence[Properties], name: str) -> list[str]:
-    return sorted({term.value for item in evidence for term in item.get(name, ())})
-
-
-def _subject(quad: Quad) -> str:
-    return str(quad.subject)
+def _entity_quads(entity: str, evidence: Sequence[Properties]) -> list[Quad]:
+    own = [e for e in evidence if e["entity"][0].value == entity] or evidence
+    label = commonest(own, "name")
+    kind = v.type_iri(commonest(evidence, "entityType") or "concept")
+    names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
+    out = Statements(v.KNOWLEDGE_GRAPH)
+    out.add(
+        entity,
+        (v.RDF_TYPE, [v.tg("Entity"), iri(kind)]),
+        (v.RDFS_LABEL, label),
+        (v.SKOS_ALT_LABEL, sorted(names - {label})),
+        (v.tg("description"), distinct(evidence, "description")),
+    )
+    # a type's label comes from its IRI, so that all who write it write the same
+    of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
+    out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
+    return out.quads

@@ -1,0 +1,126 @@
+"""What the texts say, as far as their documents still stand: evidence, and the edges it is for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.store.base import Store
+
+Properties = Mapping[str, Sequence[NamedNode | Literal]]
+"""The values of an evidence by the last part of the predicate's name, such as ``nameKey``."""
+
+
+class StandingEvidence:
+    """Reads evidence from the source graph, each piece once. ``stands`` tells whether a chunk's
+    document still stands."""
+
+    def __init__(self, store: Store, stands: Callable[[str], bool]) -> None:
+        self._store = store
+        self._stands = stands
+        self._evidence: dict[str, list[Properties]] = {}
+        self._chunks: dict[str, dict[str, Triple]] = {}
+
+    def of_entity(self, entity: str) -> list[Properties]:
+        """The standing evidence of an entity of the texts, in the order of its IRIs."""
+        return self._of("entity", entity)
+
+    def of_edge(self, edge: str) -> list[Properties]:
+        """The standing evidence of an edge of the texts, in the order of its IRIs."""
+        return self._of("edge", edge)
+
+    def _of(self, role: str, subject: str) -> list[Properties]:
+        if subject not in self._evidence:
+            quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
+            items = [self._properties(quad.subject) for quad in sorted(quads, key=_subject)]
+            self._evidence[subject] = [
+                item
+                for item in items
+                if "wasDerivedFrom" in item and self._stands(item["wasDerivedFrom"][0].value)
+            ]
+        return self._evidence[subject]
+
+    def _properties(self, subject: object) -> Properties:
+        found: dict[str, list[NamedNode | Literal]] = {}
+        assert isinstance(subject, NamedNode)
+        for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
+            name = quad.predicate.value.rpartition("#")[2].rpartition("/")[2]
+            assert isinstance(quad.object, NamedNode | Literal)
+            found.setdefault(name, []).append(quad.object)
+        return found
+
+    def entities_with(self, key: str) -> set[str]:
+        """The entities that some evidence, standing or not, gives this name or alias."""
+        found = set()
+        for predicate in ("nameKey", "aliasKey"):
+            for quad in self._store.match(None, v.tg(predicate), Literal(key), v.SOURCE_GRAPH):
+                for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
+                    found.add(value(other.object))
+        return found
+
+    # --- edges of the texts ---
+
+    def triple(self, edge: str) -> Triple | None:
+        """What the edge IRI reifies."""
+        quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+        triple = next((quad.object for quad in quads), None)
+        return triple if isinstance(triple, Triple) else None
+
+    def merged_into(self, edge: str) -> list[str]:
+        """The edges of the texts that became this one, now or earlier."""
+        quads = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
+        return [value(quad.object) for quad in quads]
+
+    def edges_naming(self, entity: str) -> dict[str, Triple]:
+        """The edges of the texts with the entity at an end.
+
+        They are found through the chunks that name it, for knowledge may lack some of them: an
+        edge between two names of one entity.
+        """
+        found: dict[str, Triple] = {}
+        for item in self.of_entity(entity):
+            for edge, triple in self._edges_of_chunk(item["wasDerivedFrom"][0]).items():
+                if entity in (_end(triple.subject), _end(triple.object)):
+                    found[edge] = triple
+        return found
+
+    def _edges_of_chunk(self, chunk: NamedNode | Literal) -> dict[str, Triple]:
+        if chunk.value not in self._chunks:
+            found: dict[str, Triple] = {}
+            for part in self._store.match(None, v.prov("wasDerivedFrom"), chunk, v.SOURCE_GRAPH):
+                contained = self._store.match(part.subject, v.tg("contains"), None, v.SOURCE_GRAPH)
+                for quad in contained:
+                    triple = self.triple(value(quad.object))
+                    if triple is not None:
+                        found[value(quad.object)] = triple
+            self._chunks[chunk.value] = found
+        return self._chunks[chunk.value]
+
+
+def commonest(evidence: Sequence[Properties], name: str) -> str:
+    """The commonest value of a property; of equals the longest, then the first."""
+    counts = Counter(term.value for item in evidence for term in item.get(name, ()))
+    if not counts:
+        return ""
+    return min(counts, key=lambda text: (-counts[text], -len(text), text))
+
+
+def distinct(evidence: Sequence[Properties], name: str) -> list[str]:
+    return sorted({term.value for item in evidence for term in item.get(name, ())})
+
+
+def value(term: object) -> str:
+    """The IRI or the text of a term."""
+    assert isinstance(term, NamedNode | Literal)
+    return term.value
+
+
+def _end(term: object) -> str:
+    return term.value if isinstance(term, NamedNode) else ""
+
+
+def _subject(quad: Quad) -> str:
+    return str(quad.subject)
