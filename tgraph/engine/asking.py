@@ -23,6 +23,13 @@ Stream = Generator[GraphRagResponse, None, Answer]
 
 
 @dataclass(frozen=True, slots=True)
+class SentenceMessage(GraphRagResponse):
+    """A piece of the answer that is a whole sentence, with its citations."""
+
+    sentence: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Steps:
     """Who does what between question and answer."""
 
@@ -134,7 +141,9 @@ class Asking:
                 sentence = cite(draft, record.uuid)
                 sentences.append(sentence)
                 lead = " " if len(sentences) > 1 else ""
-                yield GraphRagResponse(message_type="chunk", response=lead + sentence.text)
+                yield SentenceMessage(
+                    message_type="chunk", response=lead + sentence.text, sentence=sentence
+                )
         if not sentences:
             yield GraphRagResponse(message_type="chunk", response=NO_EVIDENCE)
         return sentences, notes, step

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Steps, Stream
+from tgraph.engine.explaining import Explaining
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.vectors import LazyVectors
@@ -29,8 +30,6 @@ from tgraph.store.snapshot import Snapshot, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.engine.indexing import IndexReport
-    from tgraph.explain.sessions import SessionSummary
-    from tgraph.explain.trace import Trace
     from tgraph.index.vectors import VectorSet
     from tgraph.store.base import Store
 
@@ -46,7 +45,7 @@ def new_uuid() -> str:
     return str(uuids.uuid4())
 
 
-class KnowledgeGraph:
+class KnowledgeGraph(Explaining):
     """One collection of a graph folder. Use it as a context manager, or ``close`` it.
 
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
@@ -232,34 +231,6 @@ class KnowledgeGraph:
             self._release()
             self._snapshot = self._open_snapshot()
         return self._snapshot.store
-
-    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
-        """The recorded sessions, newest first."""
-        from tgraph.explain.sessions import list_sessions
-
-        return list_sessions(self.read(), self._catalogue, limit)
-
-    def find_session(self, name: str) -> SessionSummary:
-        """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
-        from tgraph.explain.sessions import find_session
-
-        return find_session(self.read(), self._catalogue, name)
-
-    def trace(self, session: str = "last") -> Trace:
-        """The record of a session as a tree."""
-        from tgraph.explain.trace import read_trace
-
-        summary = self.find_session(session)
-        return read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
-
-    def export(self, session: str = "last", format: str = "trig") -> bytes:
-        """The record of a session with all that it refers to, as RDF."""
-        from tgraph.explain.export import catalogue_quads, serialise, session_quads
-
-        store, summary = self.read(), self.find_session(session)
-        quads = session_quads(store, summary.bundle)
-        quads += catalogue_quads(store, summary.bundle, self._catalogue)
-        return serialise(quads, format)
 
     def _parameters(self, mode: str) -> Mapping[str, Any]:
         limits = self.settings.graph.model_dump()

@@ -2,150 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
 from tgraph.explain.sessions import SessionSummary
+from tgraph.explain.traced import (
+    Trace,
+    TracedCall,
+    TracedEdge,
+    TracedEvidence,
+    TracedMatch,
+    TracedSentence,
+    TracedStep,
+)
 from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
 from tgraph.retrieve.evidence import documents_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.store.base import Store, Term
+from tgraph.store.journal import read_journal
+
+__all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class TracedEvidence:
-    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document)."""
-
-    evidence: str
-    chunk: str
-    document: str
-    title: str
-    path: str
-    page: int | None
-    start: int
-    end: int
-    quote: str
-
-
-@dataclass(frozen=True, slots=True)
-class TracedEdge:
-    """An edge in the session: selected, with the reasoning, or a candidate with why it was not."""
-
-    iri: str
-    edge: str
-    subject: str
-    subject_label: str
-    predicate: str
-    predicate_label: str
-    object: str
-    object_label: str
-    score: float
-    reasoning: str
-    rank: int
-    hop: int
-    evidence: tuple[TracedEvidence, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class TracedSentence:
-    """A sentence of the answer with the edge selections it rests on, and its citations."""
-
-    iri: str
-    text: str
-    edge_selections: tuple[str, ...]
-    citations: tuple[TracedEvidence, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TracedStep:
-    """A step of the session and who did it. ``prompts`` are the names of the plans."""
-
-    iri: str
-    kind: str
-    label: str
-    started: str
-    ended: str
-    agents: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TracedCall:
-    """A call of a model or an embedder."""
-
-    iri: str
-    label: str
-    agent: str
-    input_tokens: int
-    output_tokens: int
-    milliseconds: int
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class TracedMatch:
-    """An entity that the question led to."""
-
-    entity: str
-    label: str
-    concept: str
-    score: float
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """Everything that was recorded of one session."""
-
-    explain_id: str
-    explain_collection: str
-    question: str
-    mode: str
-    status: str
-    error: str
-    started: str
-    ended: str
-    generation: int
-    parameters: Mapping[str, str]
-    usage: Mapping[str, int]
-    concepts: tuple[str, ...]
-    matches: tuple[TracedMatch, ...]
-    edge_count: int
-    answer: str
-    sentences: tuple[TracedSentence, ...]
-    selected: tuple[TracedEdge, ...]
-    rejected: tuple[TracedEdge, ...]
-    steps: tuple[TracedStep, ...]
-    calls: tuple[TracedCall, ...]
-    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 class TraceReader:
     """Reads one bundle."""
 
     def __init__(
-        self, store: Store, librarian: Librarian, summary: SessionSummary, collection: str
+        self,
+        store: Store,
+        texts: Callable[[str], str],
+        session: str,
+        quads: Iterable[Quad],
+        collection: str,
     ) -> None:
         self._store = store
-        self._librarian = librarian
-        self._summary = summary
+        self._read_text = texts
+        self._session = session
         self._collection = collection
-        self._uuid = summary.explain_id.removeprefix(v.session_iri(""))
+        self._uuid = session.removeprefix(v.session_iri(""))
         self._said: dict[str, dict[str, list[Term]]] = {}
-        for quad in store.match(None, None, None, NamedNode(summary.bundle)):
+        for quad in quads:
             assert isinstance(quad.subject, NamedNode)
             properties = self._said.setdefault(quad.subject.value, {})
             properties.setdefault(_local(quad.predicate), []).append(quad.object)
 
     def read(self) -> Trace:
-        session = self._summary.explain_id
+        session = self._session
         candidates = self._iris(v.retrieval_iri(self._uuid), "candidate")
         selections = self._sorted(v.selection_iri(self._uuid), "selectedEdge", _last_number)
         edges = self._edges([*selections, *candidates])
@@ -205,7 +116,7 @@ class TraceReader:
 
     def _answer_text(self) -> str:
         key = self._one(v.answer_text_iri(self._uuid), "contentHash")
-        return self._librarian.get_text(key) if key else ""
+        return self._read_text(key) if key else ""
 
     def _sentences(self) -> tuple[TracedSentence, ...]:
         found = self._sorted(v.answer_iri(self._uuid), "sentence", _last_number)
@@ -225,12 +136,16 @@ class TraceReader:
         evidence = next(
             e for e in self._iris(citation, "wasDerivedFrom") if e.startswith(f"{v.URN}evidence:")
         )
-        return self._evidence(
+        place = self._evidence(
             evidence,
             self._number(f"{citation}:position", "start"),
             self._number(f"{citation}:position", "end"),
             self._one(f"{citation}:quote", "exact"),
         )
+        chosen = next(
+            (e for e in self._iris(citation, "wasDerivedFrom") if e != evidence), ""
+        )
+        return replace(place, edge_selection=chosen)
 
     def _places(self, selections: Sequence[str]) -> dict[str, tuple[TracedEvidence, ...]]:
         return {
@@ -306,7 +221,7 @@ class TraceReader:
 
     def _calls(self) -> tuple[TracedCall, ...]:
         found = sorted(
-            self._iris(self._summary.explain_id, "call"),
+            self._iris(self._session, "call"),
             key=lambda c: (self._one(c, "startedAtTime"), c),
         )
         return tuple(
@@ -368,7 +283,23 @@ def read_trace(
     store: Store, librarian: Librarian, summary: SessionSummary, collection: str
 ) -> Trace:
     """The trace of a recorded session."""
-    return TraceReader(store, librarian, summary, collection).read()
+    quads = store.match(None, None, None, NamedNode(summary.bundle))
+    return TraceReader(store, librarian.get_text, summary.explain_id, quads, collection).read()
+
+
+def read_so_far(store: Store, journal: Path, session: str, collection: str) -> Trace | None:
+    """What has been recorded so far of a session that is not folded into the store yet; None
+    where there is no such journal (any more)."""
+    try:
+        frames = read_journal(journal).frames
+    except FileNotFoundError:
+        return None
+    texts: dict[str, str] = {}
+    quads: list[Quad] = []
+    for frame in frames:
+        texts |= frame.get("texts", {})
+        quads += parse(frame.get("quads", ""), RdfFormat.N_QUADS)
+    return TraceReader(store, texts.__getitem__, session, quads, collection).read()
 
 
 def _local(term: NamedNode) -> str:

@@ -1,0 +1,164 @@
+"""What ``ask`` shows: the answer as it comes, the steps with -x, the evidence at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tgraph.cli.options import settings_of
+from tgraph.cli.running import opened
+from tgraph.cli.terminal import json_line, json_text, one_line, safe, say
+from tgraph.engine.asking import SentenceMessage
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import TgraphError, UsageError
+from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
+
+NO_EVIDENCE = 3
+UNCITED = " [no citation]"
+
+
+class Ask:
+    """One call of ``ask``."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._mode: str = options.pop("mode")
+        self._explain: bool = options.pop("explainable")
+        self._json: bool = options.pop("as_json")
+        self._jsonl: bool = options.pop("jsonl")
+        self._whole: bool = options.pop("no_streaming")
+        self._show_usage: bool = options.pop("show_usage")
+        self._history = read_history(options.pop("history"))
+        self._settings = settings_of(options)
+        if self._json and self._jsonl:
+            raise click.UsageError("Choose --json or --jsonl.")
+
+    def run(self, question: str) -> None:
+        """Ask, print, and end with exit code 3 where there is no evidence."""
+        with opened(self._settings) as graph:
+            answer = self._listen(graph, graph.stream(question, self._mode, history=self._history))
+        if self._json:
+            from tgraph.cli.schemas import ask_out
+
+            click.echo(json_text(ask_out(answer).model_dump()))
+        elif not self._jsonl:
+            click.echo()
+            _evidence(answer)
+        if self._show_usage:
+            usage = answer.usage
+            say(
+                f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
+                f"{usage.calls} calls ({answer.model})"
+            )
+        say(f"Session: {answer.session}")
+        if answer.no_evidence:
+            click.get_current_context().exit(NO_EVIDENCE)
+
+    def _listen(
+        self, graph: KnowledgeGraph, stream: Generator[GraphRagResponse, None, Answer]
+    ) -> Answer:
+        session = ""
+        last: GraphRagResponse | None = None
+        try:
+            while True:
+                try:
+                    message = next(stream)
+                except StopIteration as end:
+                    answer = end.value
+                    assert isinstance(answer, Answer)
+                    break
+                session = session or message.explain_id or ""
+                last = message
+                self._message(graph, session, message)
+        except (TgraphError, KeyboardInterrupt):
+            if session:
+                say(f"Session: {session}")
+            raise
+        finally:
+            stream.close()
+        if self._jsonl and last is not None:
+            self._event(last, answer=answer)
+        elif self._whole and not self._json:
+            click.echo(_marked(answer), nl=False)
+        return answer
+
+    def _message(self, graph: KnowledgeGraph, session: str, message: GraphRagResponse) -> None:
+        if self._explain and message.message_type == "explain":
+            from tgraph.explain.stages import stage_lines
+
+            assert message.explain_id is not None
+            for line in stage_lines(graph.trace_so_far(session), message.explain_id):
+                say(line)
+        if self._jsonl:
+            if not message.end_of_session:
+                self._event(message)
+        elif message.message_type == "chunk" and not (self._json or self._whole):
+            click.echo(safe(message.response) + _mark(message), nl=False)
+
+    def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
+        from tgraph.cli.schemas import event_out
+
+        sentence = message.sentence if isinstance(message, SentenceMessage) else None
+        event = event_out(message, sentence, answer)
+        click.echo(json_line(event.model_dump(exclude_none=True)))
+
+
+def _mark(message: GraphRagResponse) -> str:
+    sentence = message.sentence if isinstance(message, SentenceMessage) else None
+    return UNCITED if sentence is not None and not sentence.citations else ""
+
+
+def _marked(answer: Answer) -> str:
+    if answer.no_evidence:
+        return safe(answer.text)
+    return " ".join(safe(s.text) + ("" if s.citations else UNCITED) for s in answer.sentences)
+
+
+def _evidence(answer: Answer) -> None:
+    """For each sentence the places that prove it."""
+    if answer.no_evidence:
+        return
+    say("")
+    say("Evidence:")
+    for number, sentence in enumerate(answer.sentences, 1):
+        for place in _places(sentence):
+            say(f"  [{number}] {place}")
+        if not sentence.citations:
+            say(f"  [{number}] no citation")
+
+
+def _places(sentence: Sentence) -> list[str]:
+    places = []
+    for c in sentence.citations:
+        page = f", page {c.page}" if c.page is not None else ""
+        where = f"{one_line(c.title)}{page}, characters {c.start}–{c.end}"
+        places.append(f"{where}  {one_line(c.path)}")
+    return list(dict.fromkeys(places))
+
+
+def read_history(path: Path | None) -> Sequence[Turn]:
+    """The turns in a file. ``UsageError`` for one that is neither form."""
+    if path is None:
+        return ()
+    text = path.read_text("utf-8-sig", errors="replace")
+    problem = f"{path} is not a history."
+    remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
+    try:
+        whole = text.lstrip().startswith("[")
+        items = json.loads(text) if whole else [json.loads(x) for x in text.splitlines() if x.strip()]
+        turns = [Turn(item["question"], item["answer"]) for item in items]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(problem, remedy) from error
+    if not all(isinstance(t.question, str) and isinstance(t.answer, str) for t in turns):
+        raise UsageError(problem, remedy)
+    return turns
+
+
+def print_schemas() -> None:
+    """The JSON Schemas of ``--json``, ``--jsonl`` and ``sessions --json`` as one object."""
+    from tgraph.cli.schemas import schemas
+
+    click.echo(json_text(schemas()))

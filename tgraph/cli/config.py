@@ -1,0 +1,47 @@
+"""``tgraph config``."""
+
+from __future__ import annotations
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, find_root
+
+
+@click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
+def config() -> None:
+    """Look at the settings."""
+
+
+@command("show")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def show(as_json: bool) -> None:
+    """Show every setting, its value, and where that comes from.
+
+    Defaults < tgraph.toml in the graph's folder < environment (TGRAPH_CHAT__MODEL, ...) < flags.
+
+    \b
+    Example:
+      tgraph config show --json | jq '.["chat.model"]'
+    """
+    from tgraph.cli import terminal
+    from tgraph.engine.effective import effective_settings
+    from tgraph.errors import NotAGraphError
+
+    try:
+        root = find_root()
+    except NotAGraphError:
+        root = None
+    collection = (click.get_current_context().obj or {}).get("collection")
+    found = effective_settings(root, {"collection": collection})
+    if as_json:
+        facts = {s.name: {"value": s.value, "origin": s.origin} for s in found}
+        click.echo(terminal.json_text(facts))
+    else:
+        terminal.say(f"Graph: {root}" if root else "No graph here; these are the settings without.")
+        rows = ((s.name, s.shown, s.origin) for s in found)
+        terminal.show(terminal.table(("Setting", "Value", "Origin"), rows))
+
+
+config.add_command(show)

@@ -1,0 +1,193 @@
+"""What ``index`` shows: progress with time left, a line for each failure, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import settings_of
+from tgraph.cli.running import find_root, opened
+from tgraph.cli.terminal import console, json_text, say
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, silent
+from tgraph.model import Usage
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+    from rich.progress import Progress as Bars
+
+    from tgraph.engine.indexing import IndexReport
+
+def run(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Index; exit code 1 where a file failed."""
+    as_json, quiet = options.pop("as_json"), options.pop("quiet")
+    options.pop("price_in")
+    options.pop("price_out")
+    with (
+        opened(settings_of(options), create=True) as graph,
+        _progress(quiet) as (progress, message),
+    ):
+        report = graph.index(list(paths), progress=progress, message=message)
+        root = graph.root
+    for failure in report.failed:
+        say(f"Failed: {failure.path}: {failure}")
+    if as_json:
+        click.echo(json_text(_facts(report, str(root))))
+    elif not quiet:
+        say(_summary(report, str(root)))
+    if report.failed:
+        click.get_current_context().exit(1)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
+    """Bars on stderr where somebody watches it, otherwise a line a stage."""
+    if quiet:
+        yield silent, say
+        return
+    target = console(stderr=True)
+    if not target.is_terminal:
+        yield _Lines(), say
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    bars = Bars(
+        TextColumn("{task.description:<12}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[usage]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=target,
+    )
+    with bars:
+        yield _Bars(bars), lambda text: bars.console.print(text, markup=False)
+
+
+class _Bars:
+    """One bar for each stage."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, progress: Progress) -> None:
+        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=progress.total, usage="")
+        self._bars.update(
+            self._tasks[name],
+            completed=progress.done,
+            total=progress.total,
+            usage=_tokens(progress.usage),
+        )
+
+
+class _Lines:
+    """One line on stderr for each stage that is complete."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, progress: Progress) -> None:
+        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        if progress.total and progress.done >= progress.total and name not in self._told:
+            self._told.add(name)
+            tokens = _tokens(progress.usage)
+            say(f"{name}: {progress.total:,}{f', {tokens}' if tokens else ''}")
+
+
+def _is_part(progress: Progress) -> bool:
+    """Whether the detail names a part with a count of its own, and not the file being read."""
+    return progress.stage == "Embedding" and bool(progress.detail)
+
+
+def _tokens(usage: Usage) -> str:
+    if not usage.calls:
+        return ""
+    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+
+
+def _summary(report: IndexReport, root: str) -> str:
+    taken = f"{len(report.indexed)} indexed"
+    if report.superseded:
+        taken += f" ({len(report.superseded)} of them new versions)"
+    parts = [taken]
+    if report.unchanged:
+        parts.append(f"{len(report.unchanged)} unchanged")
+    if report.failed:
+        parts.append(f"{len(report.failed)} failed")
+    found = (
+        f"{report.chunks:,} chunks, {report.entities:,} entities, "
+        f"{report.relationships:,} relationships"
+    )
+    text = f"Documents: {', '.join(parts)}. New in the graph: {found}. Graph: {root}"
+    if report.usage.calls:
+        text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
+    if report.dropped:
+        counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
+        text += f"\nLeft out by the extractor: {', '.join(f'{n:,} {r}' for r, n in counts)}."
+    return text
+
+
+def _facts(report: IndexReport, root: str) -> dict[str, Any]:
+    return {
+        "root": root,
+        "run": report.run,
+        "indexed": report.indexed,
+        "unchanged": report.unchanged,
+        "superseded": report.superseded,
+        "failed": [{"path": f.path, "reason": str(f)} for f in report.failed],
+        "chunks": report.chunks,
+        "entities": report.entities,
+        "relationships": report.relationships,
+        "merged": report.merged,
+        "dropped": report.dropped,
+        "usage": {
+            "input_tokens": report.usage.input_tokens,
+            "output_tokens": report.usage.output_tokens,
+            "calls": report.usage.calls,
+        },
+        "generation": report.generation,
+    }
+
+
+def estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Say what indexing would cost, before anything is spent."""
+    from dataclasses import asdict
+
+    from tgraph.engine.estimate import estimate_index
+
+    as_json = options.pop("as_json")
+    options.pop("quiet")
+    prices = options.pop("price_in"), options.pop("price_out")
+    found = estimate_index(
+        find_root(create=True),
+        paths,
+        {**settings_of(options), "collection": _collection()},
+        prices,
+    )
+    if as_json:
+        click.echo(json_text(asdict(found)))
+    else:
+        for line in found.lines():
+            click.echo(line)
+    for path, reason in found.failed:
+        say(f"Failed: {path}: {reason}")
+    if found.failed:
+        click.get_current_context().exit(1)
+
+
+def _collection() -> str | None:
+    value = (click.get_current_context().obj or {}).get("collection")
+    assert value is None or isinstance(value, str)
+    return value

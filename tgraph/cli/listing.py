@@ -1,0 +1,59 @@
+"""Lists on the terminal: sessions, audits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from tgraph.cli.terminal import console, is_terminal, json_text, one_line, say, show, table
+from tgraph.explain.audit import Audit, list_audits
+from tgraph.explain.sessions import SessionSummary
+from tgraph.vocabulary import session_iri
+
+_FIXED = 36 + 19 + 11 + 5 + 8  # the columns beside the question, and the gaps
+_LEAST = 20
+
+
+def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
+    """The sessions as a table that fits the terminal, or as JSON."""
+    if as_json:
+        from tgraph.cli.schemas import session_out
+
+        click.echo(json_text([session_out(session).model_dump() for session in sessions]))
+        return
+    if not sessions:
+        say("No session has been recorded yet.")
+        return
+    room = max(console().width - _FIXED, _LEAST) if is_terminal() else None
+    rows = [
+        (
+            session.explain_id.removeprefix(session_iri("")),
+            time(session.started),
+            session.status or "open",
+            session.mode,
+            one_line(session.question, room),
+        )
+        for session in sessions
+    ]
+    show(table(("Session", "Time (UTC)", "Status", "Mode", "Question"), rows))
+
+
+def time(text: str) -> str:
+    """An xsd:dateTime for people, to the second."""
+    return text[:19].replace("T", " ")
+
+
+def print_audits() -> None:
+    """Every audit with its arguments and the question it answers."""
+    for audit in list_audits():
+        click.echo(f"{audit.name} {_signature(audit)}".rstrip())
+        click.echo(f"    {audit.question}")
+        for parameter in audit.parameters:
+            default = "" if parameter.default is None else f' (default: "{parameter.default}")'
+            click.echo(f"    {parameter.name.upper()}: {parameter.description}{default}")
+
+
+def _signature(audit: Audit) -> str:
+    names = (p.name.upper() if p.default is None else f"[{p.name.upper()}]" for p in audit.parameters)
+    return " ".join(names)

@@ -1,0 +1,72 @@
+"""The command line: ``tgraph`` with its commands, and TrustGraph's names for some of them."""
+
+from __future__ import annotations
+
+import click
+
+from tgraph import __version__
+from tgraph.cli.ask import ask
+from tgraph.cli.audit import audit
+from tgraph.cli.config import config
+from tgraph.cli.doctor import doctor
+from tgraph.cli.index import index
+from tgraph.cli.options import common
+from tgraph.cli.sessions import sessions
+from tgraph.cli.source import source
+from tgraph.cli.sparql import sparql
+from tgraph.cli.trace import trace
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tgraph")
+@common
+def cli() -> None:
+    """Answer questions over your documents, and prove every answer.
+
+    \b
+    Examples:
+      tgraph index docs/
+      tgraph ask "What was the War on Terror?" -x
+      tgraph trace last
+      tgraph audit --list
+
+    The graph is the folder named by --root or TGRAPH_ROOT, else the nearest one here or above
+    (`index` makes ./tgraph-graph). Exit codes: 0 done, 1 error, 2 wrong usage, 3 no evidence for an
+    answer, 4 an audit failed, 5 an endpoint can't be reached, 130 interrupted.
+
+    Completion for bash: eval "$(_TGRAPH_COMPLETE=bash_source tgraph)" (likewise zsh and fish).
+    """
+
+
+for _command in (index, ask, sessions, trace, source, audit, sparql, config, doctor):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """``tgraph``"""
+    cli(prog_name="tgraph")
+
+
+def invoke_graph_rag() -> None:
+    """``tg-invoke-graph-rag``"""
+    ask(prog_name="tg-invoke-graph-rag")
+
+
+def list_explain_traces() -> None:
+    """``tg-list-explain-traces``"""
+    sessions(prog_name="tg-list-explain-traces")
+
+
+def show_explain_trace() -> None:
+    """``tg-show-explain-trace``"""
+    trace(prog_name="tg-show-explain-trace")
+
+
+def show_extraction_provenance() -> None:
+    """``tg-show-extraction-provenance``"""
+    source(prog_name="tg-show-extraction-provenance")
+
+
+def invoke_sparql_query() -> None:
+    """``tg-invoke-sparql-query``"""
+    sparql(prog_name="tg-invoke-sparql-query")

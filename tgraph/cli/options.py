@@ -1,0 +1,142 @@
+"""Options that many commands share, before or after a command's own arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """Keep the value where every command finds it; the one nearest to the command counts."""
+    if value not in (None, False):
+        assert parameter.name is not None
+        context.ensure_object(dict)
+        context.obj[parameter.name] = value
+
+
+def _ignored(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value is not None and not context.resilient_parsing:
+        context.ensure_object(dict)
+        context.obj.setdefault("ignored", []).append(parameter.opts[-1])
+
+
+_ROOT = click.option(
+    "-r",
+    "--root",
+    type=click.Path(path_type=Path),
+    expose_value=False,
+    callback=_remember,
+    help="The graph's folder (TGRAPH_ROOT). Default: the nearest one here or above.",
+)
+_COLLECTION = click.option(
+    "-C",
+    "--collection",
+    metavar="NAME",
+    expose_value=False,
+    callback=_remember,
+    help="The collection in the graph.  [default: default]",
+)
+_DEBUG = click.option(
+    "--debug",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Show a traceback when something fails (TGRAPH_DEBUG).",
+)
+
+
+def common(function: F) -> F:
+    """``--root``, ``-C`` and ``--debug``."""
+    return _apply(function, [_ROOT, _COLLECTION, _DEBUG])
+
+
+def _nothing(*names: str) -> Any:
+    return click.option(*names, hidden=True, expose_value=False, callback=_ignored)
+
+
+def connection(function: F) -> F:
+    """TrustGraph's connection flags: taken, and ignored with a note, since there is no server."""
+    options = [
+        _nothing("-u", "--url", "--api-url"),
+        _nothing("-t", "--token"),
+        _nothing("-w", "--workspace"),
+        _nothing("-f", "--flow-id"),
+    ]
+    return _apply(function, options)
+
+
+def graph_limits(function: F) -> F:
+    """The limits of the graph mode, under TrustGraph's names and defaults."""
+    options = [
+        _limit("-e", "--entity-limit", "Seed entities.", 50),
+        _limit("--triple-limit", None, "Edges taken from one entity.", 30),
+        _limit("-s", "--max-subgraph-size", "Candidate edges.", 150),
+        _limit("-p", "--max-path-length", "Hops from a seed entity.", 2),
+        _limit("--edge-limit", None, "Edges selected for the answer.", 25),
+        _nothing("--edge-score-limit"),
+        _nothing("--max-reranker-input"),
+    ]
+    return _apply(function, options)
+
+
+def _limit(first: str, second: str | None, text: str, default: int) -> Any:
+    names = [first] if second is None else [first, second]
+    return click.option(
+        *names, type=click.IntRange(min=1), help=f"{text}  [default: {default}]", metavar="N"
+    )
+
+
+def chat_options(function: F) -> F:
+    """Which model does the work; more is in ``tgraph.toml`` and the environment."""
+    options = [
+        click.option("--model", metavar="NAME", help="The language model at the endpoint."),
+        click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint."),
+        click.option(
+            "--chat-provider",
+            type=click.Choice(["auto", "openai", "embedded"]),
+            help="Who answers; auto: a model where a key or URL is set, else the embedded default.",
+        ),
+        click.option(
+            "--embedding-provider",
+            type=click.Choice(["auto", "openai", "embedded", "hashing"]),
+            help="Who embeds; auto: the embedded default.",
+        ),
+        click.option("--embedding-model", metavar="NAME", help="The embedding model."),
+    ]
+    return _apply(function, options)
+
+
+SETTING_OF = {
+    "entity_limit": "graph.entity_limit",
+    "triple_limit": "graph.triple_limit",
+    "max_subgraph_size": "graph.max_subgraph_size",
+    "max_path_length": "graph.max_path_length",
+    "edge_limit": "graph.edge_limit",
+    "model": "chat.model",
+    "base_url": "chat.base_url",
+    "chat_provider": "chat.provider",
+    "embedding_provider": "embedding.provider",
+    "embedding_model": "embedding.model",
+    "concurrency": "chat.concurrency",
+    "chunk_size": "chunk.size",
+    "chunk_overlap": "chunk.overlap",
+    "chunk_by": "chunk.by",
+    "gleanings": "extract.gleanings",
+}
+"""The setting that each flag overrides."""
+
+
+def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
+    """The settings among a command's flags, those given only."""
+    return {SETTING_OF[name]: value for name, value in flags.items() if value is not None}
+
+
+def _apply(function: F, options: list[Any]) -> F:
+    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)

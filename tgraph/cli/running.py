@@ -1,0 +1,115 @@
+"""How a command runs: it opens the graph it is told to, and failures end in one sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.terminal import forget_stdout, say
+from tgraph.errors import TgraphError
+
+if TYPE_CHECKING:
+    from tgraph.engine.graph import KnowledgeGraph
+
+DEFAULT_FOLDER = "tgraph-graph"
+"""Where ``index`` makes a graph if there is none near; the other commands look there too."""
+
+INTERRUPTED = 130
+
+
+class Command(click.Command):
+    """A command whose failures are one sentence on stderr with the exit code of their kind."""
+
+    interrupted = "Interrupted."
+
+    def invoke(self, context: click.Context) -> Any:
+        _note_ignored(context)
+        try:
+            return super().invoke(context)
+        except TgraphError as error:
+            _fail(context, str(error), error.exit_code)
+        except KeyboardInterrupt:
+            say(self.interrupted)
+            context.exit(INTERRUPTED)
+        except BrokenPipeError:
+            forget_stdout()
+            context.exit(0)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except MemoryError:
+            _fail(context, "There is not enough memory.", 1)
+        except Exception as error:
+            what = " ".join(f"{type(error).__name__}: {error}".split())
+            _fail(context, f"Something unforeseen happened: {what}. --debug shows where.", 1)
+
+
+def _note_ignored(context: click.Context) -> None:
+    ignored = (context.obj or {}).get("ignored")
+    if ignored:
+        names = ", ".join(dict.fromkeys(ignored))
+        say(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
+
+
+def _fail(context: click.Context, message: str, code: int) -> None:
+    if (context.obj or {}).get("debug") or os.environ.get("TGRAPH_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    say(f"Error: {message}")
+    context.exit(code)
+
+
+def command(name: str, **options: Any) -> Any:
+    """A click command with tgraph's way of failing."""
+    options.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
+    options.setdefault("cls", Command)
+    return click.command(name, **options)
+
+
+def find_root(*, create: bool = False) -> Path | None:
+    """The folder that the call means: ``--root``, ``TGRAPH_ROOT``, else the nearest graph.
+
+    A folder holds a graph itself or in ``tgraph-graph``. With ``create`` and none near, that is
+    where it will be; otherwise ``NotAGraphError``.
+    """
+    context = click.get_current_context()
+    given = (context.obj or {}).get("root") or os.environ.get("TGRAPH_ROOT")
+    if given:
+        return Path(given)
+    from tgraph.errors import NotAGraphError
+    from tgraph.store.folder import MARKER
+
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        for candidate in (folder, folder / DEFAULT_FOLDER):
+            if (candidate / MARKER).is_file():
+                return candidate
+    if create:
+        return here / DEFAULT_FOLDER
+    raise NotAGraphError(
+        f"There is no tgraph graph in {here} or above it.",
+        "Make one with `tgraph index PATH...`, or name one with --root or TGRAPH_ROOT.",
+    )
+
+
+@contextmanager
+def opened(
+    settings: dict[str, Any] | None = None, *, create: bool = False
+) -> Iterator[KnowledgeGraph]:
+    """The graph of the call, open; what it has to say goes to stderr."""
+    import tgraph
+
+    context = click.get_current_context()
+    with tgraph.open(
+        find_root(create=create),
+        create=create,
+        collection=(context.obj or {}).get("collection"),
+        settings=settings,
+        message=say,
+    ) as graph:
+        yield graph

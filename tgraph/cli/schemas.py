@@ -1,0 +1,232 @@
+"""The shapes of what the commands print as JSON; ``docs/reference/schemas`` publishes them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pyoxigraph import NamedNode
+
+from tgraph.explain.sessions import SessionSummary
+from tgraph.model import Answer, EdgeSelection, GraphRagResponse, Sentence
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CitationOut(_Model):
+    """The exact characters of a page that a sentence rests on."""
+
+    kind: Literal["edge", "chunk", "report", "summary"]
+    edge: str | None = Field(description="IRI of the edge; null where the item isn't one")
+    edge_selection: str = Field(description="IRI of the selection that carries the reasoning")
+    chunk: str = Field(description="IRI of the chunk")
+    document: str = Field(description="IRI of the document")
+    title: str
+    path: str
+    page: int | None = Field(description="null where the document has no pages")
+    start: int = Field(description="first code point in the stored text of the page")
+    end: int = Field(description="the code point after the last")
+    quote: str = Field(description="text[start:end]")
+    via: tuple[str, ...] = Field(description="IRIs from a report or summary down to the characters")
+
+
+class SentenceOut(_Model):
+    """A sentence of the answer; without citations nothing proves it."""
+
+    text: str
+    citations: tuple[CitationOut, ...]
+
+
+class SelectionOut(_Model):
+    """An edge that was selected, and why."""
+
+    kind: Literal["edge", "chunk", "report", "summary"]
+    edge: str | None
+    edge_selection: str
+    subject: str
+    subject_label: str
+    predicate: str
+    predicate_label: str
+    object: str = Field(description="an IRI, or a literal as an N-Triples term")
+    object_label: str
+    reasoning: str
+    score: float
+
+
+class SourceOut(_Model):
+    """A document that the answer cites."""
+
+    document: str
+    title: str
+    path: str
+
+
+class UsageOut(_Model):
+    input_tokens: int
+    output_tokens: int
+    calls: int
+
+
+class AskOut(_Model):
+    """What ``tgraph ask --json`` prints."""
+
+    question: str
+    mode: str
+    answer: str
+    no_evidence: bool
+    sentences: tuple[SentenceOut, ...]
+    selection: tuple[SelectionOut, ...]
+    sources: tuple[SourceOut, ...]
+    explain_id: str = Field(description="IRI of the session")
+    explain_collection: str
+    usage: UsageOut
+    model: str
+    dropped: dict[str, int] = Field(description="what was left out on the way, by reason")
+
+
+class EventOut(_Model):
+    """A line of ``tgraph ask --jsonl``: a message of the stream as it happened.
+
+    ``sentence`` is there on a chunk that is a whole sentence, ``answer`` on the last message.
+    """
+
+    message_type: Literal["explain", "chunk", ""]
+    response: str = ""
+    explain_id: str | None = None
+    explain_collection: str | None = None
+    end_of_stream: bool = False
+    end_of_session: bool = False
+    error: str | None = None
+    sentence: SentenceOut | None = None
+    answer: AskOut | None = None
+
+
+class SessionOut(_Model):
+    """An entry of ``tgraph sessions --json``."""
+
+    explain_id: str
+    question: str
+    mode: str
+    started: str = Field(description="xsd:dateTime in UTC")
+    ended: str = Field(description="empty while the session has no end")
+    status: str = Field(
+        description="completed, no-evidence, failed, interrupted, aborted, or empty"
+    )
+
+
+class SessionsOut(_Model):
+    """The published shape of the array that ``tgraph sessions --json`` prints."""
+
+    sessions: tuple[SessionOut, ...]
+
+
+def ask_out(answer: Answer) -> AskOut:
+    """An answer as it is printed."""
+    return AskOut(
+        question=answer.question,
+        mode=answer.mode,
+        answer=answer.text,
+        no_evidence=answer.no_evidence,
+        sentences=tuple(map(sentence_out, answer.sentences)),
+        selection=tuple(
+            _selection_out(selected, answer.session) for selected in answer.selection
+        ),
+        sources=tuple(
+            SourceOut(document=s.document, title=s.title, path=s.path) for s in answer.sources
+        ),
+        explain_id=answer.explain_id,
+        explain_collection=answer.explain_collection,
+        usage=UsageOut(
+            input_tokens=answer.usage.input_tokens,
+            output_tokens=answer.usage.output_tokens,
+            calls=answer.usage.calls,
+        ),
+        model=answer.model,
+        dropped=dict(answer.dropped),
+    )
+
+
+def sentence_out(sentence: Sentence) -> SentenceOut:
+    citations = tuple(
+        CitationOut(
+            kind=c.kind,
+            edge=c.edge,
+            edge_selection=c.edge_selection,
+            chunk=c.chunk,
+            document=c.document,
+            title=c.title,
+            path=c.path,
+            page=c.page,
+            start=c.start,
+            end=c.end,
+            quote=c.quote,
+            via=c.via,
+        )
+        for c in sentence.citations
+    )
+    return SentenceOut(text=sentence.text, citations=citations)
+
+
+def _selection_out(selected: EdgeSelection, session: str) -> SelectionOut:
+    from tgraph.vocabulary import edge_selection_iri, session_iri
+
+    edge = selected.edge
+    uuid = session.removeprefix(session_iri(""))
+    return SelectionOut(
+        kind="edge",
+        edge=edge.iri,
+        edge_selection=edge_selection_iri(uuid, selected.index),
+        subject=edge.subject.value,
+        subject_label=edge.subject_label,
+        predicate=edge.predicate.value,
+        predicate_label=edge.predicate_label,
+        object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
+        object_label=edge.object_label,
+        reasoning=selected.reasoning,
+        score=selected.score,
+    )
+
+
+def event_out(
+    message: GraphRagResponse, sentence: Sentence | None = None, answer: Answer | None = None
+) -> EventOut:
+    """A message of the stream as it is printed."""
+    return EventOut(
+        message_type=message.message_type,
+        response=message.response,
+        explain_id=message.explain_id,
+        explain_collection=message.explain_collection,
+        end_of_stream=message.end_of_stream,
+        end_of_session=message.end_of_session,
+        error=message.error,
+        sentence=sentence_out(sentence) if sentence else None,
+        answer=ask_out(answer) if answer else None,
+    )
+
+
+def session_out(summary: SessionSummary) -> SessionOut:
+    return SessionOut(
+        explain_id=summary.explain_id,
+        question=summary.question,
+        mode=summary.mode,
+        started=summary.started,
+        ended=summary.ended,
+        status=summary.status,
+    )
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """The JSON Schemas (2020-12) by the names of their files."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    sessions = SessionsOut.model_json_schema(mode="serialization")
+    array = {**sessions["properties"]["sessions"], "$defs": sessions["$defs"]}
+    return {
+        name: {"$schema": dialect, **schema}
+        for name, schema in {
+            "ask": AskOut.model_json_schema(mode="serialization"),
+            "ask-event": EventOut.model_json_schema(mode="serialization"),
+            "sessions": array,
+        }.items()
+    }

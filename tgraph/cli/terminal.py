@@ -1,0 +1,122 @@
+"""Writing to the terminal: foreign text made harmless, tables that fit, clean pipes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.explain.safety import UNSAFE, one_line, safe
+
+__all__ = ["one_line", "safe"]
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+PIPE_WIDTH = 100_000
+"""The width of output that isn't shown on a terminal: nothing is cut or wrapped."""
+
+def say(message: str) -> None:
+    """One line on stderr."""
+    click.echo(safe(message), err=True)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console on what click writes to now; markup is off, and pipes get no styles."""
+    from rich.console import Console
+
+    stream = click.get_text_stream("stderr" if stderr else "stdout")
+    return Console(file=stream, markup=False, highlight=False, emoji=False)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table of texts; cells that are too long for the terminal go on in the next line."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        made.add_column(safe(column), overflow="fold")
+    for row in rows:
+        made.add_row(*(Text(safe(cell)) for cell in row))
+    return made
+
+
+def show(item: RenderableType) -> None:
+    """Print something of rich's on stdout."""
+    target = console()
+    if target.is_terminal:
+        target.print(item)
+    else:
+        click.echo(text_of(item), nl=False)
+
+
+def text_of(item: RenderableType) -> str:
+    """Something of rich's as plain text: nothing cut, no trailing spaces."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    plain = Console(
+        file=StringIO(), width=PIPE_WIDTH, markup=False, highlight=False, emoji=False
+    )
+    with plain.capture() as capture:
+        plain.print(item)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def json_text(value: Any) -> str:
+    """JSON for people and programs; characters that command terminals are escaped in it."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def json_line(value: Any) -> str:
+    """JSON on one line, escaped as in ``json_text``."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def write_bytes(data: bytes) -> None:
+    """Bytes on stdout as they are."""
+    stream = click.get_binary_stream("stdout")
+    stream.write(data)
+    stream.flush()
+
+
+def write_result(data: bytes, target: Path | None) -> None:
+    """The bytes to a file, whole or not at all, or to stdout."""
+    if target is None:
+        write_bytes(data)
+        return
+    from tgraph.errors import UsageError
+    from tgraph.store.files import write_atomic
+
+    try:
+        write_atomic(target, data, durable=False)
+    except OSError as error:
+        raise UsageError(f"{target} can't be written: {error.strerror}.") from error
+
+
+def is_terminal() -> bool:
+    """Whether stdout is shown to a person."""
+    return click.get_text_stream("stdout").isatty()
+
+
+def forget_stdout() -> None:
+    """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
+    import os
+
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # stdout is not a file
+        pass

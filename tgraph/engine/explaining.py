@@ -1,0 +1,141 @@
+"""What a graph can tell of itself: its sessions, documents, audits, and anything SPARQL asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tgraph import vocabulary as v
+from tgraph.librarian import Librarian
+from tgraph.store.folder import CollectionFolder
+from tgraph.store.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pyoxigraph import QueryBoolean, QuerySolutions, Triple
+
+    from tgraph.explain.audit import AuditResult
+    from tgraph.explain.documents import DocumentSummary
+    from tgraph.explain.extraction import SourceTree
+    from tgraph.explain.sessions import SessionSummary
+    from tgraph.explain.sparql import Bounds
+    from tgraph.explain.trace import Trace
+    from tgraph.settings import Settings
+    from tgraph.store.base import Store
+
+
+class Explaining:
+    """The reading half of ``KnowledgeGraph``."""
+
+    settings: Settings
+    _folder: CollectionFolder
+    _catalogue: str
+    _snapshot: Snapshot | None
+
+    @property
+    def librarian(self) -> Librarian:
+        raise NotImplementedError
+
+    def read(self) -> Store:
+        raise NotImplementedError
+
+    # --- sessions ---
+
+    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
+        """The recorded sessions, newest first."""
+        from tgraph.explain.sessions import list_sessions
+
+        return list_sessions(self.read(), self._catalogue, limit)
+
+    def find_session(self, name: str) -> SessionSummary:
+        """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
+        from tgraph.explain.sessions import find_session
+
+        return find_session(self.read(), self._catalogue, name)
+
+    def trace(self, session: str = "last") -> Trace:
+        """The record of a session as a tree."""
+        from tgraph.explain.trace import read_trace
+
+        summary = self.find_session(session)
+        return read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
+
+    def trace_so_far(self, session: str) -> Trace:
+        """The record of a session that is being asked in this process, as far as it has come."""
+        from tgraph.explain.trace import read_so_far
+
+        uuid = session.removeprefix(v.session_iri(""))
+        if self._snapshot is not None:
+            journal = self._folder.journals / f"{uuid}.journal"
+            collection = self.settings.explain_collection
+            trace = read_so_far(self._snapshot.store, journal, session, collection)
+            if trace is not None:
+                return trace
+        return self.trace(session)
+
+    def export(self, session: str = "last", format: str = "trig") -> bytes:
+        """The record of a session with all that it refers to, as RDF."""
+        from tgraph.explain.export import catalogue_quads, serialise, session_quads
+
+        store, summary = self.read(), self.find_session(session)
+        quads = session_quads(store, summary.bundle)
+        quads += catalogue_quads(store, summary.bundle, self._catalogue)
+        return serialise(quads, format)
+
+    # --- documents ---
+
+    def documents(self) -> list[DocumentSummary]:
+        """Every document under every path it was taken in by, those that stand first."""
+        from tgraph.explain.documents import list_documents
+
+        return list_documents(self.read())
+
+    def source(self, document: str) -> SourceTree:
+        """What was extracted from a document (named by path, title, IRI or hash), and where."""
+        from tgraph.explain.extraction import read_source
+
+        return read_source(self.read(), self.librarian, document)
+
+    def source_text(self, document: str, page: int | None = None) -> str:
+        """The stored text of a page, or of the whole document: what citations count in."""
+        from tgraph.explain.extraction import source_text
+
+        return source_text(self.read(), self.librarian, document, page)
+
+    # --- questions about the record ---
+
+    def audit(self, name: str, *arguments: str) -> AuditResult:
+        """Run a named audit (``tgraph.explain.audit.list_audits`` has them all)."""
+        from tgraph.explain.audit import find_audit, run_audit
+
+        return run_audit(self.read(), self._catalogue, find_audit(name), arguments)
+
+    def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
+        """The result of a read-only query over the union of all graphs.
+
+        ``bounds`` are ``timeout`` (seconds), ``memory`` (bytes) and ``limit`` (rows). Raises
+        ``QueryError`` where the query is wrong, refused, or was stopped.
+        """
+        from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
+
+        from tgraph.explain.guard import gives_triples
+        from tgraph.explain.sparql import Bounds
+
+        triples = gives_triples(query)
+        chosen = "ntriples" if triples else "json"
+        data = b"".join(self.sparql_stream(query, chosen, Bounds(**bounds)))
+        if triples:
+            return [quad.triple for quad in parse(data, RdfFormat.N_TRIPLES)]
+        return parse_query_results(data, QueryResultsFormat.JSON)
+
+    def sparql_stream(self, query: str, format: str, bounds: Bounds) -> Iterator[bytes]:
+        """The same in a format of ``tgraph.explain.sparql.FORMATS``, piece by piece."""
+        from tgraph.explain.sparql import stream_query
+
+        self.read()
+        snapshot = Snapshot.open(self._folder)
+        assert snapshot is not None  # read() has just opened one
+        try:
+            yield from stream_query(snapshot.path / "store", query, format, bounds)
+        finally:
+            snapshot.close()
+

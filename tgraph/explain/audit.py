@@ -1,0 +1,213 @@
+"""Named audits: queries in ``sparql/audit/`` whose headers say what they need and what they answer.
+
+A header line ``Parameter: NAME (KIND) = DEFAULT - TEXT`` declares a parameter; without a default it
+must be given. Kinds: ``session``, ``document``, ``edge`` (found by what a person types), ``text``
+and ``number``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Triple
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+from tgraph.explain.documents import find_document
+from tgraph.explain.sessions import find_session
+from tgraph.resources import names, read_text
+from tgraph.retrieve.labels import with_labels
+from tgraph.store.base import Store, Term, load_query
+from tgraph.store.statements import literal
+
+FOLDER = "audit"
+_PARAMETER = re.compile(r"(\w+) \((\w+)\)(?: = (.*?))? - (.*)")
+_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What an audit may be told; ``default`` is None where it must be."""
+
+    name: str
+    kind: str
+    default: str | None
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A named audit: its title, the question it answers, its parameters and columns."""
+
+    name: str
+    title: str
+    question: str
+    parameters: tuple[Parameter, ...]
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """Rows of texts in the order of the columns. ``passed`` is None where the audit only tells,
+    and otherwise whether what it checks holds."""
+
+    audit: Audit
+    rows: tuple[tuple[str, ...], ...]
+    passed: bool | None = None
+
+
+def list_audits() -> list[Audit]:
+    """The audits that there are, by name."""
+    found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
+    audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
+    return sorted([*audits, SHAPES], key=lambda audit: audit.name)
+
+
+def find_audit(name: str) -> Audit:
+    """The audit of the name. ``UsageError`` where there is none."""
+    for audit in list_audits():
+        if audit.name == name:
+            return audit
+    known = ", ".join(audit.name for audit in list_audits())
+    raise UsageError(f"There is no audit {name!r}.", f"There are: {known}.")
+
+
+def read_header(name: str) -> Audit:
+    """What the comments at the head of ``sparql/audit/NAME.rq`` say."""
+    lines = []
+    for line in read_text("sparql", f"{FOLDER}/{name}.rq").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.removeprefix("#").strip())
+    fields: dict[str, list[str]] = {}
+    for line in lines[1:]:
+        key, _, value = line.partition(": ")
+        fields.setdefault(key, []).append(value)
+    return Audit(
+        name,
+        lines[0].rstrip("."),
+        " ".join(fields["Answers"]),
+        tuple(_parameter(text) for text in fields.get("Parameter", ())),
+        tuple(column.strip() for column in " ".join(fields["Columns"]).split(",")),
+    )
+
+
+def _parameter(text: str) -> Parameter:
+    match = _PARAMETER.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not the header of a parameter: {text!r}")
+    default = match[3].strip('"') if match[3] is not None else None
+    return Parameter(match[1], match[2], default, match[4])
+
+
+SHAPES = Audit(
+    "shapes",
+    "Sessions against the shapes",
+    "Is every session's record complete and well formed (ontology/shapes.ttl)?",
+    (Parameter("session", "session", _ALL, "the session, or all"),),
+    ("session", "focus", "path", "value", "message"),
+)
+
+
+def run_audit(
+    store: Store, catalogue: str, audit: Audit, arguments: Sequence[str] = ()
+) -> AuditResult:
+    """Run an audit. ``UsageError`` for too many or too few arguments, or one that names nothing."""
+    values = _values(audit, arguments)
+    if audit.name == SHAPES.name:
+        from tgraph.explain.shapes import check_shapes
+
+        rows = check_shapes(store, catalogue, values["session"])
+        return AuditResult(audit, rows, not rows)
+    terms = {
+        parameter.name: [_term(store, catalogue, parameter.kind, values[parameter.name])]
+        for parameter in audit.parameters
+    }
+    terms["catalogue"] = [NamedNode(catalogue)]
+    found = _select(store, load_query(f"{FOLDER}/{audit.name}", terms), audit, values)
+    labels = _edge_labels(store, found) if "fact" in audit.columns else {}
+    rows = tuple(
+        tuple(
+            labels.get(row["edge"], "") if column == "fact" else _text(row[column])
+            for column in audit.columns
+        )
+        for row in found
+    )
+    return AuditResult(audit, rows)
+
+
+def _select(
+    store: Store, text: str, audit: Audit, values: dict[str, str]
+) -> list[dict[str, Term | None]]:
+    for parameter in audit.parameters:
+        if parameter.kind == "number":
+            text = text.replace(f"<number:{parameter.name}>", values[parameter.name])
+    results = store.query(text)
+    assert isinstance(results, QuerySolutions)
+    columns = [variable.value for variable in results.variables]
+    return [{column: row[column] for column in columns} for row in results]
+
+
+def _values(audit: Audit, arguments: Sequence[str]) -> dict[str, str]:
+    if len(arguments) > len(audit.parameters):
+        raise UsageError(
+            f"The audit {audit.name} takes {len(audit.parameters)} arguments, not {len(arguments)}."
+        )
+    values = {}
+    for index, parameter in enumerate(audit.parameters):
+        value = arguments[index] if index < len(arguments) else parameter.default
+        if value is None:
+            raise UsageError(
+                f"The audit {audit.name} needs {parameter.description}.",
+                f"Run `tgraph audit {audit.name} {parameter.name.upper()}`.",
+            )
+        values[parameter.name] = value
+    return values
+
+
+def _term(store: Store, catalogue: str, kind: str, value: str) -> NamedNode | Literal:
+    if kind == "session":
+        return NamedNode(find_session(store, catalogue, value).explain_id)
+    if kind == "document":
+        return NamedNode(find_document(store, value).document)
+    if kind == "edge":
+        return _edge(store, value)
+    if kind == "number":
+        if not value.isdigit():
+            raise UsageError(f"{value!r} is not a whole number.")
+        return literal(int(value))
+    return literal(value)
+
+
+def _edge(store: Store, name: str) -> NamedNode:
+    prefix = f"{v.URN}edge:"
+    wanted = name if name.startswith(prefix) else prefix + name
+    try:
+        edge = NamedNode(wanted)
+    except ValueError:
+        edge = None
+    if edge is not None and next(store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH), None):
+        return edge
+    raise UsageError(f"There is no edge {name!r}.", "`tgraph trace` shows the edges of a session.")
+
+
+def _edge_labels(
+    store: Store, rows: Sequence[dict[str, Term | None]]
+) -> dict[Term | None, str]:
+    triples = {}
+    for edge in {row["edge"] for row in rows}:
+        assert isinstance(edge, NamedNode)
+        reified = store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+        triple = next((quad.object for quad in reified), None)
+        if isinstance(triple, Triple):
+            triples[edge] = (triple.subject, triple.predicate, triple.object)
+    edges = with_labels(store, list(triples.values()))  # type: ignore[arg-type]
+    return {key: " — ".join(edge.labels) for key, edge in zip(triples, edges, strict=True)}
+
+
+def _text(term: Term | None) -> str:
+    if isinstance(term, Literal | NamedNode | BlankNode):
+        return term.value
+    return "" if term is None else str(term)

@@ -1,0 +1,104 @@
+"""The documents of a graph: listing them, and finding one by what a person types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+from tgraph.store.base import Store, select
+
+_SHORTEST = 4
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """A document under one of its paths. ``standing`` is False once it was superseded there."""
+
+    document: str
+    title: str
+    path: str
+    media_type: str
+    taken: str
+    standing: bool
+
+
+def list_documents(store: Store) -> list[DocumentSummary]:
+    """Every document under every path it was taken in by, those that stand first."""
+    found = [
+        DocumentSummary(
+            document=_text(row["document"]),
+            title=_text(row["title"]),
+            path=_text(row["path"]),
+            media_type=_text(row["type"]),
+            taken=_text(row["taken"]),
+            standing=row["ended"] is None,
+        )
+        for row in select(store, "trace/documents")
+    ]
+    return sorted(found, key=lambda d: (not d.standing, d.path, d.taken, d.document))
+
+
+def find_document(store: Store, name: str) -> DocumentSummary:
+    """The document of an IRI, a content hash, a path, a title, or an unambiguous beginning or end
+    of one. What stands goes before what was superseded. ``UsageError`` for none or several."""
+    documents = list_documents(store)
+    for matches in _ways(name):
+        for wanted in (True, False):
+            found = _distinct(d for d in documents if d.standing is wanted and matches(d))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                shown = ", ".join(d.path for d in found[:_SHOWN])
+                more = ", ..." if len(found) > _SHOWN else ""
+                raise UsageError(
+                    f"{name!r} could be any of {len(found)} documents ({shown}{more}).",
+                    "Say more of the path.",
+                )
+    known = ", ".join(_distinct_paths(documents)[:_SHOWN])
+    raise UsageError(
+        f"There is no document {name!r}.",
+        f"There are: {known}{', ...' if len(documents) > _SHOWN else ''}."
+        if known
+        else "Nothing has been indexed yet.",
+    )
+
+
+def _ways(name: str) -> list[Callable[[DocumentSummary], bool]]:
+    """How a name may name a document, the strictest way first."""
+    path = os.path.normpath(name)
+    digest = name.removeprefix(v.document_iri("")).lower()
+    folded = name.casefold()
+    ways: list[Callable[[DocumentSummary], bool]] = [
+        lambda d: d.document == name,
+        lambda d: d.path == name or os.path.normpath(d.path) == path,
+        lambda d: os.path.abspath(d.path) == os.path.abspath(name),  # noqa: PTH100
+        lambda d: d.path.endswith(f"/{path}"),
+        lambda d: d.title.casefold() == folded,
+    ]
+    if len(digest) >= _SHORTEST:
+        ways.append(lambda d: d.document.removeprefix(v.document_iri("")).startswith(digest))
+    if folded:
+        ways.append(lambda d: d.path.rpartition("/")[2].casefold().startswith(folded))
+        ways.append(lambda d: d.title.casefold().startswith(folded))
+    return ways
+
+
+def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
+    by_content: dict[str, DocumentSummary] = {}
+    for document in found:
+        by_content.setdefault(document.document, document)
+    return list(by_content.values())
+
+
+def _distinct_paths(documents: Iterable[DocumentSummary]) -> list[str]:
+    return list(dict.fromkeys(document.path for document in documents))
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else ""

@@ -1,0 +1,90 @@
+"""What a user's SPARQL may not do: reach the network or a file, or write where it was to read.
+
+A tokenizer that knows strings, IRIs, comments and codepoint escapes (SPARQL 1.2, section 19)
+decides; nothing is guessed from substrings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tgraph.errors import QueryError
+
+_TOKEN = re.compile(
+    r"""
+      (?P<comment>\#[^\r\n]*)
+    | (?P<string>'''(?:(?:'|'')?(?:[^'\\]|\\.))*'''
+        | \"\"\"(?:(?:"|"")?(?:[^"\\]|\\.))*\"\"\"
+        | '(?:[^'\\\r\n]|\\.)*'
+        | "(?:[^"\\\r\n]|\\.)*")
+    | (?P<iri><[^<>"{}|^`\\\x00-\x20]*(?:\\[uU][0-9A-Fa-f]+[^<>"{}|^`\\\x00-\x20]*)*>)
+    | (?P<variable>[?$]\w+)
+    | (?P<language>@[A-Za-z]+(?:--?[A-Za-z0-9]+)*)
+    | (?P<name>[^\W\d]?[\w.\-]*:(?:[\w:.\-]|%[0-9A-Fa-f]{2}|\\[^uU])*)
+    | (?P<word>[^\W\d]\w*)
+    | (?P<escape>\\[uU])
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+QUERY_FORMS = ("SELECT", "CONSTRUCT", "DESCRIBE", "ASK")
+UPDATE_FORMS = (
+    "INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH",
+)  # fmt: skip
+_REACHING = {
+    "SERVICE": "A query may not reach other servers (SERVICE).",
+    "LOAD": "Nothing may be loaded from elsewhere by SPARQL (LOAD).",
+}
+
+
+def words(text: str) -> Iterator[str]:
+    """The bare words of a query in upper case: keywords, ``a``, function names.
+
+    ``QueryError`` for a codepoint escape outside strings and IRIs, where it could spell a keyword.
+    """
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup == "escape":
+            raise QueryError(
+                "Codepoint escapes (\\u) are allowed in strings and IRIs only.",
+                "Write the character itself.",
+            )
+        if token.lastgroup == "word":
+            yield token[0].upper()
+
+
+def check(text: str, *, update: bool = False) -> None:
+    """Raise ``QueryError`` for a query that may not run; with ``update`` for an update that may not.
+
+    The text is judged as it stands and with its codepoint escapes resolved, since engines differ in
+    when they do that.
+    """
+    for spelling in {text, _resolved(text)}:
+        found = list(words(spelling))
+        for word, problem in _REACHING.items():
+            if word in found:
+                raise QueryError(problem, "Bring the data into the graph with `tgraph index`.")
+    form = next((w for w in words(text) if w in QUERY_FORMS or w in UPDATE_FORMS), "")
+    if form in UPDATE_FORMS and not update:
+        raise QueryError(
+            f"The text is an update ({form}), and queries only read.", "Allow it with --update."
+        )
+    if form in QUERY_FORMS and update:
+        raise QueryError(f"The text is a query ({form}), not an update.", "Leave out --update.")
+
+
+def gives_triples(text: str) -> bool:
+    """Whether the query is a CONSTRUCT or a DESCRIBE."""
+    form = next((w for w in words(text) if w in QUERY_FORMS), "")
+    return form in ("CONSTRUCT", "DESCRIBE")
+
+
+def _resolved(text: str) -> str:
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

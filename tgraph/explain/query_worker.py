@@ -1,0 +1,156 @@
+"""The process in which a user's SPARQL runs: ``python -m tgraph.explain.query_worker``.
+
+Reads one JSON object from standard input and writes the result to standard output; what goes wrong
+is one line on standard error, and exit code 3 where the query is at fault.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, BinaryIO
+
+from tgraph.explain.isolation import forbid_sockets, limit
+
+QUERY_FAULT = 3
+
+
+def main() -> None:
+    job = json.load(sys.stdin)
+    limit(job["memory"], job["seconds"])
+    import pyoxigraph
+
+    try:
+        if job["update"]:
+            store = pyoxigraph.Store(job["store"])
+        else:
+            store = pyoxigraph.Store.read_only(job["store"])
+        forbid_sockets()
+        if job["update"]:
+            store.update(job["text"], prefixes=job["prefixes"])
+            store.flush()
+        else:
+            _answer(store, job, sys.stdout.buffer)
+    except BrokenPipeError:
+        sys.stderr.close()
+    except MemoryError:
+        sys.exit("memory")
+    except (SyntaxError, ValueError) as error:
+        sys.stderr.write(f"{' '.join(str(error).split())}\n")
+        sys.exit(QUERY_FAULT)
+    except (OSError, RuntimeError) as error:
+        sys.exit(" ".join(str(error).split()))
+
+
+def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
+    from pyoxigraph import QueryTriples
+
+    results = store.query(
+        job["text"], use_default_graph_as_union=True, prefixes=job["prefixes"]
+    )
+    if isinstance(results, QueryTriples):
+        _write_triples(results, job, out)
+    else:
+        _write_rows(results, job, out)
+    out.flush()
+
+
+def _write_triples(triples: Any, job: dict[str, Any], out: BinaryIO) -> None:
+    from pyoxigraph import RdfFormat, serialize
+
+    formats = {"ntriples": RdfFormat.N_TRIPLES, "turtle": RdfFormat.TURTLE}
+    name = job["format"]
+    if name == "lines":
+        out.write(b'["subject", "predicate", "object"]\n')
+        for triple in islice(triples, job["limit"]):
+            _line(out, [str(triple.subject), str(triple.predicate), str(triple.object)])
+        return
+    if name not in formats:
+        raise ValueError(f"CONSTRUCT and DESCRIBE give RDF, which can't be written as {name}")
+    prefixes = job["prefixes"] if name == "turtle" else None
+    serialize(islice(triples, job["limit"]), out, format=formats[name], prefixes=prefixes)
+
+
+def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
+    from pyoxigraph import QueryBoolean, QueryResultsFormat, parse_query_results
+
+    name = job["format"]
+    if name == "lines":
+        _write_lines(results, job["limit"], out)
+        return
+    formats = {
+        "json": QueryResultsFormat.JSON,
+        "xml": QueryResultsFormat.XML,
+        "csv": QueryResultsFormat.CSV,
+        "tsv": QueryResultsFormat.TSV,
+    }
+    if name not in formats:
+        raise ValueError(f"SELECT and ASK give rows, which can't be written as {name}")
+    if isinstance(results, QueryBoolean) and name in ("csv", "tsv"):
+        out.write(b"true\n" if results else b"false\n")
+        return
+    if job["limit"] is not None and not isinstance(results, QueryBoolean):
+        document = json.dumps(_limited(results, job["limit"])).encode()
+        results = parse_query_results(document, format=QueryResultsFormat.JSON)
+    results.serialize(out, format=formats[name])
+
+
+def _write_lines(results: Any, limit: int | None, out: BinaryIO) -> None:
+    """A row a line, each a JSON array of terms in N-Triples form; the first line has the names."""
+    from pyoxigraph import QueryBoolean
+
+    if isinstance(results, QueryBoolean):
+        _line(out, ["result"])
+        _line(out, ["true" if results else "false"])
+        return
+    _line(out, [variable.value for variable in results.variables])
+    for row in islice(results, limit):
+        _line(out, [None if term is None else str(term) for term in row])
+
+
+def _line(out: BinaryIO, values: list[Any]) -> None:
+    out.write(json.dumps(values).encode() + b"\n")
+
+
+def _limited(results: Any, limit: int) -> dict[str, Any]:
+    """The first rows as a SPARQL 1.2 JSON results document."""
+    names = [variable.value for variable in results.variables]
+    return {
+        "head": {"vars": names},
+        "results": {"bindings": list(_bindings(islice(results, limit), names))},
+    }
+
+
+def _bindings(rows: Iterator[Any], names: list[str]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield {
+            name: _json_term(term)
+            for name, term in zip(names, row, strict=True)
+            if term is not None
+        }
+
+
+def _json_term(term: Any) -> dict[str, Any]:
+    from pyoxigraph import BlankNode, NamedNode, Triple
+
+    if isinstance(term, NamedNode):
+        return {"type": "uri", "value": term.value}
+    if isinstance(term, BlankNode):
+        return {"type": "bnode", "value": term.value}
+    if isinstance(term, Triple):
+        parts = ("subject", "predicate", "object")
+        return {"type": "triple", "value": {p: _json_term(getattr(term, p)) for p in parts}}
+    described = {"type": "literal", "value": term.value}
+    if term.language:
+        described["xml:lang"] = term.language
+        if term.direction:
+            described["its:dir"] = term.direction.value
+    else:
+        described["datatype"] = term.datatype.value
+    return described
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The stages of a question as lines of text, for whoever watches it being answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tgraph import vocabulary as v
+from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence
+
+_MOST_QUOTE = 200
+_LISTED = 8
+
+
+def stage_lines(trace: Trace, stage: str) -> Iterator[str]:
+    """The lines about a stage (a session's, retrieval's, selection's or answer's IRI)."""
+    uuid = trace.explain_id.removeprefix(v.session_iri(""))
+    writers = {
+        v.session_iri(uuid): ("session", _session),
+        v.retrieval_iri(uuid): ("retrieval", _retrieval),
+        v.selection_iri(uuid): ("selection", _selection),
+        v.answer_iri(uuid): ("answer", _answer),
+    }
+    name, lines = writers[stage]
+    yield f"  [{name}] {stage}"
+    for line in lines(trace):
+        yield f"    {line}"
+
+
+def _session(trace: Trace) -> Iterator[str]:
+    yield f"Question: {_flat(trace.question)}"
+    yield f"Mode: {trace.mode}"
+    yield f"Time: {trace.started}"
+
+
+def _retrieval(trace: Trace) -> Iterator[str]:
+    if trace.concepts:
+        yield f"Concepts: {', '.join(map(_flat, trace.concepts))}"
+    if trace.matches:
+        shown = [f"{_flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
+        more = len(trace.matches) - len(shown)
+        yield f"Entities: {', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
+    yield f"Edges retrieved: {trace.edge_count}"
+
+
+def _selection(trace: Trace) -> Iterator[str]:
+    yield f"Edges selected: {len(trace.selected)}"
+    for number, edge in enumerate(trace.selected, 1):
+        yield f"{number}. {edge_text(edge)}"
+        yield f"   Score: {edge.score:.4f}  Rank: {edge.rank}  Hop: {edge.hop}"
+        if edge.reasoning:
+            yield f"   Reasoning: {_flat(edge.reasoning)}"
+        for place in edge.evidence:
+            yield f"   “{_cut(_flat(place.quote))}”"
+            yield f"   {place_text(place)}"
+    if trace.rejected:
+        yield f"Not selected: {rejection_text(trace)}"
+
+
+def _answer(trace: Trace) -> Iterator[str]:
+    cited = sum(1 for sentence in trace.sentences if sentence.citations)
+    yield f"Sentences: {len(trace.sentences)}, {cited} with citations"
+    yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
+    for reason, count in trace.dropped.items():
+        yield f"Dropped: {reason} ({count})"
+
+
+def edge_text(edge: TracedEdge) -> str:
+    """An edge by its labels."""
+    return " — ".join(map(_flat, (edge.subject_label, edge.predicate_label, edge.object_label)))
+
+
+def place_text(place: TracedEvidence) -> str:
+    """Where in which document."""
+    page = f", page {place.page}" if place.page is not None else ""
+    path = f"  {_flat(place.path)}" if place.path else ""
+    return f"{_flat(place.title)}{page}, characters {place.start}–{place.end}{path}"
+
+
+def rejection_text(trace: Trace) -> str:
+    """How many candidates were not selected, by reason."""
+    counts = Counter(edge.reasoning.partition(":")[0] or "no reason" for edge in trace.rejected)
+    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_QUOTE else text[: _MOST_QUOTE - 1].rstrip() + "…"

@@ -1,0 +1,117 @@
+"""The values of a trace: a session's record as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEvidence:
+    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document).
+
+    ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge.
+    """
+
+    evidence: str
+    chunk: str
+    document: str
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+    edge_selection: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TracedEdge:
+    """An edge in the session: selected, with the reasoning, or a candidate with why it was not."""
+
+    iri: str
+    edge: str
+    subject: str
+    subject_label: str
+    predicate: str
+    predicate_label: str
+    object: str
+    object_label: str
+    score: float
+    reasoning: str
+    rank: int
+    hop: int
+    evidence: tuple[TracedEvidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TracedSentence:
+    """A sentence of the answer with the edge selections it rests on, and its citations."""
+
+    iri: str
+    text: str
+    edge_selections: tuple[str, ...]
+    citations: tuple[TracedEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedStep:
+    """A step of the session and who did it. ``prompts`` are the names of the plans."""
+
+    iri: str
+    kind: str
+    label: str
+    started: str
+    ended: str
+    agents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """A call of a model or an embedder."""
+
+    iri: str
+    label: str
+    agent: str
+    input_tokens: int
+    output_tokens: int
+    milliseconds: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedMatch:
+    """An entity that the question led to."""
+
+    entity: str
+    label: str
+    concept: str
+    score: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that was recorded of one session."""
+
+    explain_id: str
+    explain_collection: str
+    question: str
+    mode: str
+    status: str
+    error: str
+    started: str
+    ended: str
+    generation: int
+    parameters: Mapping[str, str]
+    usage: Mapping[str, int]
+    concepts: tuple[str, ...]
+    matches: tuple[TracedMatch, ...]
+    edge_count: int
+    answer: str
+    sentences: tuple[TracedSentence, ...]
+    selected: tuple[TracedEdge, ...]
+    rejected: tuple[TracedEdge, ...]
+    steps: tuple[TracedStep, ...]
+    calls: tuple[TracedCall, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)

@@ -1,0 +1,221 @@
+"""Traces and sources as trees that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tgraph.explain.stages import edge_text, place_text, rejection_text
+from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence, TracedStep
+from tgraph.index.sources import range_of_chunk
+from tgraph.explain.safety import one_line, safe
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from tgraph.explain.extraction import SourceChunk, SourcePage, SourceTree
+
+_QUOTE, _LABEL = "italic", "bold"
+_FAINT = "dim"
+_STATUS = {"completed": "green", "no-evidence": "yellow"}
+
+
+def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = None) -> Tree:
+    """The session as a tree; ``everything`` lists rejected candidates, ``most`` cuts the answer."""
+    from rich.tree import Tree
+
+    tree = Tree(_styled(trace.question, _LABEL), guide_style=_FAINT)
+    _about(tree, trace)
+    _answer(tree, trace, most)
+    _uncited(tree, trace)
+    _rejected(tree, trace, everything)
+    _steps(tree, trace)
+    if trace.dropped:
+        branch = tree.add(_styled("Left out on the way", _LABEL))
+        for reason, count in trace.dropped.items():
+            branch.add(_plain(f"{count} × {reason}"))
+    return tree
+
+
+def _about(tree: Tree, trace: Trace) -> None:
+    status = _plain("Status     ")
+    status.append(trace.status or "open", _STATUS.get(trace.status, "red"))
+    if trace.error:
+        status.append(f": {one_line(trace.error)}")
+    tree.add(_plain(f"Session    {trace.explain_id}"))
+    tree.add(status)
+    took = _seconds(trace.started, trace.ended)
+    tree.add(_plain(f"Time       {_time(trace.started)} UTC{f', {took}' if took else ''}"))
+    tree.add(_plain(f"Mode       {trace.mode}, knowledge of generation {trace.generation}"))
+    agents = dict.fromkeys(agent for step in trace.steps for agent in step.agents)
+    tree.add(_plain(f"Agents     {', '.join(agents)}"))
+    usage = trace.usage
+    if usage.get("calls"):
+        text = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
+        tree.add(_plain(f"Usage      {text}, {usage['calls']} calls"))
+    if trace.concepts:
+        tree.add(_plain(f"Concepts   {', '.join(trace.concepts)}"))
+
+
+def _answer(tree: Tree, trace: Trace, most: int | None) -> None:
+    head = _styled("Answer", _LABEL)
+    if not trace.sentences:
+        tree.add(head.append(f"  {_cut(trace.answer, most)}" if trace.answer else "  none", ""))
+        return
+    branch = tree.add(head)
+    edges = {edge.iri: edge for edge in trace.selected}
+    left = most
+    for number, sentence in enumerate(trace.sentences, 1):
+        if left is not None and left <= 0:
+            branch.add(_styled(f"… {len(trace.sentences) - number + 1} more sentences", _FAINT))
+            break
+        text = _plain(f"{number}. {_cut(sentence.text, left)}")
+        left = None if left is None else left - len(sentence.text)
+        if not sentence.citations:
+            text.append(" [no citation]", "red")
+        leaf = branch.add(text)
+        for selection in sentence.edge_selections:
+            cited = [c for c in sentence.citations if c.edge_selection == selection]
+            _edge(leaf, edges[selection], cited)
+
+
+def _uncited(tree: Tree, trace: Trace) -> None:
+    used = {s for sentence in trace.sentences for s in sentence.edge_selections}
+    rest = [edge for edge in trace.selected if edge.iri not in used]
+    if rest:
+        branch = tree.add(_styled(f"Selected, but in no sentence ({len(rest)})", _LABEL))
+        for edge in rest:
+            _edge(branch, edge, edge.evidence)
+
+
+def _edge(tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence]) -> None:
+    text = _styled(edge_text(edge), "cyan")
+    text.append(f"   score {edge.score:.2f}, rank {edge.rank}, hop {edge.hop}", _FAINT)
+    branch = tree.add(text)
+    if edge.reasoning:
+        branch.add(_plain(f"because: {one_line(edge.reasoning)}"))
+    for place in places:
+        leaf = branch.add(_styled(f"“{one_line(place.quote)}”", _QUOTE))
+        leaf.add(_plain(place_text(place)))
+        start, end = range_of_chunk(place.chunk)
+        leaf.add(_styled(f"in the chunk of characters {start}–{end}  {place.chunk}", _FAINT))
+
+
+def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
+    considered = f"{trace.edge_count} edges retrieved, {len(trace.selected)} selected"
+    branch = tree.add(_styled("Candidates", _LABEL).append(f"  {considered}", ""))
+    if not trace.rejected:
+        return
+    hint = "" if everything else "  (--all lists them)"
+    branch.add(_plain(f"not selected: {rejection_text(trace)}{hint}"))
+    if everything:
+        for edge in trace.rejected:
+            text = _plain(f"{edge.rank}. {edge_text(edge)}")
+            text.append(f"   score {edge.score:.2f}, hop {edge.hop}: {edge.reasoning}", _FAINT)
+            branch.add(text)
+
+
+def _steps(tree: Tree, trace: Trace) -> None:
+    branch = tree.add(_styled("Steps", _LABEL))
+    for step in trace.steps:
+        branch.add(_step(step))
+    if trace.calls:
+        calls = branch.add(_plain(f"Calls ({len(trace.calls)})"))
+        for call in trace.calls:
+            tokens = f"{call.input_tokens:,} in, {call.output_tokens:,} out"
+            text = _plain(f"{call.label} by {call.agent}: {tokens}, {call.milliseconds} ms")
+            if call.error:
+                text.append(f"  {one_line(call.error)}", "red")
+            calls.add(text)
+
+
+def _step(step: TracedStep) -> Text:
+    took = _seconds(step.started, step.ended)
+    return _plain(f"{step.label} by {', '.join(step.agents)}{f', {took}' if took else ''}")
+
+
+# --- sources ------------------------------------------------------------------------------------
+
+
+def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
+    """A document as a tree; ``content`` shows so many characters of each chunk's text."""
+    from rich.tree import Tree
+
+    document = source.document
+    tree = Tree(_styled(document.title, _LABEL), guide_style=_FAINT)
+    standing = "" if document.standing else "  (superseded)"
+    tree.add(_plain(f"Path        {document.path}{standing}"))
+    tree.add(_plain(f"Document    {document.document}"))
+    tree.add(_plain(f"Type        {document.media_type}, {source.characters:,} characters"))
+    tree.add(_plain(f"Taken in    {_time(document.taken)} UTC"))
+    for page in source.pages:
+        branch = tree
+        if page.number is not None:
+            branch = tree.add(_styled(f"Page {page.number}", _LABEL))
+        _chunks(branch, page, content)
+    return tree
+
+
+def _chunks(tree: Tree, page: SourcePage, content: int | None) -> None:
+    for chunk in page.chunks:
+        text = _styled(chunk.label, _LABEL)
+        where = f"characters {chunk.start}–{chunk.end}, {chunk.tokens} tokens"
+        text.append(f"  {where}", "")
+        if chunk.heading:
+            text.append(f", {one_line(chunk.heading)}", _FAINT)
+        branch = tree.add(text)
+        branch.add(_styled(chunk.chunk, _FAINT))
+        if content is not None:
+            branch.add(_styled(one_line(chunk.text, content), _QUOTE))
+        _statements(branch, chunk)
+
+
+def _statements(tree: Tree, chunk: SourceChunk) -> None:
+    if chunk.entities:
+        tree.add(_plain(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
+    branch = tree.add(_plain(f"Edges ({len(chunk.edges)})"))
+    by_place: dict[tuple[int, int], list[str]] = {}
+    quotes = {}
+    for edge in chunk.edges:
+        labels = (edge.subject_label, edge.predicate_label, edge.object_label)
+        place = (edge.start, edge.end)
+        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)))
+        quotes[place] = edge.quote
+    for place, edges in by_place.items():
+        text = _styled(f"“{one_line(quotes[place])}”", _QUOTE)
+        text.append(f"  {place[0]}–{place[1]}", _FAINT)
+        leaf = branch.add(text)
+        for line in dict.fromkeys(edges):
+            leaf.add(_styled(line, "cyan"))
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def _plain(text: str) -> Text:
+    return _styled(text, "")
+
+
+def _styled(text: str, style: str) -> Text:
+    """A text with the style on it alone, so that what is appended has its own."""
+    from rich.text import Text
+
+    return Text().append(safe(text), style)
+
+
+def _cut(text: str, most: int | None) -> str:
+    return one_line(text, most)
+
+
+def _time(text: str) -> str:
+    return text[:19].replace("T", " ")
+
+
+def _seconds(started: str, ended: str) -> str:
+    if not started or not ended:
+        return ""
+    begun, done = (datetime.fromisoformat(text) for text in (started, ended))
+    return f"{(done - begun).total_seconds():.2f} s"
+
