@@ -1,0 +1,365 @@
+"""A small record with everything in it, written by the recorder itself under a fixed clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import pyshacl
+import pytest
+from pyoxigraph import Literal, NamedNode, Quad, Triple
+from rdflib import Graph
+
+from tgraph import vocabulary as v
+from tgraph.answer.base import Draft
+from tgraph.answer.citations import cite
+from tgraph.explain.export import catalogue_quads, classic, serialise, session_quads
+from tgraph.index.sources import EvidenceReader, Texts
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Chunk,
+    Document,
+    Edge,
+    EdgeSelection,
+    ExtractedEntity,
+    ExtractedRelationship,
+    Extraction,
+    Page,
+    Prompt,
+    Rejected,
+    Selection,
+    Sentence,
+    Span,
+    Usage,
+)
+from tgraph.models.base import Call
+from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
+from tgraph.record.calls import describe_call
+from tgraph.record.ledger import Ledger
+from tgraph.record.merges import merge_quads
+from tgraph.record.session import SessionRecord
+from tgraph.record.sources import (
+    ExtractionRecord,
+    accession_quads,
+    chunk_quads,
+    document_quads,
+    run_quads,
+)
+from tgraph.resources import read_text
+from tgraph.store.base import Store
+from tgraph.store.folder import CollectionFolder, GraphFolder
+from tgraph.store.statements import Statements, Value, reifier
+
+CATALOGUE = v.collection_iri("explainability")
+ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
+RUN_UUID = "00000000-0000-4000-8000-000000000000"
+RUN = f"{v.URN}run:{RUN_UUID}"
+LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
+MODEL = Agent("model", "scripted", provider="tgraph.testing")
+EMBEDDER = Agent("method", "hashing", "1", "tgraph")
+PAGES = (
+    "Marie Curie discovered Polonium. Her laboratory stood in Paris.",
+    "M. Curie 😀 was born in 1867. Henri Becquerel lectured.",
+)
+NOTE = "Marie Curie worked in Paris."
+
+
+def uuid_of(ending: str) -> str:
+    return f"00000000-0000-4000-8000-{ENDINGS.index(ending) + 1:012d}"
+
+
+def prompt(name: str) -> Prompt:
+    text = f"Step: {name}"
+    return Prompt(name, text, sha256(text.encode()).hexdigest())
+
+
+def clock() -> Callable[[], datetime]:
+    """A clock that is a second further each time it is read."""
+    ticks = iter(range(1_000_000))
+    return lambda: datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(ticks))
+
+
+def call(now: Callable[[], datetime], kind: str, agent: Agent, step: Prompt | None) -> Call:
+    request = {"model": agent.name, "step": step.name if step else "embed"}
+    reply = {"text": "said"} if kind == "chat" else {"vectors": "AAAA"}
+    return Call(kind, request, reply, agent, now(), now(), Usage(12, 3, 1), step)  # type: ignore[arg-type]
+
+
+class SampleRecord:
+    """A collection with two documents, a merge and one session of each ending."""
+
+    def __init__(self, root: Path) -> None:
+        self.now = clock()
+        self.folder: CollectionFolder = GraphFolder.create(root).collection("default", create=True)
+        self.ledger = Ledger(self.folder, CATALOGUE, self.now)
+        with self.ledger.open() as (store, _):
+            store.extend(self._sources(store))
+            store.extend(self._knowledge())
+            candidates = self._candidates(store)
+            del store
+        for ending in ENDINGS:
+            self._session(ending, candidates)
+
+    # --- sources ---
+
+    def _sources(self, store: Store) -> list[Quad]:
+        now, put = self.now, self.ledger.librarian.put_text
+        started = now()
+        paged = self._document("report.pdf", "application/pdf", enumerate(PAGES, 1))
+        note = self._document("note.txt", "text/plain", [(None, NOTE)])
+        old = self._document("note.txt", "text/plain", [(None, "An older note.")])
+        first = v.accession_iri("note.txt", old.sha256, None)
+        quads = []
+        for document in (paged, note, old):
+            hashes = [put(page.text) for page in document.pages]
+            quads += document_quads(document, document.sha256, hashes)
+        quads += accession_quads(first, old.iri, "note.txt", RUN, now(), None)
+        quads += accession_quads(
+            v.accession_iri("note.txt", note.sha256, first), note.iri, "note.txt", RUN, now(), first
+        )
+        quads += accession_quads(
+            v.accession_iri("report.pdf", paged.sha256, None),
+            paged.iri,
+            "report.pdf",
+            RUN,
+            now(),
+            None,
+        )
+        quads += self._extraction(paged, 1, [("Marie Curie", "discovered", "Polonium")], 0)
+        quads += self._extraction(paged, 2, [("M. Curie", "born", Literal(1867))], 1)
+        quads += self._extraction(note, None, [("Marie Curie", "worked in", "Paris")], 0)
+        quads += self._run_calls()
+        one, two, three = (v.entity_iri(n) for n in ("Marie Curie", "M. Curie", "Henri Becquerel"))
+        made = merge_quads(store, RUN, now(), now(), {two: one, three: one}, {})
+        store.extend(made)
+        agents = [SOFTWARE, MODEL, EMBEDDER]
+        quads += made + run_quads(RUN, started, now(), agents, {"malformed row": 2})
+        again = now()
+        quads += merge_quads(store, LATER_RUN, now(), now(), {}, {three: one})
+        quads += run_quads(LATER_RUN, again, now(), agents, {})
+        return quads + agent_quads(agents) + prompt_quads([prompt("extract_graph")])
+
+    @staticmethod
+    def _document(name: str, kind: str, pages: object) -> Document:
+        made = tuple(Page(number, text) for number, text in pages)  # type: ignore[attr-defined]
+        digest = sha256("".join(page.text for page in made).encode()).hexdigest()
+        about = {"author": "A. Writer", "date": "1911", "language": "en"}
+        return Document(digest, name, kind, made, about)
+
+    def _extraction(
+        self,
+        document: Document,
+        number: int | None,
+        facts: list[tuple[str, str, str | Literal]],
+        index: int,
+    ) -> list[Quad]:
+        page = next(page for page in document.pages if page.number == number)
+        chunk = Chunk(
+            document.sha256, number, index, 0, len(page.text), page.text, 12, ("Part", "Chapter")
+        )
+        end = page.text.index(".") if number == 1 else len(page.text)
+        span = Span(0, end, page.text[:end])
+        entities = [
+            ExtractedEntity(fact[0], "person", "A physicist.", ("Madame Curie",), span)
+            for fact in facts
+        ]
+        relationships = [
+            ExtractedRelationship(*fact, "It is so.", ("science",), 8.0, span) for fact in facts
+        ]
+        found = Extraction(
+            chunk.iri, tuple(entities), tuple(relationships), "reply", {"malformed row": 1}
+        )
+        record = ExtractionRecord(RUN_UUID, chunk, found, "key")
+        made = record.quads(RUN, MODEL, [prompt("extract_graph")], self.now(), self.now())
+        return chunk_quads(chunk) + made
+
+    def _run_calls(self) -> list[Quad]:
+        out = Statements(v.SOURCE_GRAPH)
+        made = [
+            call(self.now, "chat", MODEL, prompt("extract_graph")),
+            call(self.now, "embedding", EMBEDDER, None),
+        ]
+        for item in made:
+            key = self.ledger.librarian.put_text(item.agent.name)
+            describe_call(out, RUN_UUID, RUN, item, key)
+        return out.quads
+
+    # --- knowledge ---
+
+    def _edges(self) -> list[Edge]:
+        marie, born = NamedNode(v.entity_iri("Marie Curie")), Literal(1867)
+        discovered = NamedNode(v.relation_iri("discovered")), NamedNode(v.entity_iri("Polonium"))
+        worked = NamedNode(v.relation_iri("worked in")), NamedNode(v.entity_iri("Paris"))
+        return [
+            Edge(marie, *discovered, "Marie Curie", "discovered", "Polonium", 8.0),
+            Edge(marie, *worked, "Marie Curie", "worked in", "Paris", 8.0),
+            Edge(
+                marie, NamedNode(v.relation_iri("born")), born, "Marie Curie", "born", "1867", 8.0
+            ),
+        ]
+
+    def _knowledge(self) -> list[Quad]:
+        """Two edges as the texts have them, and one that is canonical for a merged name."""
+        known, source = Statements(v.KNOWLEDGE_GRAPH), Statements(v.SOURCE_GRAPH)
+        for edge in self._edges():
+            known.quads.append(Quad(edge.subject, edge.predicate, edge.object, v.KNOWLEDGE_GRAPH))
+            known.add(
+                edge.iri,
+                (v.RDF_TYPE, v.tg("Edge")),
+                (v.tg("weight"), edge.weight),
+                (v.tg("description"), "It is so."),
+                (v.tg("keyword"), "science"),
+            )
+            kinds = [v.tg("Entity"), NamedNode(v.type_iri("person"))]
+            known.add(edge.subject.value, (v.RDF_TYPE, kinds), (v.RDFS_LABEL, edge.subject_label))
+            known.add(
+                edge.predicate.value,
+                (v.RDF_TYPE, v.tg("Relation")),
+                (v.RDFS_LABEL, edge.predicate_label),
+            )
+        known.add(v.type_iri("person"), (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, "person"))
+        merged = self._edges()[-1]
+        original = v.edge_iri(NamedNode(v.entity_iri("M. Curie")), merged.predicate, merged.object)
+        known.add(merged.iri, (v.tg("mergedFrom"), NamedNode(original)))
+        source.quads.append(
+            reifier(merged.iri, Triple(merged.subject, merged.predicate, merged.object))
+        )
+        return known.quads + source.quads
+
+    def _candidates(self, store: Store) -> list[Candidate]:
+        reader = EvidenceReader(store, Texts(store, self.ledger.librarian))
+        found = [(edge, tuple(reader.of_edge(edge.iri))) for edge in self._edges()]
+        return [
+            Candidate(edge, rank, 1.0 / rank, rank - 1, evidence)
+            for rank, (edge, evidence) in enumerate(found, 1)
+        ]
+
+    # --- sessions ---
+
+    def _session(self, ending: str, candidates: list[Candidate]) -> None:
+        record = SessionRecord(self.folder.journals, uuid_of(ending), self.now)
+        parameters: dict[str, Value] = {
+            "edge-limit": 2,
+            "exact": True,
+            "share": 0.5,
+            "language": "en",
+        }
+        record.start("Who discovered what?", "graph", parameters, 1, "default", "explainability")
+        try:
+            self._stages(record, ending, candidates)
+            record.finish(ending)
+        except RuntimeError as error:
+            if ending != "aborted":
+                record.finish(ending, str(error))
+        finally:
+            record.close()
+
+    def _stages(self, record: SessionRecord, ending: str, candidates: list[Candidate]) -> None:
+        now = self.now
+        with record.step("ConceptExtraction", MODEL) as step:
+            record.call(call(now, "chat", MODEL, prompt("extract_concepts")))
+            concepts = record.concepts(step, ["Marie Curie"])
+        with record.step("EntityMatching", EMBEDDER, [concepts]) as step:
+            record.call(call(now, "embedding", EMBEDDER, None))
+            found = [(v.entity_iri("Marie Curie"), "Marie Curie", 1.0, "name")]
+            matches = record.matches(step, concepts, found)
+        with record.step("Traversal", used=[matches]):
+            everything = [f"{c.edge.iri}" for c in candidates] + [f"{v.URN}edge:{'0' * 40}"]
+            record.retrieval(candidates, 4, [matches], everything, {"over the limit": 1})
+        with record.step("EdgeSelecting", MODEL, [record.retrieval_iri]) as step:
+            record.call(call(now, "chat", MODEL, prompt("select_edges")))
+            if ending not in ("completed", "no-evidence"):
+                raise RuntimeError("The model can't be reached.")
+            selection = self._selection(candidates, 0 if ending == "no-evidence" else 2)
+            record.selection(step, selection)
+        sentences = []
+        with record.step("Synthesis", MODEL, [record.selection_iri]) as step:
+            if ending == "completed":
+                sentences = self._sentences(record, selection)
+        text = " ".join(s.text for s in sentences) or "There is no evidence."
+        record.answer(step, text, sentences, {"citation that does not hold": 1})
+
+    @staticmethod
+    def _selection(candidates: list[Candidate], count: int) -> Selection:
+        chosen = [
+            EdgeSelection(index, candidate, "It names the discovery.", candidate.score)
+            for index, candidate in enumerate(candidates[:count])
+        ]
+        rejected = [Rejected(candidate, "not chosen") for candidate in candidates[count:]]
+        return Selection(tuple(chosen), tuple(rejected), unknown_ids=1, malformed=1)
+
+    @staticmethod
+    def _sentences(record: SessionRecord, selection: Selection) -> list[Sentence]:
+        drafts = [Draft(s.candidate.evidence[0].quote, (s,)) for s in selection.selected]
+        return [cite(draft, record.uuid) for draft in drafts]
+
+    # --- reading ---
+
+    @contextmanager
+    def reading(self) -> Iterator[Store]:
+        with self.ledger.open() as (store, _):
+            yield store
+            del store
+
+    def session_graph(self, ending: str) -> Graph:
+        """One session as it is exported, with its catalogue entry, in the classic view."""
+        bundle = v.bundle_iri(uuid_of(ending))
+        with self.reading() as store:
+            return as_graph(
+                session_quads(store, bundle) + catalogue_quads(store, bundle, CATALOGUE)
+            )
+
+    def whole_graph(self) -> Graph:
+        with self.reading() as store:
+            return as_graph(list(store.match()))
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> SampleRecord:
+    return SampleRecord(tmp_path_factory.mktemp("record"))
+
+
+@pytest.fixture(scope="session")
+def whole(sample: SampleRecord) -> Graph:
+    """Everything that the sample's store holds, in the classic view; not to be changed."""
+    return sample.whole_graph()
+
+
+@pytest.fixture(scope="session")
+def session(sample: SampleRecord) -> Graph:
+    """One completed session as it is exported; not to be changed."""
+    return sample.session_graph("completed")
+
+
+@pytest.fixture(scope="session")
+def shapes() -> Graph:
+    return Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
+
+
+Validate = Callable[..., tuple[bool, Graph, str]]
+
+
+@pytest.fixture(scope="session")
+def validate(shapes: Graph) -> Validate:
+    """(conforms, report, text) of a graph against the shapes, or against those given."""
+
+    def run(graph: Graph, against: Graph | None = None) -> tuple[bool, Graph, str]:
+        found = pyshacl.validate(graph, shacl_graph=against or shapes, inference="none")
+        return found[0], found[1], found[2]
+
+    return run
+
+
+@pytest.fixture(scope="session", name="as_graph")
+def as_graph_fixture() -> Callable[[list[Quad]], Graph]:
+    return as_graph
+
+
+def as_graph(quads: list[Quad]) -> Graph:
+    graph = Graph()
+    graph.parse(data=serialise(classic(quads), "turtle"), format="turtle")
+    return graph

@@ -1,0 +1,265 @@
+"""The shapes: every ending of a session conforms, and whatever is taken away or bent is caught."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import pytest
+from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
+from rdflib.term import Node
+
+import tgraph
+from tgraph.engine.parts import Parts
+from tgraph.errors import ModelError
+from tgraph.explain.export import catalogue_quads, session_quads
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+
+TG = Namespace("https://trustgraph.ai/ns/")
+PROV = Namespace("http://www.w3.org/ns/prov#")
+OA = Namespace("http://www.w3.org/ns/oa#")
+DCTERMS = Namespace("http://purl.org/dc/terms/")
+SH = Namespace("http://www.w3.org/ns/shacl#")
+ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
+Finding = tuple[Node | None, Node | None]
+Pairs = set[tuple[Node, Node]]
+Bend = tuple[str, Pairs, Pairs]
+
+
+def copy(graph: Graph) -> Graph:
+    return Graph() + graph
+
+
+# --- what is right conforms ---
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_sessions_of_every_ending_conform(sample, validate, ending):
+    graph = sample.session_graph(ending)
+    (session,) = graph.subjects(RDF.type, TG.Session)
+    assert graph.value(session, TG.status) == Literal(ending)
+    assert graph.value(session, PROV.endedAtTime) is not None
+    conforms, _, text = validate(graph)
+    assert conforms, text
+
+
+def test_the_whole_store_conforms(whole, validate):
+    conforms, _, text = validate(whole)
+    assert conforms, text
+
+
+def test_every_shape_has_something_to_say_of_the_record(whole, shapes):
+    for target in set(shapes.objects(None, SH.targetClass)):
+        assert (None, RDF.type, target) in whole, f"nothing of the class {target} is tested"
+
+
+# --- what is bent is caught, statement by statement ---
+
+OPTIONAL = {
+    (TG.Session, TG.parameter),
+    (TG.Session, TG.call),
+    (TG.Session, PROV.qualifiedAssociation),
+    (TG.Call, PROV.qualifiedAssociation),
+    (TG.Call, TG.cached),
+    (TG.Concepts, TG.concept),
+    (TG.EntityMatches, PROV.hadMember),
+    (TG.Candidate, TG.rejectionReason),  # rules, tested below, say when these are needed
+    (TG.Retrieval, TG.candidate),
+    (TG.Retrieval, TG.contentHash),
+    (TG.Sentence, TG.citation),
+    (TG.Sentence, PROV.wasDerivedFrom),
+    (TG.Retrieval, TG.dropped),
+    (TG.Selection, TG.dropped),
+    (TG.Answer, TG.dropped),
+    (TG.Answer, TG.sentence),  # what a completed session lacks without it is tested below
+    (TG.Extraction, PROV.qualifiedAssociation),
+    (TG.Extraction, TG.dropped),
+    (TG.IndexRun, TG.call),
+    (TG.IndexRun, TG.dropped),
+    (TG.Chunk, TG.heading),
+    (TG.Accession, PROV.wasRevisionOf),
+    (TG.Document, DCTERMS.creator),
+    (TG.Document, DCTERMS.date),
+    (TG.Document, DCTERMS.language),
+    (TG.Subgraph, TG.contains),
+    (TG.Evidence, TG.quote),
+    (TG.Evidence, TG.description),
+    (TG.Evidence, TG.alias),
+    (TG.Evidence, TG.aliasKey),
+    (TG.Evidence, TG.keyword),
+    (TG.Edge, TG.mergedFrom),
+    (TG.Edge, TG.description),
+    (TG.Edge, TG.keyword),
+    (TG.Batch, TG.generation),
+    (TG.Batch, TG.run),
+}
+STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesis)
+OPTIONAL |= {(step, p) for step in STEPS for p in (PROV.used, PROV.wasInformedBy)}
+AGENTS = (TG.Software, TG.EmbeddedMethod, TG.LanguageModel)
+OPTIONAL |= {(agent, p) for agent in AGENTS for p in (TG.componentVersion, TG.provider)}
+ANYTHING = {RDF.subject, RDF.predicate, RDF.object, TG.entity, TG.absorbed, TG.canonical}
+"""Properties whose value may be any IRI of the knowledge, or one that has been merged away."""
+
+
+@dataclass(frozen=True)
+class Bent:
+    """A twin of a node of the record, one statement of it bent."""
+
+    twin: URIRef
+    original: URIRef
+    how: str
+
+
+def twin_iri(node: URIRef, number: int) -> URIRef:
+    """Another IRI of the same form."""
+    bent = re.sub(r"(?<=:)[0-9a-f]{4}(?=[0-9a-f-]{4})", f"{number:04d}", node, count=1)
+    return URIRef(bent if bent != str(node) else f"{node}{number:04d}")
+
+
+def examples(graph: Graph) -> Iterator[tuple[URIRef, URIRef]]:
+    """For each class, its node with the most properties."""
+    for kind in sorted({URIRef(str(k)) for k in graph.objects(None, RDF.type)}):
+        own = str(kind).startswith((TG, OA)) or kind == PROV.Association or kind == PROV.Bundle
+        if own and kind not in (OA.Annotation, TG.Entity, TG.Relation, TG.EntityType):
+            nodes = sorted(URIRef(str(n)) for n in graph.subjects(RDF.type, kind))
+            yield kind, max(nodes, key=lambda n: len(set(graph.predicates(n))))
+
+
+def bends(graph: Graph, kind: URIRef, node: URIRef) -> Iterator[Bend]:
+    """(how, triples to take away, statements to add) for every way to bend the node."""
+    yield "an unknown property", set(), {(TG.unheardOf, Literal("x"))}
+    if (node, RDF.type, PROV.Entity) in graph:
+        yield "both entity and activity", set(), {(RDF.type, PROV.Activity)}
+    if (node, RDF.type, PROV.Activity) in graph:
+        yield "both activity and entity", set(), {(RDF.type, PROV.Entity)}
+    for kind_of in graph.objects(node, RDF.type):
+        if not str(kind_of).startswith(TG) and kind_of != kind:
+            yield f"without the type {kind_of}", {(RDF.type, kind_of)}, set()
+    for path in sorted({URIRef(str(p)) for p in graph.predicates(node)} - {RDF.type}):
+        said: Pairs = {(path, value) for value in graph.objects(node, path)}
+        if (kind, path) not in OPTIONAL:
+            yield f"without {path}", said, set()
+        value = min(graph.objects(node, path), key=str)
+        if path == RDF.object:
+            continue  # anything goes
+        for how, other in wrong_values(path, value):
+            yield f"{path} {how}", {(path, value)}, {(path, other)}
+
+
+def wrong_values(path: URIRef, value: Node) -> Iterator[tuple[str, Node]]:
+    yield "as a blank node", BNode()
+    if isinstance(value, Literal):
+        yield "as an IRI", URIRef("urn:x:nobody")
+        yield "with a language", Literal(str(value), lang="en")
+        if path != TG.value:
+            yield "of another datatype", Literal(str(value) if value.datatype else 5)
+        if str(path).endswith(("Hash", "hash")):
+            yield "as no hash", Literal("abc")
+        if value.datatype == XSD_INTEGER and path != TG.value:
+            yield "below zero", Literal(-1)
+    elif path not in ANYTHING:
+        yield "as a text", Literal(str(value))
+        yield "that points to nobody", URIRef("urn:x:nobody")
+
+
+XSD_INTEGER = URIRef("http://www.w3.org/2001/XMLSchema#integer")
+
+
+def add_twin(graph: Graph, to: Graph, node: URIRef, twin: URIRef, less: Pairs, more: Pairs) -> None:
+    for _, path, value in graph.triples((node, None, None)):
+        if (path, value) not in less:
+            to.add((twin, path, value))
+    for path, value in more:
+        to.add((twin, path, value))
+    for subject, path, _ in graph.triples((None, None, node)):
+        to.add((subject, path, twin))
+
+
+def findings(report: Graph, focus: URIRef) -> set[Finding]:
+    """What the report says of a node: (constraint, path)."""
+    return {
+        (report.value(r, SH.sourceConstraintComponent), report.value(r, SH.resultPath))
+        for r in report.subjects(SH.focusNode, focus)
+    }
+
+
+def test_whatever_is_bent_is_caught(whole, shapes, validate):
+    """Twins of one node of each class, each bent in one way, all validated at once: a bent twin has
+    a finding that the unbent twin of the same node has not."""
+    graph, numbers, all_bent = copy(whole), count(1), []
+    controls: dict[URIRef, URIRef] = {}
+    for kind, node in examples(whole):
+        controls[node] = twin_iri(node, next(numbers))
+        add_twin(whole, graph, node, controls[node], set(), set())
+        for how, less, more in bends(whole, kind, node):
+            bent = Bent(twin_iri(node, next(numbers)), node, f"{kind}: {how}")
+            add_twin(whole, graph, node, bent.twin, less, more)
+            all_bent.append(bent)
+    assert len({bent.twin for bent in all_bent}) == len(all_bent) > 500
+    of_classes = copy(shapes)  # the rules over the whole graph have a test of their own
+    of_classes.remove((None, SH.targetNode, None))
+    _, report, _ = validate(graph, of_classes)
+    fine = {node: findings(report, control) for node, control in controls.items()}
+    unchained = {n: found for n, found in fine.items() if (n, TG.sequence, None) not in whole}
+    assert not any(unchained.values())
+    missed = [b.how for b in all_bent if not findings(report, b.twin) - fine[b.original]]
+    assert not missed
+
+
+# --- through the engine ---
+
+TEXT = """# Radium
+
+Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie at the Sorbonne.
+Henri Becquerel shared the Nobel Prize with Marie Curie.
+"""
+SCRIPTS: dict[str, dict[str, str | ModelError]] = {
+    "completed": {},
+    "no-evidence": {"select_edges": '{"edges": []}', "synthesise_answer": '{"sentences": []}'},
+    "failed": {"synthesise_answer": ModelError("The model is gone.", "Call it back.")},
+    "interrupted": {},
+}
+
+
+@pytest.fixture
+def graph(tmp_path, request):
+    names, clock = count(), ticking_clock()
+    (tmp_path / "radium.md").write_text(TEXT)
+    parts = Parts(
+        load_settings(None),
+        tmp_path / "cache",
+        chat=ScriptedModel({**SCRIPTS[request.param]}, clock=clock),
+        embedder=HashingEmbedder(),
+    )
+    with tgraph.open(
+        tmp_path / "graph",
+        create=True,
+        parts=parts,
+        clock=clock,
+        uuid=lambda: f"00000000-0000-4000-8000-{next(names):012d}",
+    ) as kg:
+        kg.index([tmp_path / "radium.md"])
+        yield kg, request.param
+
+
+@pytest.mark.parametrize("graph", SCRIPTS, indirect=True)
+def test_what_the_engine_records_conforms(graph, validate, as_graph):
+    kg, ending = graph
+    stream = kg.stream("What did Marie Curie discover?")
+    if ending == "interrupted":
+        next(stream), next(stream), stream.close()
+    elif ending == "failed":
+        with pytest.raises(ModelError):
+            list(stream)
+    else:
+        list(stream)
+    summary = kg.find_session("last")
+    assert summary.status == ending
+    store, catalogue = kg.read(), "urn:trustgraph:collection:explainability"
+    quads = session_quads(store, summary.bundle) + catalogue_quads(store, summary.bundle, catalogue)
+    for exported in (quads, list(store.match())):
+        conforms, _, text = validate(as_graph(exported))
+        assert conforms, text
