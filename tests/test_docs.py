@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +76,8 @@ def test_links_of_a_page_lead_somewhere(page: Path):
     for target in _LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_reference_of_commands_is_current():
+    made = runpy.run_path(str(REPOSITORY / "docs/cli_reference.py"))["page"]()
+    assert (REPOSITORY / "docs/reference/cli.md").read_text("utf-8") == made
