@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import workers
-from workers import (
+
+from tests import workers
+from tests.workers import (
+    ask,
     assert_chain,
     assert_tidy,
-    ask,
     collection,
     copy_graph,
     edges,
@@ -22,7 +23,6 @@ from workers import (
     snapshot,
     start,
 )
-
 from tgraph.testing import ScriptedServer
 
 OLD = "Marie Curie | discovered | polonium\nPierre Curie | worked in | Paris\n"
@@ -152,8 +152,10 @@ def test_a_committed_change_is_rolled_forward_by_whoever_comes(tmp_path: Path) -
 def test_no_call_is_paid_twice_however_often_index_is_killed(tmp_path: Path) -> None:
     """The replies had before are kept; only a call that was under way may be made again."""
     document = tmp_path / "a.txt"
-    names = "Ada Bea Cleo Dora Eva Faye Gina Hedy Ida Jane Kate Lena".split()
-    document.write_text("\n\n".join(f"{name} Smith met {name} Jones in {name}ville." for name in names))
+    names = "Ada Bea Cleo Dora Eva Faye Gina Hedy Ida Jane Kate Lena".split()  # noqa: SIM905
+    document.write_text(
+        "\n\n".join(f"{name} Smith met {name} Jones in {name}ville." for name in names)
+    )
     with ScriptedServer() as server:
         settings = {
             "chat.base_url": server.base_url,
@@ -169,7 +171,9 @@ def test_no_call_is_paid_twice_however_often_index_is_killed(tmp_path: Path) -> 
         root = tmp_path / "g"
         for kill in range(10):
             worker = start(index, root, [document], settings)
-            worker.listen(lambda item, kill=kill: item[:2] == ("stage", "Extracting") and item[2] >= kill)
+            worker.listen(
+                lambda item, kill=kill: item[:2] == ("stage", "Extracting") and item[2] >= kill
+            )
             worker.kill()
         for kill in range(4):
             worker = start(index, root, [document], settings)

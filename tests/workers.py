@@ -1,5 +1,7 @@
-"""Work that tests do in processes of their own, which they kill, starve of disk or set against
-each other. A fork server imports tgraph once and never opens a store, so that a process is cheap."""
+"""Work that tests do in processes of their own, which they kill or set against each other.
+
+A fork server imports tgraph once and never opens a store, so that a process is cheap.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +36,8 @@ import tgraph.retrieve.graph
 from tgraph import vocabulary as v
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
+from tgraph.index.knowledge import is_statement
+from tgraph.index.standing import value
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Span
 from tgraph.models.base import CallSink, no_sink
@@ -51,7 +55,7 @@ CATALOGUE = v.collection_iri("explainability")
 
 
 class LineExtractor:
-    """Reads lines ``Subject | predicate | object``; ``Name = Alias`` says that two names are one."""
+    """Reads lines ``Subject | predicate | object``, and ``Name = Alias`` for two names of one."""
 
     agent = Agent("method", "lines", "1")
     key = "lines-1"
@@ -76,15 +80,13 @@ class LineExtractor:
                 name, alias = (part.strip() for part in quote.split(" = "))
                 entities[name] = ExtractedEntity(name, "thing", "", (alias,), span)
         reply = sha256(chunk.text.encode()).hexdigest()
-        return Extraction(
-            chunk.iri, tuple(entities.values()), tuple(relationships), reply
-        )
+        return Extraction(chunk.iri, tuple(entities.values()), tuple(relationships), reply)
 
 
 def open_graph(
     root: Path, *, create: bool = True, settings: dict[str, Any] | None = None, **options: Any
 ) -> tgraph.KnowledgeGraph:
-    """A graph with the hashing embedder; without a model in the settings ``LineExtractor`` reads."""
+    """A graph with the hashing embedder, and ``LineExtractor`` unless the settings have a model."""
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.parts import Parts
 
@@ -105,7 +107,9 @@ def collection(root: Path) -> CollectionFolder:
 # --- processes ----------------------------------------------------------------------------------
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([*(name for name in sys.modules if name.startswith("tgraph")), "numpy"])
+_context.set_forkserver_preload(
+    [*(name for name in sys.modules if name.startswith("tgraph")), "numpy"]
+)
 Tell = Callable[[Any], None]
 Work = Callable[..., None]
 
@@ -237,11 +241,9 @@ def knowledge(store: Store) -> set[Quad]:
 
 def edges(root: Path) -> set[str]:
     """The relationships that a reader sees, as ``subject predicate object``."""
-    from tgraph.index.knowledge import is_statement
-
     with snapshot(root) as found:
         return {
-            " ".join(part.value.rpartition(":")[2] for part in quad.triple)
+            " ".join(value(part).rpartition(":")[2] for part in quad.triple)
             for quad in knowledge(found.store)
             if is_statement(quad.predicate)
         }
@@ -275,9 +277,9 @@ def _entries(store: Store, catalogue: str) -> list[dict[str, str]]:
     entries: dict[str, dict[str, str]] = {}
     for quad in store.match(None, None, None, NamedNode(catalogue)):
         name = quad.predicate.value.rpartition("/")[2]
-        entry = entries.setdefault(quad.subject.value, {"subject": quad.subject.value})
+        entry = entries.setdefault(value(quad.subject), {"subject": value(quad.subject)})
         assert name not in entry or name == "22-rdf-syntax-ns#type", f"{name} is stated twice"
-        entry[name] = quad.object.value
+        entry[name] = value(quad.object)
     return sorted(entries.values(), key=lambda entry: int(entry["sequence"]))
 
 
@@ -293,11 +295,11 @@ def _status(store: Store, entry: dict[str, str]) -> str:
     session, graph = NamedNode(entry["session"]), NamedNode(entry["subject"])
     ends = list(store.match(session, v.prov("endedAtTime"), None, graph))
     assert len(ends) == 1, "every session has one end"
-    return str(next(store.match(session, v.tg("status"), None, graph)).object.value)
+    return value(next(store.match(session, v.tg("status"), None, graph)).object)
 
 
 def assert_tidy(root: Path) -> None:
-    """Nothing is left that nobody needs: one snapshot, no journals, no staging, no temporary files."""
+    """One snapshot and its pin are left, no journal, no staging, no temporary file."""
     folder = collection(root)
     kept = sorted(path.name for path in folder.snapshots.iterdir())
     assert len(kept) == 2, kept

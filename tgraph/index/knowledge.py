@@ -98,18 +98,10 @@ class Derivation:
             found.add(entity)
             canonical = self._old.get(entity, entity)
             queue |= {canonical, *absorbed.get(canonical, ())}
-            for key in self._keys(entity) - keys:
+            for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
         return found
-
-    def _keys(self, entity: str) -> set[str]:
-        return {
-            term.value
-            for item in self._texts.of_entity(entity)
-            for name in ("nameKey", "aliasKey")
-            for term in item.get(name, ())
-        }
 
     def _name(self, entity: str) -> Name | None:
         evidence = self._texts.of_entity(entity)

@@ -13,6 +13,8 @@ from tgraph.store.base import Store
 Properties = Mapping[str, Sequence[NamedNode | Literal]]
 """The values of an evidence by the last part of the predicate's name, such as ``nameKey``."""
 
+KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
+
 
 class StandingEvidence:
     """Reads evidence from the source graph, each piece once. ``stands`` tells whether a chunk's
@@ -52,11 +54,21 @@ class StandingEvidence:
             found.setdefault(name, []).append(quad.object)
         return found
 
+    def keys_of(self, entity: str) -> set[str]:
+        """The names and aliases that evidence gives the entity or gave it: what does not stand any
+        more may have kept others apart, or together."""
+        found = set()
+        for quad in self._store.match(None, v.tg("entity"), NamedNode(entity), v.SOURCE_GRAPH):
+            for predicate in KEYS:
+                for key in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH):
+                    found.add(value(key.object))
+        return found
+
     def entities_with(self, key: str) -> set[str]:
         """The entities that some evidence, standing or not, gives this name or alias."""
         found = set()
-        for predicate in ("nameKey", "aliasKey"):
-            for quad in self._store.match(None, v.tg(predicate), Literal(key), v.SOURCE_GRAPH):
+        for predicate in KEYS:
+            for quad in self._store.match(None, predicate, Literal(key), v.SOURCE_GRAPH):
                 for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
                     found.add(value(other.object))
         return found
