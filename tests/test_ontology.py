@@ -1,0 +1,249 @@
+"""Ontology and code agree: every term that is emitted is declared, and the reverse."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+from rdflib import OWL, RDF, RDFS, SKOS, XSD, Graph, Namespace, URIRef
+from rdflib.collection import Collection
+from rdflib.term import Node
+
+import tgraph
+from tgraph.engine.parts import Parts
+from tgraph.errors import ModelError
+from tgraph.resources import names, read_text
+from tgraph.settings import load_settings
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+
+TG = Namespace("https://trustgraph.ai/ns/")
+PROV = Namespace("http://www.w3.org/ns/prov#")
+PACKAGE = Path(tgraph.__file__).parent
+COMMENT = re.compile(r"#[^\n<>]*$", re.MULTILINE)
+KINDS = (OWL.Class, OWL.ObjectProperty, OWL.DatatypeProperty)
+
+
+@pytest.fixture(scope="module")
+def ontology() -> Graph:
+    return Graph().parse(data=read_text("ontology", "tgraph.ttl"), format="turtle")
+
+
+@pytest.fixture(scope="module")
+def declared(ontology) -> set[str]:
+    return {str(s) for kind in KINDS for s in ontology.subjects(RDF.type, kind) if s in TG}
+
+
+# --- what the code can emit ---
+
+
+def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                called = node.func
+                found = called.attr if isinstance(called, ast.Attribute) else ast.unparse(called)
+                if found == name:
+                    yield path, node
+
+
+def in_code() -> set[str]:
+    """The terms of ``tg("...")`` and the kinds of ``step("...")``, which become classes."""
+    return {
+        str(TG[call.args[0].value])
+        for name in ("tg", "step")
+        for _, call in calls(name)
+        if call.args
+        and isinstance(call.args[0], ast.Constant)
+        and isinstance(call.args[0].value, str)
+    }
+
+
+def in_queries() -> set[str]:
+    queries = [read_text("sparql", name) for name in names("sparql") if name.endswith(".rq")]
+    return {str(TG[term]) for text in queries for term in re.findall(r"\btg:(\w+)", _code(text))}
+
+
+def _code(query: str) -> str:
+    return COMMENT.sub("", query)
+
+
+# --- what really stands in a store ---
+
+TEXTS = {
+    "radium.md": "# Radium\n\nMarie Curie discovered Polonium in Paris. M. Curie worked there.\n",
+    "pages.html": "<h1>Becquerel</h1><p>Henri Becquerel taught Marie Curie in Paris.</p>",
+}
+GRAPH = """{"entities": [
+  {"name": "Marie Curie", "type": "person", "description": "A physicist.", "aliases": ["M. Curie"]},
+  {"name": "M. Curie", "type": "person", "description": "A physicist.", "aliases": []},
+  {"name": "Polonium", "type": "element", "description": "", "aliases": []}],
+ "relationships": [{"subject": "M. Curie", "predicate": "discovered", "object": "Polonium",
+  "description": "She found it.", "keywords": ["element"], "strength": 9,
+  "quote": "Marie Curie discovered Polonium in Paris."}], "attributes": [{"bad": 1}]}"""
+
+EMPTY = '{"entities": [], "relationships": [], "attributes": []}'
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Iterator[OxigraphStore]:
+    """Documents taken in, revised and merged; questions answered, not answered and failed."""
+    root, ids, clock = tmp_path_factory.mktemp("ontology"), count(), ticking_clock()
+    for name, text in TEXTS.items():
+        (root / name).write_text(text)
+    settings = load_settings(None)
+    model = ScriptedModel(
+        {"extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY}, clock=clock
+    )
+    broken = ScriptedModel({"synthesise_answer": ModelError("The model is gone.")}, clock=clock)
+    working, failing = (
+        Parts(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
+        for chat in (model, broken)
+    )
+
+    def opened(parts: Parts) -> tgraph.KnowledgeGraph:
+        return tgraph.open(
+            root / "graph",
+            create=True,
+            parts=parts,
+            clock=clock,
+            uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
+        )
+
+    with opened(working) as kg:
+        kg.index([root / name for name in TEXTS])
+        (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
+        kg.index([root / "radium.md"])
+        kg.ask("What did Marie Curie discover?")
+    with opened(failing) as kg:
+        with pytest.raises(ModelError):
+            kg.ask("What did Marie Curie discover?")
+        found = kg.read()
+        assert isinstance(found, OxigraphStore)
+        yield found
+
+
+def in_data(store: OxigraphStore) -> set[str]:
+    terms = {t for quad in store.match() for t in (quad.predicate, quad.object)}
+    return {t.value for t in terms if isinstance(t, NamedNode) and t.value.startswith(str(TG))}
+
+
+# --- both ways ---
+
+
+def test_every_term_that_is_emitted_or_asked_for_is_declared(declared, store):
+    assert in_code() | in_queries() | in_data(store) <= declared
+
+
+def test_every_declared_term_is_emitted_or_asked_for(declared, store):
+    assert declared <= in_code() | in_queries() | in_data(store)
+
+
+def test_the_record_of_a_small_corpus_holds_most_of_the_terms(declared, store):
+    """So that what follows has something to check; the rest needs a PDF or a model that repairs."""
+    assert len(in_data(store)) > 0.85 * len(declared), sorted(declared - in_data(store))
+
+
+def test_terms_are_described(ontology, declared):
+    for term in map(URIRef, sorted(declared)):
+        assert ontology.value(term, RDFS.label), term
+        assert len(str(ontology.value(term, RDFS.comment))) >= 10, term
+        assert ontology.value(term, RDFS.isDefinedBy) == URIRef(str(TG)), term
+        assert len([kind for kind in KINDS if (term, RDF.type, kind) in ontology]) == 1, term
+    assert ontology.value(URIRef(str(TG)), OWL.versionInfo)
+
+
+def test_the_shapes_speak_of_declared_terms_only(declared):
+    shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
+    used = {str(t) for triple in shapes for t in triple if isinstance(t, URIRef) and t in TG}
+    texts = [str(t) for t in shapes.objects() if "SELECT" in str(t)]
+    used |= {str(TG[term]) for text in texts for term in re.findall(r"\btg:(\w+)", text)}
+    assert len(used) > 80
+    assert used - {str(TG)} <= declared
+
+
+def test_nothing_is_a_subclass_of_both_entity_and_activity(ontology, declared):
+    assert (PROV.Entity, OWL.disjointWith, PROV.Activity) in ontology
+    for term in map(URIRef, declared):
+        above = set(ontology.transitive_objects(term, RDFS.subClassOf))
+        assert not {PROV.Entity, PROV.Activity} <= above, term
+
+
+def test_the_stages_are_mapped_to_trustgraphs_names(ontology):
+    mapped = {
+        (str(s), str(o))
+        for path in (SKOS.closeMatch, SKOS.relatedMatch)
+        for s, o in ontology.subject_objects(path)
+        if o in TG
+    }
+    assert {o.removeprefix(str(TG)) for _, o in mapped} >= {
+        "Question", "Grounding", "Exploration", "Focus",
+    }  # fmt: skip
+
+
+# --- what stands in a store is as declared ---
+
+
+def classes(ontology: Graph, node: Node | None) -> set[str]:
+    """The classes that a domain or range names: one, or those of a union."""
+    if node is None:
+        return set()
+    union = ontology.value(node, OWL.unionOf)
+    return {str(node)} if union is None else {str(c) for c in Collection(ontology, union)}
+
+
+def types_of(store: OxigraphStore, ontology: Graph) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for quad in store.match(None, NamedNode(str(RDF.type))):
+        assert isinstance(quad.subject, NamedNode)
+        assert isinstance(quad.object, NamedNode)
+        kind = URIRef(quad.object.value)
+        above = {str(c) for c in ontology.transitive_objects(kind, RDFS.subClassOf)}
+        found.setdefault(quad.subject.value, set()).update(above)
+    return found
+
+
+def test_data_is_of_the_declared_kind(store, ontology):
+    types = types_of(store, ontology)
+    for quad in store.match():
+        path = URIRef(quad.predicate.value)
+        if path not in TG:
+            continue
+        domain = classes(ontology, ontology.value(path, RDFS.domain))
+        ranges = classes(ontology, ontology.value(path, RDFS.range))
+        assert isinstance(quad.subject, NamedNode)
+        assert not domain or domain & types.get(quad.subject.value, set()), quad
+        if (path, RDF.type, OWL.DatatypeProperty) in ontology:
+            assert isinstance(quad.object, Literal), quad
+            assert ranges <= {str(RDFS.Literal)} or quad.object.datatype.value in ranges, quad
+        else:
+            assert isinstance(quad.object, NamedNode), quad
+            assert not ranges or ranges & types.get(quad.object.value, set()), quad
+
+
+def test_instances_are_not_of_disjoint_classes(store, ontology):
+    for subject, found in types_of(store, ontology).items():
+        assert not {str(PROV.Entity), str(PROV.Activity)} <= found, subject
+
+
+def test_types_are_classes(store, ontology):
+    for quad in store.match(None, NamedNode(str(RDF.type))):
+        assert isinstance(quad.object, NamedNode)
+        if quad.object.value.startswith(str(TG)):
+            assert (URIRef(quad.object.value), RDF.type, OWL.Class) in ontology, quad
+
+
+def test_ranges_are_datatypes_for_datatype_properties_only(ontology, declared):
+    for term in map(URIRef, declared):
+        ranges = classes(ontology, ontology.value(term, RDFS.range))
+        data = {r for r in ranges if r.startswith(str(XSD)) or r == str(RDFS.Literal)}
+        if (term, RDF.type, OWL.DatatypeProperty) in ontology:
+            assert ranges, term
+            assert data == ranges, term
+        else:
+            assert not data, term
