@@ -103,7 +103,8 @@ class Ask:
 
         sentence = message.sentence if isinstance(message, SentenceMessage) else None
         event = event_out(message, sentence, answer)
-        click.echo(json_line(event.model_dump(exclude_none=True)))
+        absent = {name for name in ("sentence", "answer") if getattr(event, name) is None}
+        click.echo(json_line(event.model_dump(exclude=absent)))
 
 
 def _mark(message: GraphRagResponse) -> str:

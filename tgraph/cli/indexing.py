@@ -130,7 +130,9 @@ def _summary(report: IndexReport, root: str) -> str:
         f"{report.chunks:,} chunks, {report.entities:,} entities, "
         f"{report.relationships:,} relationships"
     )
-    text = f"Documents: {', '.join(parts)}. New in the graph: {found}. Graph: {root}"
+    text = f"Documents: {', '.join(parts)}. "
+    text += f"New in the graph: {found}. " if report.indexed else ""
+    text += f"Graph: {root}"
     if report.usage.calls:
         text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
     if report.dropped:

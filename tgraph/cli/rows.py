@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 import click
 
-from tgraph.cli.terminal import json_text, one_line, say, show, table
+from tgraph.cli.terminal import json_text, one_line, say, show, table, write_bytes
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import VerificationError
 from tgraph.explain.audit import AuditResult
 from tgraph.explain.sparql import Bounds
 from tgraph.vocabulary import PREFIXES
 
+_LITERAL = re.compile(
+    r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?'
+)
 TABLE_ROWS = 1000
 """As many rows as a table shows unless told otherwise."""
 
@@ -48,14 +52,12 @@ def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) 
     if format == "table":
         _table(graph, query, bounds)
         return
-    out = click.get_binary_stream("stdout")
     last = b"\n"
     for block in graph.sparql_stream(query, format, bounds):
-        out.write(block)
+        write_bytes(block)
         last = block[-1:]
     if last != b"\n":
-        out.write(b"\n")
-    out.flush()
+        write_bytes(b"\n")
 
 
 def _table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
@@ -88,4 +90,8 @@ def _term(text: str | None) -> str:
             if text.startswith(f"<{namespace}"):
                 return f"{prefix}:{text[len(namespace) + 1 : -1]}"
         return text[1:-1]
-    return one_line(text)
+    literal = _LITERAL.fullmatch(text)
+    if literal is None:
+        return one_line(text)
+    value = one_line(json.loads(f'"{literal[1]}"', strict=False))
+    return f"{value} @{literal[2]}" if literal[2] else value

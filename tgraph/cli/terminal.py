@@ -29,8 +29,7 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console on what click writes to now; markup is off, and pipes get no styles."""
     from rich.console import Console
 
-    stream = click.get_text_stream("stderr" if stderr else "stdout")
-    return Console(file=stream, markup=False, highlight=False, emoji=False)
+    return Console(file=sys.stderr if stderr else sys.stdout, markup=False, highlight=False, emoji=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -88,9 +87,9 @@ def json_line(value: Any) -> str:
 
 def write_bytes(data: bytes) -> None:
     """Bytes on stdout as they are."""
-    stream = click.get_binary_stream("stdout")
-    stream.write(data)
-    stream.flush()
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
 
 
 def write_result(data: bytes, target: Path | None) -> None:
@@ -109,7 +108,7 @@ def write_result(data: bytes, target: Path | None) -> None:
 
 def is_terminal() -> bool:
     """Whether stdout is shown to a person."""
-    return click.get_text_stream("stdout").isatty()
+    return sys.stdout.isatty()
 
 
 def forget_stdout() -> None:

@@ -30,6 +30,7 @@ from tgraph.store.snapshot import Snapshot, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.engine.indexing import IndexReport
+    from tgraph.explain.sparql import Bounds
     from tgraph.index.vectors import VectorSet
     from tgraph.store.base import Store
 
@@ -130,20 +131,34 @@ class KnowledgeGraph(Explaining):
         from tgraph.engine.indexing import IndexRun
         from tgraph.ingest.discover import discover
 
-        run = IndexRun(
-            ledger=self._ledger,
-            extractor=self._parts.extractor,
-            embedder=self._parts.embedder,
-            chunking=self.settings.chunk,
-            concurrency=self.settings.chat.concurrency,
-            uuid=self._uuid(),
-            clock=self._clock,
-            catalogue=self._catalogue,
-            progress=progress,
-            message=message or self._message,
-            cancel=self._parts.cancel,
-        )
-        return run.run(discover([str(path) for path in paths]))
+        options = self._run_options(progress, message)
+        return IndexRun(**options).run(discover([str(path) for path in paths]))
+
+    def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
+        """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.
+
+        It is recorded as an activity and published. Raises ``QueryError`` where it is wrong, was
+        stopped, or would change the record of sessions.
+        """
+        from tgraph.engine.updating import UpdateRun
+        from tgraph.explain.sparql import Bounds
+
+        return UpdateRun(**self._run_options(silent, None)).update(text, bounds or Bounds())
+
+    def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
+        return {
+            "ledger": self._ledger,
+            "extractor": self._parts.extractor,
+            "embedder": self._parts.embedder,
+            "chunking": self.settings.chunk,
+            "concurrency": self.settings.chat.concurrency,
+            "uuid": self._uuid(),
+            "clock": self._clock,
+            "catalogue": self._catalogue,
+            "progress": progress,
+            "message": message or self._message,
+            "cancel": self._parts.cancel,
+        }
 
     # --- ask ---
 

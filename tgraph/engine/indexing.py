@@ -69,6 +69,9 @@ not lost: the next command applies it."""
 EMBEDDINGS = "embeddings"
 
 
+_PLURALS = {"entity": "entities", "edge": "edges", "chunk": "chunks"}
+
+
 @dataclass(frozen=True, slots=True)
 class IndexReport:
     """What a run of ``index`` did.
@@ -394,7 +397,7 @@ class IndexRun:
         return True
 
     def _show_embedding(self, kind: str, done: int, total: int) -> None:
-        self._progress(Progress("Embedding", done, total, self._usage, f"{kind}s"))
+        self._progress(Progress("Embedding", done, total, self._usage, _PLURALS[kind]))
 
     def _previous(self, kind: str) -> VectorSet | None:
         """The vectors of the knowledge before, if they are whole and of the same embedder."""

@@ -37,9 +37,7 @@ def _retrieval(trace: Trace) -> Iterator[str]:
     if trace.concepts:
         yield f"Concepts: {', '.join(map(_flat, trace.concepts))}"
     if trace.matches:
-        shown = [f"{_flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
-        more = len(trace.matches) - len(shown)
-        yield f"Entities: {', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
+        yield f"Entities: {matches_text(trace)}"
     yield f"Edges retrieved: {trace.edge_count}"
 
 
@@ -63,6 +61,13 @@ def _answer(trace: Trace) -> Iterator[str]:
     yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
     for reason, count in trace.dropped.items():
         yield f"Dropped: {reason} ({count})"
+
+
+def matches_text(trace: Trace) -> str:
+    """The entities that the question led to, the best of them by name."""
+    shown = [f"{_flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
+    more = len(trace.matches) - len(shown)
+    return f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
 
 
 def edge_text(edge: TracedEdge) -> str:

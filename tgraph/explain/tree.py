@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tgraph.explain.stages import edge_text, place_text, rejection_text
+from tgraph.explain.stages import edge_text, matches_text, place_text, rejection_text
 from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence, TracedStep
 from tgraph.index.sources import range_of_chunk
 from tgraph.explain.safety import one_line, safe
@@ -29,7 +29,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     tree = Tree(_styled(trace.question, _LABEL), guide_style=_FAINT)
     _about(tree, trace)
     _answer(tree, trace, most)
-    _uncited(tree, trace)
+    _uncited(tree, trace, everything)
     _rejected(tree, trace, everything)
     _steps(tree, trace)
     if trace.dropped:
@@ -57,6 +57,8 @@ def _about(tree: Tree, trace: Trace) -> None:
         tree.add(_plain(f"Usage      {text}, {usage['calls']} calls"))
     if trace.concepts:
         tree.add(_plain(f"Concepts   {', '.join(trace.concepts)}"))
+    if trace.matches:
+        tree.add(_plain(f"Entities   {matches_text(trace)}"))
 
 
 def _answer(tree: Tree, trace: Trace, most: int | None) -> None:
@@ -81,13 +83,13 @@ def _answer(tree: Tree, trace: Trace, most: int | None) -> None:
             _edge(leaf, edges[selection], cited)
 
 
-def _uncited(tree: Tree, trace: Trace) -> None:
+def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
     used = {s for sentence in trace.sentences for s in sentence.edge_selections}
     rest = [edge for edge in trace.selected if edge.iri not in used]
     if rest:
         branch = tree.add(_styled(f"Selected, but in no sentence ({len(rest)})", _LABEL))
         for edge in rest:
-            _edge(branch, edge, edge.evidence)
+            _edge(branch, edge, edge.evidence if everything else ())
 
 
 def _edge(tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence]) -> None:

@@ -1,0 +1,156 @@
+"""``tgraph ask``: what goes where, what it says when there is nothing to say, and its JSON."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema
+import pytest
+
+from tgraph.cli.schemas import schemas
+from tgraph.cli.terminal import safe
+from tgraph.testing import ScriptedServer
+
+from .conftest import CURIE, QUESTION
+
+
+def test_the_answer_is_on_stdout_and_its_proof_on_stderr(terminal):
+    result = terminal.ask(QUESTION)
+    assert "Polonium" in result.stdout
+    assert result.stdout.count("\n") == 1
+    assert "[1] Marie Curie, characters" in result.stderr
+    assert result.stderr.rstrip().splitlines()[-1].startswith("Session: urn:trustgraph:session:")
+    assert "\x1b" not in result.output
+
+
+def test_json_has_everything_and_every_citation_resolves(terminal):
+    result = terminal.ask("--json", "-q", QUESTION)
+    answer = json.loads(result.stdout)
+    jsonschema.validate(answer, schemas()["ask"])
+    citations = [c for sentence in answer["sentences"] for c in sentence["citations"]]
+    assert citations
+    for citation in citations:
+        assert CURIE[citation["start"] : citation["end"]] == citation["quote"]
+        assert citation["page"] is None
+        assert "edge" in citation
+    assert {s["document"] for s in answer["sources"]} == {c["document"] for c in citations}
+    assert {c["edge_selection"] for c in citations} <= {
+        s["edge_selection"] for s in answer["selection"]
+    }
+    assert answer["explain_id"] in result.stderr
+
+
+def test_jsonl_is_the_stream_with_the_answer_in_its_last_line(terminal):
+    events = [json.loads(line) for line in terminal.ask("--jsonl", QUESTION).stdout.splitlines()]
+    for event in events:
+        jsonschema.validate(event, schemas()["ask-event"])
+    assert [e["message_type"] for e in events][:4] == ["explain"] * 3 + ["chunk"]
+    assert [e["end_of_session"] for e in events] == [False] * (len(events) - 1) + [True]
+    text = "".join(e["response"] for e in events)
+    assert events[-1]["answer"]["answer"] == text
+    sentences = [e["sentence"] for e in events if "sentence" in e]
+    assert sentences == events[-1]["answer"]["sentences"]
+    assert sentences[0]["citations"][0]["page"] is None
+
+
+def test_explainable_shows_each_stage_with_reasons_and_quotes(terminal):
+    shown = terminal.ask("-x", QUESTION).stderr
+    stages = ["[session]", "[retrieval]", "[selection]", "[answer]"]
+    places = [shown.index(stage) for stage in stages]
+    assert places == sorted(places)
+    for expected in ("Reasoning:", "Score:", "“", "characters", "Edges retrieved:"):
+        assert expected in shown
+
+
+def test_no_streaming_prints_the_same(terminal):
+    assert terminal.ask("--no-streaming", QUESTION).stdout == terminal.ask(QUESTION).stdout
+
+
+def test_no_evidence_is_an_answer_with_its_own_exit_code(terminal):
+    result = terminal.ask("--json", "zxcvb qwrtp?", code=3)
+    answer = json.loads(result.stdout)
+    assert answer["no_evidence"]
+    assert answer["sentences"] == []
+
+
+def test_usage_is_told_when_asked_for(terminal):
+    assert "tokens in" in terminal.ask("--show-usage", QUESTION).stderr
+    assert "tokens in" not in terminal.ask(QUESTION).stderr
+
+
+def test_a_sentence_that_nothing_proves_is_marked(fresh, documents):
+    said = '{"sentence": "Nobody knows.", "citations": ["ffffffff"]}\n'
+    with ScriptedServer({"synthesise_answer": said}) as server:
+        terminal = fresh(server.base_url)
+        terminal("index", str(documents), "-r", str(terminal.root), *terminal.model)
+        for option in ("--show-usage", "--no-streaming"):
+            result = terminal.ask(option, QUESTION, code=None)
+            assert result.stdout == "Nobody knows. [no citation]\n"
+        audit = terminal("audit", "uncited", "--format", "json", "-r", str(terminal.root))
+        assert {row["sentence"] for row in json.loads(audit.stdout)} == {"Nobody knows."}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"question": "Who?", "answer": "She."}]', '{"question": "Who?", "answer": "She."}\n\n'],
+)
+def test_history_is_an_array_or_lines(terminal, server, tmp_path, text):
+    history = tmp_path / "history"
+    history.write_text(text)
+    terminal.ask("--history", str(history), QUESTION)
+    assert any("She." in json.dumps(request.body) for request in server.requests)
+
+
+@pytest.mark.parametrize("text", ["[1]", "{", '[{"question": 1, "answer": "x"}]', '{"question": "x"}'])
+def test_what_is_no_history_is_refused(terminal, tmp_path, text):
+    history = tmp_path / "history"
+    history.write_text(text)
+    result = terminal.ask("--history", str(history), QUESTION, code=2)
+    assert "is not a history" in result.stderr
+
+
+def test_trustgraph_connection_flags_are_taken_with_one_note(terminal):
+    result = terminal.ask("-u", "http://nowhere", "-t", "x", "-w", "y", "-f", "z", QUESTION)
+    assert result.stderr.count("no effect") == 1
+    assert "Polonium" in result.stdout
+
+
+def test_the_limits_reach_the_record(terminal):
+    terminal.ask("--edge-limit", "1", "-e", "3", "-p", "1", "-s", "7", "--triple-limit", "2", QUESTION)
+    trace = json.loads(terminal("trace", "-r", str(terminal.root), "--format", "json").stdout)
+    assert trace["parameters"]["edge-limit"] == "1"
+    assert len(trace["selected"]) == 1
+    assert len(trace["selected"]) + len(trace["rejected"]) <= 7
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "-q", "b"], ["--json", "--jsonl", "a"], ["-e", "0", "a"]])
+def test_wrong_calls_are_told_from_failures(terminal, arguments):
+    terminal.ask(*arguments, code=2)
+
+
+def test_an_endpoint_that_is_not_there_ends_with_5_and_a_record(terminal):
+    arguments = ["-r", str(terminal.root), "--embedding-provider", "hashing"]
+    result = terminal("ask", *arguments, "--base-url", "http://127.0.0.1:9/v1", QUESTION, code=5)
+    assert "Traceback" not in result.output
+    session = next(line for line in result.stderr.splitlines() if line.startswith("Session: "))
+    sessions = json.loads(terminal("sessions", "--json", "-r", str(terminal.root)).stdout)
+    assert sessions[0]["status"] == "failed"
+    assert sessions[0]["explain_id"] == session.removeprefix("Session: ")
+
+
+def test_text_of_models_can_not_command_the_terminal(fresh, documents):
+    evil = '{"sentence": "a\\u001b[31mb\\u202ec", "citations": []}\n'
+    with ScriptedServer({"synthesise_answer": evil}) as server:
+        terminal = fresh(server.base_url)
+        terminal("index", str(documents), "-r", str(terminal.root), *terminal.model)
+        for arguments in ((), ("--json",), ("--jsonl",)):
+            shown = terminal.ask(*arguments, QUESTION, code=None).output
+            assert "\x1b" not in shown
+            assert "\u202e" not in shown
+        shown = terminal("trace", "-r", str(terminal.root)).output
+        assert r"a\x1b[31mb\u202ec" in shown
+
+
+def test_safe_text_keeps_what_people_write():
+    assert safe("Ünïcode\tעברית\n中文") == "Ünïcode\tעברית\n中文"
+    assert safe("\x9b2J\x07\ud800") == r"\x9b2J\x07\ud800"

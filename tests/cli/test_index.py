@@ -1,0 +1,140 @@
+"""``tgraph index``: what it reports, what it survives, what it would cost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tgraph.cli.indexing import _Bars
+from tgraph.engine.progress import Progress
+from tgraph.model import Usage
+
+
+def test_a_bad_file_is_named_and_the_others_go_on(fresh, documents, tmp_path):
+    terminal = fresh()
+    bad = tmp_path / "broken.json"
+    bad.write_text("{")
+    arguments = ["index", str(documents), str(bad), str(tmp_path / "missing.txt")]
+    result = terminal(*arguments, "-r", str(terminal.root), *terminal.model, code=1)
+    failures = [line for line in result.stderr.splitlines() if line.startswith("Failed: ")]
+    assert len(failures) == 2
+    assert str(bad) in failures[0]
+    assert "There is no such file" in failures[1]
+    assert "2 indexed, 2 failed" in result.stderr
+    assert result.stdout == ""
+
+
+def test_json_says_what_was_done_and_again_that_nothing_was(fresh, documents):
+    terminal = fresh()
+    call = ["index", str(documents), "--json", "-q", "-r", str(terminal.root), *terminal.model]
+    first = json.loads(terminal(*call).stdout)
+    assert len(first["indexed"]) == 2
+    assert first["usage"]["calls"] > 0
+    second = json.loads(terminal(*call).stdout)
+    assert second["indexed"] == []
+    assert len(second["unchanged"]) == 2
+    assert second["generation"] == first["generation"]
+
+
+def test_progress_on_a_pipe_is_one_line_a_stage(fresh, documents):
+    terminal = fresh()
+    shown = terminal("index", str(documents), "-r", str(terminal.root), *terminal.model).stderr
+    stages = [line.partition(":")[0] for line in shown.splitlines()]
+    assert stages[:2] == ["Reading", "Extracting"]
+    assert len(stages) == len(set(stages))
+    assert "\x1b" not in shown
+
+
+def test_bars_show_each_stage_with_its_tokens():
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.progress import Progress as Columns
+    from rich.progress import TextColumn
+
+    screen = StringIO()
+    columns = Columns(
+        TextColumn("{task.description} {task.completed}/{task.total} {task.fields[usage]}"),
+        console=Console(file=screen, force_terminal=True, width=100),
+    )
+    with columns:
+        bars = _Bars(columns)
+        bars(Progress("Reading", 1, 2, detail="a.txt"))
+        bars(Progress("Reading", 2, 2))
+        bars(Progress("Extracting", 3, 4, Usage(1200, 34, 2)))
+    assert "Reading 2/2" in screen.getvalue()
+    assert "Extracting 3/4 1,200 tokens in, 34 out" in screen.getvalue()
+
+
+def test_the_estimate_asks_nothing_and_writes_nothing(fresh, documents, server):
+    terminal = fresh()
+    before = len(server.requests)
+    call = ["index", str(documents), "--estimate", "-r", str(terminal.root), *terminal.model]
+    facts = json.loads(terminal(*call, "--json").stdout)
+    assert facts["documents"] == 2
+    assert facts["calls"] == 2 * facts["chunks"]
+    assert facts["input_tokens"] > 2 * facts["text_tokens"]
+    assert len(server.requests) == before
+    assert not terminal.root.exists()
+
+
+def test_the_estimate_counts_by_the_prices_given(fresh, documents):
+    terminal = fresh()
+    call = ["index", str(documents), "--estimate", "--json", "-r", str(terminal.root)]
+    call += [*terminal.model, "--model", "nobody-knows"]
+    assert json.loads(terminal(*call).stdout)["cost"] is None
+    facts = json.loads(terminal(*call, "--price-in", "1000000", "--price-out", "0").stdout)
+    assert facts["cost"] == facts["input_tokens"]
+    assert "--price-in" in terminal(*[c for c in call if c != "--json"]).stdout
+
+
+def test_without_a_model_the_estimate_is_nothing(fresh, documents):
+    terminal = fresh()
+    shown = terminal("index", str(documents), "--estimate", "-r", str(terminal.root)).stdout
+    assert "without calls or cost" in shown
+
+
+def test_the_estimate_leaves_out_what_is_unchanged(terminal, documents, tmp_path):
+    new = tmp_path / "new.txt"
+    new.write_text("Tom Crean walked alone.")
+    call = ["index", str(documents), str(new), "--estimate", "--json", "-r", str(terminal.root)]
+    facts = json.loads(terminal(*call).stdout)
+    assert (facts["documents"], facts["unchanged"]) == (1, 2)
+
+
+def test_standard_input_is_a_document(fresh):
+    terminal = fresh()
+    call = ["index", "-", "--json", "-r", str(terminal.root), *terminal.model]
+    facts = json.loads(terminal(*call, input=b"Jean-Baptiste Charcot built the Pourquoi-Pas.").stdout)
+    assert facts["indexed"] == ["stdin"]
+
+
+def test_the_graph_is_made_in_the_current_folder_and_found_again(
+    fresh, documents, monkeypatch, tmp_path
+):
+    terminal = fresh()
+    inside = tmp_path / "work" / "deep"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside.parent)
+    terminal("index", str(documents), *terminal.model)
+    assert (Path("tgraph-graph") / "graph.json").is_file()
+    monkeypatch.chdir(inside)
+    assert json.loads(terminal("sessions", "--json").stdout) == []
+    terminal("index", str(documents), *terminal.model)
+    assert not Path("tgraph-graph").exists()
+
+
+def test_collections_are_apart_and_C_goes_anywhere(fresh, documents):  # noqa: N802
+    terminal = fresh()
+    root = str(terminal.root)
+    terminal("-C", "one", "index", str(documents / "curie.md"), "-r", root, *terminal.model)
+    terminal("-r", root, "index", str(documents / "ships.txt"), "-C", "two", *terminal.model)
+    one = terminal("source", "curie.md", "--text", "-r", root, "-C", "one").stdout
+    assert "Polonium" in one
+    terminal("-r", root, "-C", "two", "source", "curie.md", code=2)
+
+
+def test_a_summary_without_news_claims_none(terminal, documents):
+    result = terminal("index", str(documents), "-r", str(terminal.root), *terminal.model)
+    assert "2 unchanged" in result.stderr
+    assert "New in the graph" not in result.stderr

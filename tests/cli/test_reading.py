@@ -1,0 +1,219 @@
+"""The commands that read the record: sessions, trace, source, audit, sparql."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import jsonschema
+import pyoxigraph
+import pytest
+
+from tgraph.cli.schemas import schemas
+from tgraph.explain.audit import list_audits
+
+from .conftest import CURIE, QUESTION, SHIPS
+
+
+@pytest.fixture
+def run(terminal):
+    """Runs a command on the shared graph."""
+    return lambda name, *arguments, **options: terminal(
+        name, "-r", str(terminal.root), *arguments, **options
+    )
+
+
+@pytest.fixture
+def answered(terminal):
+    """The session of a question that was answered, asked now."""
+    return json.loads(terminal.ask("--json", QUESTION).stdout)
+
+
+def test_sessions_are_listed_newest_first(run, answered):
+    found = json.loads(run("sessions", "--json").stdout)
+    jsonschema.validate(found, schemas()["sessions"])
+    assert found[0]["explain_id"] == answered["explain_id"]
+    assert [s["started"] for s in found] == sorted((s["started"] for s in found), reverse=True)
+    assert {s["status"] for s in found} >= {"completed", "no-evidence"}
+    assert len(json.loads(run("sessions", "--format", "json", "--limit", "1").stdout)) == 1
+
+
+def test_the_table_of_sessions_has_whole_ids_and_questions(run, answered):
+    table = run("sessions").stdout
+    assert answered["explain_id"].rpartition(":")[2] in table
+    assert QUESTION in table
+
+
+@pytest.mark.parametrize("cut", [0, len("urn:trustgraph:session:"), -20])
+def test_a_trace_is_found_by_iri_uuid_prefix_and_last(run, answered, cut):
+    full = answered["explain_id"]
+    name = {0: full}.get(cut, full[len("urn:trustgraph:session:") :])
+    name = name[:cut] if cut < 0 else name
+    for session in (name, "last"):
+        trace = json.loads(run("trace", session, "--format", "json").stdout)
+        assert trace["explain_id"] == full
+
+
+def test_a_trace_leads_from_the_answer_to_the_characters(run, answered):
+    shown = run("trace", "last").stdout
+    citation = answered["sentences"][0]["citations"][0]
+    expected = [
+        QUESTION,
+        answered["sentences"][0]["text"],
+        "because: ",
+        f"characters {citation['start']}–{citation['end']}",
+        "in the chunk of characters",
+        "Candidates",
+        "Steps",
+    ]
+    places = [shown.index(text) for text in expected]
+    assert places == sorted(places)
+
+
+def test_all_lists_what_was_rejected(terminal, run):
+    terminal.ask("--edge-limit", "1", QUESTION)
+    trace = json.loads(run("trace", "--format", "json").stdout)
+    assert trace["rejected"]
+    assert all(edge["reasoning"] for edge in trace["rejected"])
+    brief, whole = run("trace").stdout, run("trace", "--all").stdout
+    assert "--all" in brief
+    assert len(whole.splitlines()) >= len(brief.splitlines()) + len(trace["rejected"])
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("trig", pyoxigraph.RdfFormat.TRIG),
+        ("nquads", pyoxigraph.RdfFormat.N_QUADS),
+        ("turtle", pyoxigraph.RdfFormat.TURTLE),
+    ],
+)
+def test_a_trace_as_rdf_reaches_the_document(run, answered, tmp_path, name, format):
+    target = tmp_path / "trace"
+    assert run("trace", "--format", name, "-o", str(target)).stdout == ""
+    assert target.read_bytes().decode() == run("trace", "--format", name).stdout
+    store = pyoxigraph.Store()
+    store.extend(pyoxigraph.parse(target.read_bytes(), format))
+    query = f"""
+        PREFIX prov: <http://www.w3.org/ns/prov#>
+        PREFIX tg: <https://trustgraph.ai/ns/>
+        ASK {{
+          <{answered["sentences"][0]["citations"][0]["edge_selection"]}>
+            prov:wasDerivedFrom+ <{answered["sources"][0]["document"]}> ; tg:edge <<?s ?p ?o>> }}"""
+    assert store.query(query, use_default_graph_as_union=True)
+
+
+@pytest.mark.parametrize("name", ["0000-not-one", ""])
+def test_an_unknown_session_is_one_sentence(run, name):
+    result = run("trace", name, code=2)
+    assert result.stderr.startswith("Error: ")
+    assert "tgraph sessions" in result.stderr
+
+
+def test_source_text_is_untranslated(run):
+    result = run("source", "ships.txt", "--text")
+    assert result.stdout_bytes == SHIPS.encode()
+
+
+def test_source_shows_what_was_extracted_and_where(run, documents):
+    tree = json.loads(run("source", str(documents / "curie.md"), "--format", "json").stdout)
+    (page,) = tree["pages"]
+    edges = [edge for chunk in page["chunks"] for edge in chunk["edges"]]
+    assert edges
+    for edge in edges:
+        assert CURIE[edge["start"] : edge["end"]] == edge["quote"]
+    shown = run("source", "Marie Curie", "--show-content").stdout
+    assert tree["document"]["document"] in shown
+    assert f"“{edges[0]['quote']}”" in shown
+
+
+def test_a_document_is_found_by_what_people_type(run, documents):
+    iri = json.loads(run("source", "curie.md", "--format", "json").stdout)["document"]["document"]
+    for name in (iri, iri.rpartition(":")[2][:12], "marie curie", "curie", str(documents / "curie.md")):
+        found = json.loads(run("source", name, "--format", "json").stdout)
+        assert found["document"]["document"] == iri
+    assert "There is no document" in run("source", "nothing", code=2).stderr
+
+
+@pytest.mark.parametrize("arguments", [("--page", "1"), ("--text", "--page", "1")])
+def test_a_page_that_there_is_not_is_refused(run, arguments):
+    run("source", "curie.md", *arguments, code=2)
+
+
+def test_every_audit_runs_in_every_format(run, answered):
+    edge = answered["sentences"][0]["citations"][0]["edge"]
+    arguments = {"answers-on-document": ["curie.md"], "answers-on-edge": [edge]}
+    for audit in list_audits():
+        values = arguments.get(audit.name, [])
+        rows = json.loads(run("audit", audit.name, *values, "--format", "json").stdout)
+        assert all(tuple(row) == audit.columns for row in rows)
+        table = list(csv.reader(io.StringIO(run("audit", audit.name, *values, "--format", "csv").stdout)))
+        assert tuple(table[0]) == audit.columns
+        assert len(table) == len(rows) + 1
+        run("audit", audit.name, *values)
+
+
+def test_the_list_of_audits_says_what_each_answers(run):
+    shown = run("audit", "--list").stdout
+    for audit in list_audits():
+        assert audit.name in shown
+        assert audit.question in shown
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["uncited", "x"], ["answers-on-edge"],
+                                       ["answers-on-edge", "f00"], ["never-selected", "many"]])
+def test_an_audit_called_wrongly_is_wrong_usage(run, arguments):
+    assert "Traceback" not in run("audit", *arguments, code=2).output
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "tsv", "xml", "table"])
+def test_the_specification_s_own_queries_run(run, format):
+    for query in (
+        "SELECT ?subgraph WHERE { ?subgraph tg:contains << ?s ?p ?o >> }",
+        "SELECT * WHERE { ?sel tg:edge << ?s ?p ?o >> }",
+    ):
+        shown = run("sparql", query, "--format", format).stdout
+        assert "urn:trustgraph:" in shown
+
+
+def test_a_query_comes_from_the_argument_a_flag_a_file_or_standard_input(run, tmp_path):
+    query = "ASK { ?session a tg:Session }"
+    file = tmp_path / "query.rq"
+    file.write_text(query)
+    expected = run("sparql", query, "--format", "json").stdout
+    for arguments in (("-q", query), ("-i", str(file)), ("-i", "-")):
+        assert run("sparql", *arguments, "--format", "json", input=query).stdout == expected
+    run("sparql", code=2)
+    run("sparql", query, "-q", query, code=2)
+
+
+def test_construct_gives_turtle(run):
+    shown = run("sparql", "CONSTRUCT WHERE { ?a a tg:Answer ; prov:wasDerivedFrom ?b }", "-l", "2").stdout
+    assert len(list(pyoxigraph.parse(shown.encode(), pyoxigraph.RdfFormat.TURTLE))) == 2
+    assert "can't be written as csv" in run(
+        "sparql", "CONSTRUCT WHERE { ?a ?b ?c }", "--format", "csv", code=1
+    ).stderr
+
+
+def test_rows_are_limited_when_asked(run):
+    rows = run("sparql", "SELECT ?s WHERE { ?s ?p ?o }", "-l", "3", "--format", "csv").stdout
+    assert len(rows.splitlines()) == 4
+    document = json.loads(run("sparql", "SELECT * { ?s ?p ?o }", "-l", "3", "--format", "json").stdout)
+    assert len(document["results"]["bindings"]) == 3
+
+
+def test_a_long_table_says_that_it_is_cut(run):
+    query = "SELECT ?a ?b { ?a rdf:type ?x . ?b rdf:type ?y }"
+    shown = run("sparql", query)
+    assert "first 1000 rows" in shown.stderr
+    assert len(shown.stdout.splitlines()) == 1002
+
+
+@pytest.mark.parametrize(
+    "query", ["SELECT", "SELECT * { SERVICE <http://x/> {} }", "INSERT DATA { tg:a tg:b tg:c }"]
+)
+def test_a_query_that_may_not_run_is_one_sentence(run, query):
+    result = run("sparql", query, code=1)
+    assert result.stderr.startswith("Error: ")
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,208 @@
+"""How commands fail, what they look for, and the installed scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tgraph import __version__
+from tgraph.cli.running import Command
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import StoreError
+
+from .conftest import QUESTION
+
+SCRIPTS = Path(sys.executable).parent
+
+
+def script(name: str, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
+    path = SCRIPTS / name
+    if not path.exists():
+        pytest.skip("the console scripts are not installed beside this Python")
+    return subprocess.run([path, *arguments], capture_output=True, text=True, **options)
+
+
+def test_version_and_help():
+    assert script("tgraph", "--version").stdout == f"tgraph, version {__version__}\n"
+    shown = script("tgraph", "--help").stdout
+    for name in ("index", "ask", "sessions", "trace", "source", "audit", "sparql", "config", "doctor"):
+        assert f"\n  {name} " in shown
+    assert "_TGRAPH_COMPLETE=bash_source" in shown
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tg-invoke-graph-rag",
+        "tg-list-explain-traces",
+        "tg-show-explain-trace",
+        "tg-show-extraction-provenance",
+        "tg-invoke-sparql-query",
+    ],
+)
+def test_trustgraph_s_names_are_there(name):
+    assert f"Usage: {name}" in script(name, "--help").stdout
+
+
+def test_the_scripts_do_what_the_commands_do(terminal):
+    root = str(terminal.root)
+    asked = script("tg-invoke-graph-rag", "-r", root, *terminal.model, "-q", QUESTION)
+    assert asked.returncode == 0
+    assert "Polonium" in asked.stdout
+    listed = script("tg-list-explain-traces", "-r", root, "--format", "json")
+    session = json.loads(listed.stdout)[0]["explain_id"]
+    assert session in asked.stderr
+    assert QUESTION in script("tg-show-explain-trace", session, "-r", root).stdout
+    assert "Polonium" in script("tg-show-extraction-provenance", "curie.md", "-r", root).stdout
+    shown = script("tg-invoke-sparql-query", "-r", root, "-q", "ASK {}")
+    assert "true" in shown.stdout
+
+
+def test_a_pipe_that_closes_early_is_no_failure(terminal):
+    if not (SCRIPTS / "tgraph").exists():
+        pytest.skip("the console scripts are not installed beside this Python")
+    query = "SELECT * { ?a ?b ?c . ?d ?e ?f }"
+    done = subprocess.run(
+        f"{SCRIPTS}/tgraph sparql -r {terminal.root} --format csv '{query}' | head -2",
+        shell=True,
+        capture_output=True,
+        text=True,
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == ""
+
+
+def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
+    from tgraph.testing import Fault, ScriptedServer
+
+    if not (SCRIPTS / "tgraph").exists():
+        pytest.skip("the console scripts are not installed beside this Python")
+    with ScriptedServer(faults=[Fault.parse("hang")], delay=0) as server:
+        terminal = fresh(server.base_url)
+        arguments = [SCRIPTS / "tgraph", "index", str(documents), "-r", str(terminal.root)]
+        process = subprocess.Popen(
+            [*arguments, *terminal.model], stderr=subprocess.PIPE, text=True
+        )
+        while not server.requests:
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "the same command continues" in errors
+    assert "Traceback" not in errors
+
+
+def test_an_unforeseen_failure_is_one_sentence_and_debug_shows_it_all(terminal, monkeypatch):
+    def broken(self, limit=None):
+        raise RuntimeError("the sky\nfell")
+
+    monkeypatch.setattr(KnowledgeGraph, "sessions", broken)
+    root = str(terminal.root)
+    result = terminal("sessions", "-r", root, code=1)
+    assert result.stderr.splitlines() == [
+        "Error: Something unforeseen happened: RuntimeError: the sky fell. --debug shows where."
+    ]
+    assert "Traceback" in terminal("sessions", "-r", root, "--debug", code=1).stderr
+    assert "Traceback" in terminal("--debug", "sessions", "-r", root, code=1).stderr
+
+
+def test_a_foreseen_failure_keeps_its_code_under_debug(terminal, monkeypatch):
+    def broken(self, limit=None):
+        raise StoreError("The disk is full.", "Free some space.")
+
+    monkeypatch.setattr(KnowledgeGraph, "sessions", broken)
+    result = terminal("sessions", "-r", str(terminal.root), code=1)
+    assert result.stderr == "Error: The disk is full. Free some space.\n"
+    assert Command.interrupted
+
+
+def test_a_folder_without_a_graph_is_said_so(terminal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "There is no tgraph graph" in terminal("sessions", code=1).stderr
+    assert "tgraph index" in terminal("sessions", "-r", str(tmp_path), code=1).stderr
+
+
+def test_the_root_comes_from_the_environment_too(terminal, monkeypatch):
+    monkeypatch.setenv("TGRAPH_ROOT", str(terminal.root))
+    assert json.loads(terminal("sessions", "--json").stdout)
+
+
+def test_a_graph_that_is_too_new_is_refused(terminal, tmp_path):
+    (tmp_path / "graph.json").write_text('{"format": 999}')
+    result = terminal("sessions", "-r", str(tmp_path), code=1)
+    assert "newer tgraph" in result.stderr
+
+
+def test_config_shows_values_with_their_origins_and_no_secret(terminal, tmp_path, monkeypatch):
+    root = tmp_path / "graph"
+    root.mkdir()
+    (root / "graph.json").write_text('{"format": 1}')
+    (root / "tgraph.toml").write_text('[chat]\nmodel = "tiny"\n[graph]\nedge_limit = 3\n')
+    monkeypatch.setenv("TGRAPH_GRAPH__EDGE_LIMIT", "4")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    shown = terminal("config", "show", "--json", "-r", str(root), "-C", "mine").stdout
+    facts = json.loads(shown)
+    assert facts["chat.model"] == {"value": "tiny", "origin": str(root / "tgraph.toml")}
+    assert facts["graph.edge_limit"] == {"value": 4, "origin": "TGRAPH_GRAPH__EDGE_LIMIT"}
+    assert facts["chat.api_key"] == {"value": "********", "origin": "OPENAI_API_KEY"}
+    assert facts["collection"] == {"value": "mine", "origin": "flag"}
+    assert facts["chunk.size"]["origin"] == "default"
+    assert "secret" not in shown + terminal("config", "show", "-r", str(root)).output
+
+
+def test_an_unknown_setting_is_wrong_usage(terminal, tmp_path):
+    (tmp_path / "graph.json").write_text('{"format": 1}')
+    (tmp_path / "tgraph.toml").write_text("[chat]\nmodle = 1\n")
+    assert "chat.modle" in terminal("config", "show", "-r", str(tmp_path), code=2).stderr
+
+
+def findings(result) -> dict[str, str]:
+    return {f["subject"]: f["status"] for f in json.loads(result.stdout)}
+
+
+def test_doctor_finds_nothing_wrong_here(terminal, server, monkeypatch):
+    monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", server.base_url)
+    monkeypatch.setenv("TGRAPH_EMBEDDING__PROVIDER", "hashing")
+    result = terminal("doctor", "--json", "-r", str(terminal.root))
+    found = findings(result)
+    assert "bad" not in found.values()
+    assert found["chat"] == found["snapshot"] == found["entity vectors"] == "ok"
+    assert "entity vectors" in terminal("doctor", "-r", str(terminal.root)).stdout
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "expected"),
+    [("http://127.0.0.1:9/v1", "", "can't be reached"), (None, "wrong", "refuses the key"),
+     ("nonsense", "", "not a web address")],
+)
+def test_doctor_says_what_is_wrong_with_an_endpoint(terminal, monkeypatch, url, key, expected):
+    from tgraph.testing import ScriptedServer
+
+    with ScriptedServer(api_key="right") as strict:
+        monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", url or strict.base_url)
+        monkeypatch.setenv("TGRAPH_CHAT__API_KEY", key)
+        result = terminal("doctor", "-r", str(terminal.root), code=1)
+    assert expected in result.stdout
+    assert "chat" in result.stderr
+
+
+def test_doctor_works_without_a_graph_and_with_a_broken_one(terminal, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    terminal("doctor", code=None)
+    (tmp_path / "graph.json").write_text("{}")
+    result = terminal("doctor", "--json", "-r", str(tmp_path), code=1)
+    assert findings(result)["graph"] == "bad"
+
+
+def test_colours_stay_out_of_pipes(terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    environment = {**os.environ, "FORCE_COLOR": "", "TERM": "xterm-256color"}
+    done = script("tgraph", "trace", "-r", str(terminal.root), env=environment)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr

@@ -1,0 +1,120 @@
+"""A SPARQL update as a change like any other: prepared on a private copy, recorded, chained, published.
+
+The update runs in the process for foreign SPARQL, on a copy of its own; what it changed is found by
+comparing, and enters the store as one batch. Design, sections 3.6 and 6.1.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from pyoxigraph import BlankNode, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.indexing import IndexRun
+from tgraph.errors import QueryError
+from tgraph.explain.guard import check
+from tgraph.explain.sparql import Bounds, run_update
+from tgraph.record.agents import SOFTWARE, agent_quads, associations
+from tgraph.store.files import exclusive
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import Statements
+from tgraph.store.writer import WorkingCopy, abandoned
+
+_SEALED = (v.bundle_iri(""), v.collection_iri(""))
+
+
+class UpdateRun(IndexRun):
+    """One update. It shares with an index run the copy, the vectors and the commit."""
+
+    def update(self, text: str, bounds: Bounds) -> tuple[int, int]:
+        """How many quads were added and removed. Raises ``QueryError``; then nothing changed."""
+        check(text, update=True)
+        self.iri = f"{v.URN}update:{self._uuid}"
+        folder = self._ledger.folder
+        busy = "An index run is at work on this collection; waiting for it to finish."
+        with exclusive(folder.index_lock, timeout=None, waiting=lambda: self._message(busy)):
+            for leftover in abandoned(folder):
+                shutil.rmtree(leftover, ignore_errors=True)
+            started = self._clock()
+            with self._ledger.open() as (store, _):
+                copy = WorkingCopy(folder, self._uuid, store)
+                store.backup(copy.path / "changed")
+            try:
+                counts = self._change(copy, text, bounds)
+                if copy.changed:
+                    self._embed(copy)
+                    self._describe_update(copy, text, started)
+                    self._commit(copy)
+            finally:
+                copy.close()
+            self._ledger.fold()
+        return counts
+
+    def _change(self, copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
+        run_update(copy.path / "changed", text, bounds)
+        changed = OxigraphStore.snapshot(copy.path / "changed")
+        added, removed = difference(copy.store, changed)
+        del changed
+        _check_allowed(added, removed)
+        copy.remove(removed)
+        copy.add(added)
+        return len(added), len(removed)
+
+    def _describe_update(self, copy: WorkingCopy, text: str, started: datetime) -> None:
+        key = self._ledger.librarian.put_text(text)
+        self._content.add(key)
+        out = Statements(v.SOURCE_GRAPH)
+        out.add(
+            self.iri,
+            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Update")]),
+            (v.RDFS_LABEL, "SPARQL update"),
+            (v.prov("startedAtTime"), started),
+            (v.prov("endedAtTime"), self._clock()),
+            (v.tg("contentHash"), key),
+        )
+        associations(out, self.iri, SOFTWARE)
+        copy.add([*out.quads, *agent_quads([SOFTWARE])])
+
+
+def difference(before: OxigraphStore, after: OxigraphStore) -> tuple[list[Quad], list[Quad]]:
+    """The quads added and removed between two stores.
+
+    Both are walked side by side; since their orders agree but for what differs, only that is
+    looked up. The result doesn't depend on the order.
+    """
+    added: list[Quad] = []
+    removed: list[Quad] = []
+    old, new = _walk(before), _walk(after)
+    left, right = next(old, None), next(new, None)
+    while left is not None or right is not None:
+        if left == right:
+            left, right = next(old, None), next(new, None)
+        elif left is not None and not after.has(left):
+            removed.append(left)
+            left = next(old, None)
+        elif right is not None and not before.has(right):
+            added.append(right)
+            right = next(new, None)
+        else:
+            left, right = next(old, None), next(new, None)
+    return added, removed
+
+
+def _walk(store: OxigraphStore) -> Iterator[Quad]:
+    return iter(store.match())
+
+
+def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
+    for quad in (*added, *removed):
+        graph = quad.graph_name
+        if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
+            raise QueryError(
+                "The record of sessions is sealed; an update can't change it.",
+                "Name the graphs that it is about.",
+            )
+    for quad in added:
+        if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
+            raise QueryError("An update can't make blank nodes.", "Give every node an IRI.")
