@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +46,11 @@ def acknowledged(worker: workers.Worker) -> list[str]:
     return [item[2] for item in worker.told if item[0] == "event" and item[1] == "explain"]
 
 
+def at(stage: str, least: int = 0) -> Callable[[Any], bool]:
+    """Whether an index run has come to the stage, and this far in it."""
+    return lambda item: item[:2] == ("stage", stage) and item[2] >= least
+
+
 def assert_recovered(root: Path, told: list[str]) -> dict[str, str]:
     """After the next command everything that was told is there, and the record is in order."""
     last = start(ask, root)
@@ -80,7 +87,7 @@ def test_ask_killed_after_each_event(indexed: Path, tmp_path: Path) -> None:
     told: list[str] = []
     for count in range(1, 11):
         worker = start(ask, root, 3)
-        worker.listen(lambda item, worker=worker, count=count: len(worker.told) >= count * 2)
+        worker.listen(lambda item: len(worker.told) >= count * 2)  # noqa: B023
         worker.kill()
         told += acknowledged(worker)
     statuses = assert_recovered(root, told)
@@ -171,13 +178,11 @@ def test_no_call_is_paid_twice_however_often_index_is_killed(tmp_path: Path) -> 
         root = tmp_path / "g"
         for kill in range(10):
             worker = start(index, root, [document], settings)
-            worker.listen(
-                lambda item, kill=kill: item[:2] == ("stage", "Extracting") and item[2] >= kill
-            )
+            worker.listen(at("Extracting", kill))
             worker.kill()
-        for kill in range(4):
+        for _ in range(4):
             worker = start(index, root, [document], settings)
-            worker.listen(lambda item, kill=kill: item[:2] == ("stage", "Embedding"))
+            worker.listen(at("Embedding"))
             worker.kill()
         worker = start(index, root, [document], settings)
         assert worker.end() == 0
@@ -196,7 +201,7 @@ def test_a_run_that_died_leaves_no_staging(indexed: Path, tmp_path: Path) -> Non
     document.write_text("Lise Meitner | lived in | Berlin\n")
     for stage in ("Reading", "Extracting", "Resolving", "Embedding"):
         worker = start(index, root, [document])
-        assert worker.listen(lambda item, stage=stage: item[:2] == ("stage", stage))
+        assert worker.listen(at(stage))
         worker.kill()
         assert edges(root) == OLD_EDGES
     assert list(collection(root).staging.iterdir())
@@ -211,7 +216,7 @@ def test_a_session_left_open_by_a_living_process_is_let_be(indexed: Path, tmp_pa
     root = copy_graph(indexed / "g", tmp_path / "g")
     with open_graph(root, create=False) as kg:
         stream = kg.stream(workers.QUESTION)
-        session = next(stream).explain_id
+        session = str(next(stream).explain_id)
         assert start(ask, root).end() == 0
         assert session not in assert_chain(root)
         list(stream)

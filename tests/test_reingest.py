@@ -48,7 +48,7 @@ class Corpus:
     def labels(self) -> set[str]:
         with snapshot(self.root) as found:
             quads = found.store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-            return {quad.object.value for quad in quads}
+            return {value(quad.object) for quad in quads}
 
 
 @pytest.fixture

@@ -110,8 +110,10 @@ def read_journal(path: Path) -> Content:
     frames: list[Frame] = []
     damaged = 0
     offset = len(MAGIC)
+    if len(data) < offset:
+        return Content(())
     if data[:offset] != MAGIC:
-        damaged, offset = int(len(data) >= offset), 0
+        damaged, offset = 1, 0
     while offset < len(data):
         found = _frame_at(data, offset)
         if found is None:

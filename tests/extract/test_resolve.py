@@ -1,0 +1,106 @@
+"""Which names are one entity: the same decision for the same names, in whatever order."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tgraph import vocabulary as v
+from tgraph.extract.resolve import Name, name_key, resolve
+
+
+def name(text: str, *aliases: str, kind: str = "") -> Name:
+    return Name(v.entity_iri(text), text, kind, frozenset(map(name_key, aliases)))
+
+
+def merged(*names: Name) -> dict[str, str]:
+    """The decision, by the last part of the IRIs."""
+    return {a.rpartition(":")[2]: c.rpartition(":")[2] for a, c in resolve(names).items()}
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("The Hague", "hague"),
+        ("U.S. Navy", "u s  navy"),
+        ("Straße", "STRASSE"),
+        ("ﬁve", "FIVE"),
+        ("Terra-Nova", "terra nova"),
+        ("“Endurance”", "Endurance"),
+    ],
+)
+def test_names_that_are_the_same_name(left: str, right: str) -> None:
+    assert name_key(left) == name_key(right)
+
+
+@pytest.mark.parametrize(("left", "right"), [("A", "B"), ("the", "a"), ("!!", "??"), ("C", "C#1")])
+def test_names_that_are_not(left: str, right: str) -> None:
+    assert name_key(left) != name_key(right)
+
+
+def test_an_alias_joins_its_claimant() -> None:
+    assert merged(name("Robert Scott", "Scott"), name("Scott")) == {"scott": "robert-scott"}
+
+
+def test_two_claimants_who_differ_leave_the_alias_alone() -> None:
+    assert merged(name("Robert Scott", "Scott"), name("Walter Scott", "Scott"), name("Scott")) == {}
+
+
+def test_a_claimant_and_a_shorter_name_of_it_agree() -> None:
+    names = [name("Robert Falcon Scott", "Scott"), name("Robert Scott", "Scott"), name("Scott")]
+    assert merged(*names)["scott"] == "robert-falcon-scott"
+
+
+def test_types_keep_names_apart_unless_one_says_nothing() -> None:
+    ship = name("Discovery", kind="ship")
+    claimant = name("Operation Discovery", "Discovery", kind="event")
+    assert merged(claimant, ship) == {}
+    assert merged(claimant, name("Discovery", kind="concept")) == {
+        "discovery": "operation-discovery"
+    }
+
+
+WORDS = st.sampled_from(["Scott", "Robert", "the", "Walter", "Ship", "of", "Dr", "Fram"])
+TEXTS = st.lists(WORDS, min_size=1, max_size=3).map(" ".join)
+NAMES = st.lists(
+    st.builds(
+        lambda text, aliases, kind: name(text, *aliases, kind=kind),
+        TEXTS,
+        st.lists(TEXTS, max_size=3),
+        st.sampled_from(["", "person", "ship", "concept"]),
+    ),
+    unique_by=lambda item: item.iri,
+)
+
+
+@given(NAMES, st.randoms(use_true_random=False))
+def test_the_order_does_not_matter(names: list[Name], random: Random) -> None:
+    decided = resolve(names)
+    random.shuffle(names)
+    assert resolve(names) == decided
+
+
+@given(NAMES)
+def test_a_canonical_entity_is_nobodys_alias(names: list[Name]) -> None:
+    decided = resolve(names)
+    assert not set(decided) & set(decided.values())
+    assert set(decided) | set(decided.values()) <= {item.iri for item in names}
+
+
+@given(NAMES, NAMES)
+def test_names_far_away_do_not_matter(names: list[Name], others: list[Name]) -> None:
+    """Resolving a neighbourhood by itself gives what resolving everything gives."""
+    far = [
+        Name(
+            f"{item.iri}-far",
+            f"far{item.name}",
+            item.type,
+            frozenset(f"far{a}" for a in item.aliases),
+        )
+        for item in others
+    ]
+    decided = resolve([*names, *far])
+    assert {k: c for k, c in decided.items() if not k.endswith("-far")} == resolve(names)

@@ -1,0 +1,113 @@
+"""Knowledge is a function of the standing evidence: changes by parts end where all at once does."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import Quad, Triple
+
+from tests.workers import LineExtractor, knowledge
+from tgraph import vocabulary as v
+from tgraph.extract.base import with_endpoints
+from tgraph.index.knowledge import Derivation, Touched
+from tgraph.model import Chunk
+from tgraph.record.sources import ExtractionRecord
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.testing import ticking_clock
+
+NAMES = ["Robert Falcon Scott", "Scott", "the Scott", "Walter Scott", "Ivanhoe", "South Pole", "R"]
+RELATIONS = ["reached", "Reached", "wrote", "lies in", "lies-in"]
+LINES = st.one_of(
+    st.builds("{} | {} | {}".format, *map(st.sampled_from, (NAMES, RELATIONS, NAMES))),
+    st.builds("{} = {}".format, *map(st.sampled_from, (NAMES, NAMES))),
+)
+DOCUMENTS = st.lists(
+    st.lists(LINES, min_size=1, max_size=5).map("\n".join), max_size=6, unique=True
+)
+
+
+class Graph:
+    """A store in memory in which documents come to stand and cease to."""
+
+    def __init__(self) -> None:
+        self.store = OxigraphStore.memory()
+        self.standing: set[str] = set()
+        self.merges: dict[str, str] = {}
+        self._touched: dict[str, Touched] = {}
+
+    def change(self, *, add: list[str] = [], withdraw: list[str] = []) -> None:  # noqa: B006
+        touched = Touched()
+        for text in [*add, *withdraw]:
+            found = self._read(text)
+            touched.entities |= found.entities
+            touched.edges |= found.edges
+        self.standing = (self.standing | set(map(iri, add))) - set(map(iri, withdraw))
+        derivation = Derivation(self.store, self.merges, lambda chunk: chunk in self.standing)
+        change = derivation.run(touched)
+        self.store.remove(change.removed)
+        self.store.extend(change.added)
+        for absorbed in change.unmerged:
+            del self.merges[absorbed]
+        self.merges |= change.merged
+
+    def _read(self, text: str) -> Touched:
+        if text not in self._touched:
+            chunk = _chunk(text)
+            extraction = with_endpoints(LineExtractor().extract(chunk, ""))
+            record = ExtractionRecord("run", chunk, extraction, "lines")
+            now = ticking_clock()()
+            self.store.extend(record.quads("urn:run", LineExtractor.agent, (), now, now))
+            self._touched[text] = Touched(record.entities, record.edges)
+        return self._touched[text]
+
+
+def _chunk(text: str) -> Chunk:
+    return Chunk(v.digest(text), None, 0, 0, len(text), text, len(text.split()))
+
+
+def iri(text: str) -> str:
+    return _chunk(text).iri
+
+
+def at_once(documents: list[str]) -> set[Quad]:
+    graph = Graph()
+    graph.change(add=documents)
+    return knowledge(graph.store)
+
+
+@settings(max_examples=150, deadline=None)
+@given(DOCUMENTS, DOCUMENTS, st.randoms(use_true_random=False))
+def test_the_way_does_not_matter(kept: list[str], passing: list[str], random: Random) -> None:
+    """Documents that come and go, one by one and in any order, leave nothing behind."""
+    coming = sorted({*kept, *passing})
+    random.shuffle(coming)
+    leaving = [text for text in passing if text not in kept]
+    graph = Graph()
+    for text in coming:
+        graph.change(add=[text])
+    for text in leaving:
+        graph.change(withdraw=[text])
+    assert knowledge(graph.store) == at_once(kept)
+    for text in leaving:
+        graph.change(add=[text])
+    assert knowledge(graph.store) == at_once([*kept, *leaving])
+
+
+@settings(max_examples=50, deadline=None)
+@given(DOCUMENTS)
+def test_what_knowledge_holds(documents: list[str]) -> None:
+    """Each statement has its edge and both ends are entities with one label; no one is absorbed."""
+    graph = Graph()
+    graph.change(add=documents)
+    quads = knowledge(graph.store)
+    entities = {q.subject for q in quads if q.object == v.tg("Entity")}
+    edges = {str(q.subject) for q in quads if q.object == v.tg("Edge")}
+    stated = [q for q in quads if q.predicate.value.startswith(v.relation_iri(""))]
+    assert edges == {f"<{v.edge_iri(q.subject, q.predicate, q.object)}>" for q in stated}  # type: ignore[arg-type]
+    for quad in stated:
+        assert {quad.subject, quad.object} <= entities
+    for thing in entities | {q.predicate for q in stated}:
+        assert sum(q.subject == thing and q.predicate == v.RDFS_LABEL for q in quads) == 1
+    assert not set(graph.merges) & {e.value for e in entities if not isinstance(e, Triple)}

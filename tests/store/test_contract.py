@@ -1,0 +1,241 @@
+"""What every store does: on disk, in memory, and as a published snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyoxigraph import (
+    DefaultGraph,
+    Literal,
+    NamedNode,
+    Quad,
+    QueryBoolean,
+    QuerySolutions,
+    RdfFormat,
+    Triple,
+    parse,
+)
+
+from tgraph import vocabulary as v
+from tgraph.errors import QueryError, StoreError
+from tgraph.store.base import Store, load_query, select
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import Statements, literal, nquads, reifier
+
+A, B, P = NamedNode("urn:a"), NamedNode("urn:b"), NamedNode("urn:p")
+G = NamedNode("urn:g")
+EDGE = v.edge_iri(A, P, B)
+QUADS = [
+    Quad(A, P, B, DefaultGraph()),
+    Quad(A, P, Literal("x", language="en"), G),
+    Quad(B, v.tg("score"), Literal("9.0", datatype=v.xsd("double")), G),
+    reifier(EDGE, Triple(A, P, B)),
+    Quad(B, v.tg("contains"), NamedNode(EDGE), v.SOURCE_GRAPH),
+]
+Maker = Callable[[Iterable[Quad]], OxigraphStore]
+
+
+@pytest.fixture(params=["memory", "disk", "snapshot"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
+    def disk(quads: Iterable[Quad]) -> OxigraphStore:
+        store = OxigraphStore.open(tmp_path / "store")
+        store.extend(quads)
+        return store
+
+    def snapshot(quads: Iterable[Quad]) -> OxigraphStore:
+        store = disk(quads)
+        store.backup(tmp_path / "copy")
+        store.close()
+        return OxigraphStore.snapshot(tmp_path / "copy")
+
+    return {"memory": OxigraphStore.memory, "disk": disk, "snapshot": snapshot}[request.param]
+
+
+def test_match_finds_by_every_part(make: Maker) -> None:
+    store: Store = make(QUADS)
+    assert len(list(store.match())) == len(QUADS)
+    assert set(store.match(A)) == set(QUADS[:2])
+    assert set(store.match(None, P)) == set(QUADS[:2])
+    assert set(store.match(None, None, B)) == {QUADS[0]}
+    assert set(store.match(None, None, None, G)) == {q for q in store.match() if q.graph_name == G}
+    assert set(store.match(None, None, None, DefaultGraph())) == {QUADS[0]}
+    nine = Literal("9", datatype=v.xsd("double"))
+    assert [quad.subject for quad in store.match(None, None, nine)] == [B]
+
+
+def test_queries_read_the_union_unless_told_otherwise(make: Maker) -> None:
+    store = make(QUADS)
+    for union, count in ((True, 2), (False, 1)):
+        found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }", union=union)
+        assert isinstance(found, QuerySolutions)
+        assert len(list(found)) == count
+    asked = store.query("ASK { ?x tg:contains << ?s <urn:p> <urn:b> >> }")
+    assert isinstance(asked, QueryBoolean)
+    assert bool(asked)
+
+
+def test_a_query_that_is_none_is_a_clear_error(make: Maker) -> None:
+    with pytest.raises(QueryError, match="can't be parsed"):
+        make([]).query("SELECT WHERE")
+
+
+def test_extending_twice_changes_nothing_and_removing_what_is_not_there_neither() -> None:
+    store = OxigraphStore.memory(QUADS)
+    store.extend(QUADS)
+    assert len(list(store.match())) == len(QUADS)
+    store.remove([*QUADS[:2], QUADS[0], Quad(A, P, A, G)])
+    assert set(store.match(A)) == set()
+
+
+def test_extending_is_all_or_none(tmp_path: Path) -> None:
+    store = OxigraphStore.open(tmp_path / "store")
+
+    def breaks_off() -> Iterable[Quad]:
+        yield QUADS[0]
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.extend(breaks_off())
+    assert list(store.match()) == []
+
+
+def test_a_parameter_can_not_change_a_query() -> None:
+    evil = Literal('" } . ?x ?y ?z . { #\\\n')
+    text = load_query("retrieve/labels", {"items": [evil]})
+    assert "<param:" not in text
+    assert "{ #" not in text.replace(str(evil), "")
+    with pytest.raises(QueryError):
+        OxigraphStore.memory().query(load_query("retrieve/labels") + " }")
+
+
+def test_select_gives_rows_by_column() -> None:
+    store = OxigraphStore.memory([Quad(A, v.RDFS_LABEL, Literal("a"), DefaultGraph())])
+    assert select(store, "trace/sessions", {"catalogue": [G]}) == []
+    assert all(isinstance(row, dict) for row in select(store, "retrieve/edges"))
+
+
+def test_a_file_is_loaded_whole_in_either_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "q.nq").write_text(nquads(QUADS))
+    for bulk in (50_000, 0):
+        monkeypatch.setattr("tgraph.store.oxigraph.BULK", bulk)
+        store = OxigraphStore.open(tmp_path / f"store{bulk}")
+        store.load(tmp_path / "q.nq")
+        store.load(tmp_path / "q.nq")
+        store.flush()
+        assert len(list(store.match())) == len(QUADS)
+
+
+def test_a_database_that_is_none_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError):
+        OxigraphStore.snapshot(tmp_path / "missing")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError):
+        OxigraphStore.open(tmp_path / "file")
+
+
+def test_a_database_that_stays_open_is_refused_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tgraph.store.oxigraph.LOCK_PATIENCE", 0.05)
+    store = OxigraphStore.open(tmp_path / "store")
+    with pytest.raises(StoreError, match="lock hold by current process"):
+        OxigraphStore.open(tmp_path / "store")
+    store.close()
+    store.close()
+    OxigraphStore.open(tmp_path / "store").close()
+
+
+# --- literals and names ---------------------------------------------------------------------------
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+NUMBERS = st.one_of(st.integers(), st.floats(), st.decimals(allow_nan=False).map(str))
+DATES = st.datetimes(min_value=datetime(1, 1, 1)).map(lambda moment: moment.isoformat())
+VALUES = st.one_of(
+    TEXT,
+    NUMBERS.map(str),
+    NUMBERS.map(lambda number: f"+0{number}0"),
+    DATES,
+    DATES.map(lambda moment: f"{moment}.500Z"),
+    DATES.map(lambda moment: moment[:10]),
+    DATES.map(lambda moment: f"{moment[11:]}+02:00"),
+    st.sampled_from(
+        ["true", "1", "0", "FALSE", "P1Y2M3DT4H5M6.70S", "-P0D", "--02-29", "1999", "INF"]
+    ),
+)
+DATATYPES = st.sampled_from(
+    """string boolean decimal integer double float date time dateTime dateTimeStamp gYear gMonth
+    gDay gYearMonth gMonthDay duration yearMonthDuration dayTimeDuration byte short int long
+    unsignedByte unsignedShort unsignedInt unsignedLong positiveInteger nonNegativeInteger
+    negativeInteger nonPositiveInteger hexBinary base64Binary anyURI language normalizedString token
+    NMTOKEN Name NCName anyAtomicType unknown""".split()  # noqa: SIM905
+)
+LANGUAGES = st.sampled_from(["en", "en-US", "EN-us", "zh-Hant-TW", "de-AT", "x-private", "ar"])
+LITERALS = st.one_of(
+    st.builds(lambda value, name: Literal(value, datatype=v.xsd(name)), VALUES, DATATYPES),
+    st.builds(lambda value, language: Literal(value, language=language), TEXT, LANGUAGES),
+    st.builds(Literal, TEXT),
+)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("literals")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(LITERALS, min_size=20, max_size=60, unique_by=str))
+def test_an_edge_has_the_same_iri_before_and_after_it_was_stored(
+    places: Path, literals: list[Literal]
+) -> None:
+    """In batches, because opening a database costs more than asking it."""
+    path = places / str(len(list(places.iterdir())))
+    store = OxigraphStore.open(path)
+    subjects = {NamedNode(f"urn:s:{n}"): item for n, item in enumerate(literals)}
+    before = {s: v.edge_iri(s, P, item) for s, item in subjects.items()}
+    store.extend(Quad(s, P, v.canonical(item), DefaultGraph()) for s, item in subjects.items())
+    store.close()
+    for quad in OxigraphStore.snapshot(path).match(None, P):
+        assert isinstance(quad.subject, NamedNode)
+        assert isinstance(quad.object, Literal)
+        assert v.edge_iri(quad.subject, P, quad.object) == before[quad.subject]
+        assert v.canonical(quad.object) == quad.object == v.canonical(subjects[quad.subject])
+
+
+@given(LITERALS)
+def test_nquads_carry_any_literal(value: Literal) -> None:
+    quad = Quad(A, P, v.canonical(value), G)
+    assert list(parse(nquads([quad]), RdfFormat.N_QUADS)) == [quad]
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_can_be_stated(text: str) -> None:
+    """A lone surrogate, which RDF can't hold, becomes a replacement character."""
+    out = Statements(G)
+    out.add("urn:a", (P, text))
+    (quad,) = parse(nquads(out.quads), RdfFormat.N_QUADS)
+    assert isinstance(quad.object, Literal)
+    assert quad.object.value == text.encode("utf-8", "replace").decode()
+
+
+@given(st.floats() | st.integers() | st.booleans() | st.datetimes())
+def test_numbers_and_times_are_stated_in_canonical_form(value: float | datetime) -> None:
+    stated = literal(value)
+    assert v.canonical(stated) == stated
+    store = OxigraphStore.memory([Quad(A, P, stated, G)])
+    assert [quad.object for quad in store.match()] == [stated]
+
+
+@given(TEXT, st.sampled_from([v.entity_iri, v.relation_iri, v.type_iri]))
+def test_every_name_gives_a_valid_iri(name: str, mint: Callable[[str], str]) -> None:
+    node = NamedNode(mint(name))
+    assert node.value.isascii()
+    assert mint(f"  {name}\t") == mint(v.normalise_name(name)) == node.value
+    quad = Quad(node, P, node, G)
+    assert list(parse(nquads([quad]), RdfFormat.N_QUADS)) == [quad]

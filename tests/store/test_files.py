@@ -1,0 +1,197 @@
+"""Whole files or none, and locks that die with their process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import IO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import workers
+from tgraph.errors import NotAGraphError, StoreError, UsageError
+from tgraph.librarian import Librarian
+from tgraph.store.files import FileLock, exclusive, read_json, sweep, write_atomic, write_json
+from tgraph.store.folder import GraphFolder
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "deep" / "er" / "file"
+    write_atomic(path, b"old")
+
+    def full(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file"]
+
+
+def test_sweep_lets_a_file_be_that_is_being_written(tmp_path: Path) -> None:
+    stale, busy = tmp_path / ".a.1.1.tmp", tmp_path / ".b.2.2.tmp"
+    stale.write_bytes(b"half")
+    busy.write_bytes(b"half")
+    lock = FileLock.try_acquire(busy)
+    assert lock is not None
+    assert sweep(tmp_path) == 1
+    assert not stale.exists()
+    assert busy.exists()
+    lock.release()
+    assert sweep(tmp_path) == 1
+
+
+def test_a_temporary_file_that_was_swept_is_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = fcntl.flock
+    swept: list[int] = []
+
+    def late(file: IO[bytes], mode: int) -> None:
+        if not swept:
+            swept.append(sweep(tmp_path))
+        real(file, mode)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(FileLock, "try_acquire", lambda path, **_: FileLock(os.dup(0)))
+    write_atomic(tmp_path / "file", b"content")
+    assert swept == [1]
+    assert (tmp_path / "file").read_bytes() == b"content"
+
+
+def test_json_that_is_damaged_or_missing_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    assert read_json(path) is None
+    write_json(path, {"a": 1})
+    assert read_json(path) == {"a": 1}
+    for damage in (b"", b"{", b"[1]", b"\xff\xfe", b"null"):
+        path.write_bytes(damage)
+        assert read_json(path) is None
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StoreError, match="can't be read"):
+        read_json(path)
+
+
+def test_a_lock_excludes_and_is_shared(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    one = FileLock.try_acquire(path, exclusive=False)
+    two = FileLock.try_acquire(path, exclusive=False)
+    assert one is not None
+    assert two is not None
+    assert FileLock.try_acquire(path) is None
+    one.release()
+    one.release()
+    two.release()
+    lock = FileLock.try_acquire(path)
+    assert lock is not None
+    lock.release()
+
+
+def hold(tell: workers.Tell, path: Path) -> None:
+    with exclusive(path, timeout=1):
+        tell("held")
+        time.sleep(60)
+
+
+def test_a_lock_dies_with_its_process_and_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    waited: list[bool] = []
+    worker = workers.start(hold, path)
+    worker.listen(lambda item: item == "held")
+    with (
+        pytest.raises(StoreError, match=f"Process {worker.process.pid} has been writing"),
+        exclusive(path, timeout=0.05, waiting=lambda: waited.append(True)),
+    ):
+        pass
+    assert waited == [True]
+    worker.kill()
+    with exclusive(path, timeout=5):
+        pass
+
+
+def test_a_lock_that_can_not_be_made_is_a_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError), exclusive(tmp_path / "file" / "lock", timeout=0):
+        pass
+
+
+# --- graph folders --------------------------------------------------------------------------------
+
+
+def test_a_graph_is_found_from_below(tmp_path: Path) -> None:
+    made = GraphFolder.create(tmp_path / "g")
+    below = tmp_path / "g" / "a" / "b"
+    below.mkdir(parents=True)
+    assert GraphFolder.find(below) == made == GraphFolder.create(tmp_path / "g")
+    with pytest.raises(NotAGraphError, match="no tgraph graph"):
+        GraphFolder.find(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101, "a\nb"])
+def test_collections_have_plain_names(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError):
+        GraphFolder.create(tmp_path).collection(name, create=True)
+
+
+def test_a_missing_collection_names_those_there_are(tmp_path: Path) -> None:
+    graph = GraphFolder.create(tmp_path)
+    graph.collection("наука", create=True)
+    assert list(graph.collections()) == ["наука"]
+    with pytest.raises(StoreError, match="there are: наука"):
+        graph.collection("other")
+
+
+# --- the librarian --------------------------------------------------------------------------------
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=2000))
+def test_the_librarian_gives_back_any_text(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    librarian = Librarian(tmp_path_factory.getbasetemp() / "any-text")
+    assert librarian.get_text(librarian.put_text(text)) == text
+
+
+def test_the_librarian_keeps_content_once(tmp_path: Path) -> None:
+    librarian = Librarian(tmp_path)
+    key = librarian.put(b"x" * 5000)
+    assert librarian.put(b"x" * 5000) == key
+    assert librarian.has(key)
+    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.name for path in kept] == [f"{key}.gz"]
+    assert kept[0].stat().st_size < 500
+
+
+@pytest.mark.parametrize("content", [b"short", b"long " * 1000])
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
+def test_a_damaged_copy_is_a_clear_error_and_healed_by_putting_it_again(
+    tmp_path: Path, content: bytes, damage: str
+) -> None:
+    librarian = Librarian(tmp_path)
+    key = librarian.put(content)
+    path = next(path for path in tmp_path.rglob(f"{key}*") if path.is_file())
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes({"flip": bytes(data), "truncate": bytes(data[:-3]), "empty": b""}[damage])
+    with pytest.raises(StoreError, match=f"copy of {key} is damaged"):
+        librarian.get(key)
+    assert librarian.put(content) == key
+    assert librarian.get(key) == content
+
+
+def test_what_the_librarian_lacks(tmp_path: Path) -> None:
+    librarian = Librarian(tmp_path)
+    assert not librarian.has("0" * 64)
+    with pytest.raises(StoreError, match="does not hold"):
+        librarian.get("0" * 64)
+    for name in ("../../etc/passwd", "0" * 63, "G" * 64):
+        with pytest.raises(StoreError, match="not a content hash"):
+            librarian.get(name)
