@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -184,6 +185,12 @@ def test_the_stages_are_mapped_to_trustgraphs_names(ontology):
     assert {o.removeprefix(str(TG)) for _, o in mapped} >= {
         "Question", "Grounding", "Exploration", "Focus",
     }  # fmt: skip
+
+
+def test_the_page_of_the_ontology_is_current():
+    docs = PACKAGE.parent / "docs"
+    made = runpy.run_path(str(docs / "ontology_reference.py"))["page"]()
+    assert (docs / "reference/ontology.md").read_text("utf-8") == made
 
 
 # --- what stands in a store is as declared ---
