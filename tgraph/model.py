@@ -177,6 +177,9 @@ class Usage:
         )
 
 
+NO_USAGE = Usage()
+
+
 # --- the graph as a question sees it ------------------------------------------------------------
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from urllib.parse import quote
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
@@ -40,27 +40,27 @@ SOURCE_GRAPH = NamedNode("urn:graph:source")
 KNOWLEDGE_GRAPH = DefaultGraph()
 
 
-@lru_cache(maxsize=None)
+@cache
 def tg(name: str) -> NamedNode:
     return NamedNode(TG + name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def prov(name: str) -> NamedNode:
     return NamedNode(PROV + name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def oa(name: str) -> NamedNode:
     return NamedNode(OA + name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def dcterms(name: str) -> NamedNode:
     return NamedNode(DCTERMS + name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def xsd(name: str) -> NamedNode:
     return NamedNode(XSD + name)
 
@@ -94,8 +94,8 @@ def _canonical_typed(literal: Literal) -> Literal:
 def canonical(literal: Literal) -> Literal:
     """The literal as Oxigraph returns it after storing it (``"9.0"^^xsd:double`` becomes ``9``).
 
-    Everything is hashed, minted and written in this form, so that a hash taken before writing equals
-    the hash after reopening.
+    Everything is hashed, minted and written in this form, so that a hash taken before writing
+    equals the hash after reopening.
     """
     if literal.language is None and literal.datatype == _PLAIN:
         return literal
@@ -108,7 +108,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def normalise_name(name: str) -> str:
-    """The form under which names are compared: NFKC, case folded, white space collapsed, trimmed."""
+    """The form in which names are compared: NFKC, case folded, white space collapsed, trimmed."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     return _SPACES.sub(" ", folded).strip()
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tgraph.model import Usage
-
-NO_USAGE = Usage()
-
+from tgraph.model import NO_USAGE, Usage
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-from tgraph.model import Agent, Prompt, Usage
+from tgraph.model import NO_USAGE, Agent, Prompt, Usage
 
 Json = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ class Call:
     agent: Agent
     started: datetime
     ended: datetime
-    usage: Usage = Usage()
+    usage: Usage = NO_USAGE
     prompt: Prompt | None = None
     cached: bool = False
     repaired: bool = False

@@ -1,4 +1,4 @@
-"""Labels for people and models, and the way back from them to IRIs (specification, "URI retention")."""
+"""Labels for people and models, and the way back to IRIs (specification, "URI retention")."""
 
 from __future__ import annotations
 
