@@ -246,7 +246,7 @@ def graph(tmp_path, request):
         yield kg, request.param
 
 
-@pytest.mark.parametrize("graph", SCRIPTS, indirect=True)
+@pytest.mark.parametrize("graph", list(SCRIPTS), indirect=True)
 def test_what_the_engine_records_conforms(graph, validate, as_graph):
     kg, ending = graph
     stream = kg.stream("What did Marie Curie discover?")
@@ -273,5 +273,23 @@ def test_an_update_by_the_user_conforms(graph, validate, as_graph):
     store = as_graph(list(kg.read().match()))
     update = store.value(predicate=RDF.type, object=TG.Update)
     assert store.value(predicate=TG.run, object=update) is not None
+    conforms, _, text = validate(store)
+    assert conforms, text
+
+
+TWICE = """{"entities": [], "attributes": [], "relationships": [
+  {"subject": "Marie Curie", "predicate": "discovered", "object": "Polonium", "strength": 3,
+   "description": "", "keywords": [], "quote": "Marie Curie discovered Polonium in Paris."},
+  {"subject": "marie curie", "predicate": "Discovered", "object": "polonium", "strength": 9,
+   "description": "Again.", "keywords": [], "quote": "Marie Curie discovered Polonium in Paris."}
+]}"""
+SCRIPTS["says it twice"] = {"extract_graph": TWICE}
+
+
+@pytest.mark.parametrize("graph", ["says it twice"], indirect=True)
+def test_a_place_that_is_named_twice_is_one_evidence(graph, validate, as_graph):
+    kg, _ = graph
+    store = as_graph(list(kg.read().match()))
+    assert [value.toPython() for value in store.objects(None, TG.strength)] == [3.0]
     conforms, _, text = validate(store)
     assert conforms, text

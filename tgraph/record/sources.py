@@ -142,6 +142,7 @@ class ExtractionRecord:
         self.extraction = extraction
         self.edges: dict[str, Triple] = {}
         self.entities: set[str] = set()
+        self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
         self._key = v.digest(key, extraction.reply_hash)
         self._out = Statements(v.SOURCE_GRAPH)
@@ -214,6 +215,9 @@ class ExtractionRecord:
         self.edges[edge] = Triple(subject, predicate, obj)
         self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))
         self._out.quads.append(reifier(edge, self.edges[edge]))
+        if (edge, relationship.span) in self._stated:
+            return  # evidence is one statement of one place: the first that the extractor made
+        self._stated.add((edge, relationship.span))
         self._evidence(
             edge,
             relationship.span,
