@@ -60,7 +60,7 @@ def server() -> Iterator[ScriptedServer]:
 
 
 @pytest.fixture(scope="package")
-def documents(tmp_path_factory) -> Path:
+def documents(tmp_path_factory):
     folder = tmp_path_factory.mktemp("documents")
     (folder / "curie.md").write_text(CURIE)
     (folder / "ships.txt").write_bytes(SHIPS.encode())

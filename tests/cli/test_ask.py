@@ -101,7 +101,9 @@ def test_history_is_an_array_or_lines(terminal, server, tmp_path, text):
     assert any("She." in json.dumps(request.body) for request in server.requests)
 
 
-@pytest.mark.parametrize("text", ["[1]", "{", '[{"question": 1, "answer": "x"}]', '{"question": "x"}'])
+@pytest.mark.parametrize(
+    "text", ["[1]", "{", '[{"question": 1, "answer": "x"}]', '{"question": "x"}']
+)
 def test_what_is_no_history_is_refused(terminal, tmp_path, text):
     history = tmp_path / "history"
     history.write_text(text)
@@ -116,14 +118,18 @@ def test_trustgraph_connection_flags_are_taken_with_one_note(terminal):
 
 
 def test_the_limits_reach_the_record(terminal):
-    terminal.ask("--edge-limit", "1", "-e", "3", "-p", "1", "-s", "7", "--triple-limit", "2", QUESTION)
+    terminal.ask(
+        "--edge-limit", "1", "-e", "3", "-p", "1", "-s", "7", "--triple-limit", "2", QUESTION
+    )
     trace = json.loads(terminal("trace", "-r", str(terminal.root), "--format", "json").stdout)
     assert trace["parameters"]["edge-limit"] == "1"
     assert len(trace["selected"]) == 1
     assert len(trace["selected"]) + len(trace["rejected"]) <= 7
 
 
-@pytest.mark.parametrize("arguments", [[], ["a", "-q", "b"], ["--json", "--jsonl", "a"], ["-e", "0", "a"]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["a", "-q", "b"], ["--json", "--jsonl", "a"], ["-e", "0", "a"]]
+)
 def test_wrong_calls_are_told_from_failures(terminal, arguments):
     terminal.ask(*arguments, code=2)
 

@@ -105,7 +105,9 @@ def test_the_estimate_leaves_out_what_is_unchanged(terminal, documents, tmp_path
 def test_standard_input_is_a_document(fresh):
     terminal = fresh()
     call = ["index", "-", "--json", "-r", str(terminal.root), *terminal.model]
-    facts = json.loads(terminal(*call, input=b"Jean-Baptiste Charcot built the Pourquoi-Pas.").stdout)
+    facts = json.loads(
+        terminal(*call, input=b"Jean-Baptiste Charcot built the Pourquoi-Pas.").stdout
+    )
     assert facts["indexed"] == ["stdin"]
 
 
@@ -124,7 +126,7 @@ def test_the_graph_is_made_in_the_current_folder_and_found_again(
     assert not Path("tgraph-graph").exists()
 
 
-def test_collections_are_apart_and_C_goes_anywhere(fresh, documents):  # noqa: N802
+def test_collections_are_apart_and_C_goes_anywhere(fresh, documents):
     terminal = fresh()
     root = str(terminal.root)
     terminal("-C", "one", "index", str(documents / "curie.md"), "-r", root, *terminal.model)

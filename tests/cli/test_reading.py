@@ -130,7 +130,13 @@ def test_source_shows_what_was_extracted_and_where(run, documents):
 
 def test_a_document_is_found_by_what_people_type(run, documents):
     iri = json.loads(run("source", "curie.md", "--format", "json").stdout)["document"]["document"]
-    for name in (iri, iri.rpartition(":")[2][:12], "marie curie", "curie", str(documents / "curie.md")):
+    for name in (
+        iri,
+        iri.rpartition(":")[2][:12],
+        "marie curie",
+        "curie",
+        str(documents / "curie.md"),
+    ):
         found = json.loads(run("source", name, "--format", "json").stdout)
         assert found["document"]["document"] == iri
     assert "There is no document" in run("source", "nothing", code=2).stderr
@@ -148,7 +154,9 @@ def test_every_audit_runs_in_every_format(run, answered):
         values = arguments.get(audit.name, [])
         rows = json.loads(run("audit", audit.name, *values, "--format", "json").stdout)
         assert all(tuple(row) == audit.columns for row in rows)
-        table = list(csv.reader(io.StringIO(run("audit", audit.name, *values, "--format", "csv").stdout)))
+        table = list(
+            csv.reader(io.StringIO(run("audit", audit.name, *values, "--format", "csv").stdout))
+        )
         assert tuple(table[0]) == audit.columns
         assert len(table) == len(rows) + 1
         run("audit", audit.name, *values)
@@ -161,8 +169,17 @@ def test_the_list_of_audits_says_what_each_answers(run):
         assert audit.question in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["nothing"], ["uncited", "x"], ["answers-on-edge"],
-                                       ["answers-on-edge", "f00"], ["never-selected", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nothing"],
+        ["uncited", "x"],
+        ["answers-on-edge"],
+        ["answers-on-edge", "f00"],
+        ["never-selected", "many"],
+    ],
+)
 def test_an_audit_called_wrongly_is_wrong_usage(run, arguments):
     assert "Traceback" not in run("audit", *arguments, code=2).output
 
@@ -189,17 +206,22 @@ def test_a_query_comes_from_the_argument_a_flag_a_file_or_standard_input(run, tm
 
 
 def test_construct_gives_turtle(run):
-    shown = run("sparql", "CONSTRUCT WHERE { ?a a tg:Answer ; prov:wasDerivedFrom ?b }", "-l", "2").stdout
+    shown = run(
+        "sparql", "CONSTRUCT WHERE { ?a a tg:Answer ; prov:wasDerivedFrom ?b }", "-l", "2"
+    ).stdout
     assert len(list(pyoxigraph.parse(shown.encode(), pyoxigraph.RdfFormat.TURTLE))) == 2
-    assert "can't be written as csv" in run(
-        "sparql", "CONSTRUCT WHERE { ?a ?b ?c }", "--format", "csv", code=1
-    ).stderr
+    assert (
+        "can't be written as csv"
+        in run("sparql", "CONSTRUCT WHERE { ?a ?b ?c }", "--format", "csv", code=1).stderr
+    )
 
 
 def test_rows_are_limited_when_asked(run):
     rows = run("sparql", "SELECT ?s WHERE { ?s ?p ?o }", "-l", "3", "--format", "csv").stdout
     assert len(rows.splitlines()) == 4
-    document = json.loads(run("sparql", "SELECT * { ?s ?p ?o }", "-l", "3", "--format", "json").stdout)
+    document = json.loads(
+        run("sparql", "SELECT * { ?s ?p ?o }", "-l", "3", "--format", "json").stdout
+    )
     assert len(document["results"]["bindings"]) == 3
 
 

@@ -7,6 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -31,7 +34,17 @@ def script(name: str, *arguments: str, **options) -> subprocess.CompletedProcess
 def test_version_and_help():
     assert script("tgraph", "--version").stdout == f"tgraph, version {__version__}\n"
     shown = script("tgraph", "--help").stdout
-    for name in ("index", "ask", "sessions", "trace", "source", "audit", "sparql", "config", "doctor"):
+    for name in (
+        "index",
+        "ask",
+        "sessions",
+        "trace",
+        "source",
+        "audit",
+        "sparql",
+        "config",
+        "doctor",
+    ):
         assert f"\n  {name} " in shown
     assert "_TGRAPH_COMPLETE=bash_source" in shown
 
@@ -85,10 +98,8 @@ def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
         pytest.skip("the console scripts are not installed beside this Python")
     with ScriptedServer(faults=[Fault.parse("hang")], delay=0) as server:
         terminal = fresh(server.base_url)
-        arguments = [SCRIPTS / "tgraph", "index", str(documents), "-r", str(terminal.root)]
-        process = subprocess.Popen(
-            [*arguments, *terminal.model], stderr=subprocess.PIPE, text=True
-        )
+        arguments = [str(SCRIPTS / "tgraph"), "index", str(documents), "-r", str(terminal.root)]
+        process = subprocess.Popen([*arguments, *terminal.model], stderr=subprocess.PIPE, text=True)
         while not server.requests:
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -176,18 +187,36 @@ def test_doctor_finds_nothing_wrong_here(terminal, server, monkeypatch):
     assert "entity vectors" in terminal("doctor", "-r", str(terminal.root)).stdout
 
 
-@pytest.mark.parametrize(
-    ("url", "key", "expected"),
-    [("http://127.0.0.1:9/v1", "", "can't be reached"), (None, "wrong", "refuses the key"),
-     ("nonsense", "", "not a web address")],
-)
-def test_doctor_says_what_is_wrong_with_an_endpoint(terminal, monkeypatch, url, key, expected):
-    from tgraph.testing import ScriptedServer
+@pytest.fixture
+def refusing() -> Iterator[str]:
+    """An endpoint that lets nobody in."""
 
-    with ScriptedServer(api_key="right") as strict:
-        monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", url or strict.base_url)
-        monkeypatch.setenv("TGRAPH_CHAT__API_KEY", key)
-        result = terminal("doctor", "-r", str(terminal.root), code=1)
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_error(401)
+
+        def log_message(self, *_):
+            """Says nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:9/v1", "can't be reached"),
+        ("", "refuses the key"),
+        ("nonsense", "not a web address"),
+    ],
+)
+def test_doctor_says_what_is_wrong_with_an_endpoint(terminal, monkeypatch, refusing, url, expected):
+    monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", url or refusing)
+    result = terminal("doctor", "-r", str(terminal.root), code=1)
     assert expected in result.stdout
     assert "chat" in result.stderr
 

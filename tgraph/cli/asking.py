@@ -149,7 +149,9 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
     try:
         whole = text.lstrip().startswith("[")
-        items = json.loads(text) if whole else [json.loads(x) for x in text.splitlines() if x.strip()]
+        items = (
+            json.loads(text) if whole else [json.loads(x) for x in text.splitlines() if x.strip()]
+        )
         turns = [Turn(item["question"], item["answer"]) for item in items]
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(problem, remedy) from error

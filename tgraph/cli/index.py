@@ -25,10 +25,10 @@ class _Index(Command):
 @click.option("--chunk-size", type=click.IntRange(min=20), metavar="N", help="Tokens in a chunk.")
 @click.option("--chunk-overlap", type=click.IntRange(min=0), metavar="N", help="Tokens shared.")
 @click.option("--chunk-by", type=click.Choice(["tokens", "sentences"]), help="How chunks are cut.")
-@click.option("--gleanings", type=click.IntRange(min=0), metavar="N", help="Extra rounds of a model.")
+@click.option("--gleanings", type=click.IntRange(min=0), metavar="N", help="Extra rounds.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
-@click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million tokens.")
-@click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million tokens.")
+@click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
+@click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
 @chat_options
 @common
 def index(paths: tuple[str, ...], **options: Any) -> None:

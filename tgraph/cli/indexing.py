@@ -15,10 +15,11 @@ from tgraph.engine.progress import OnMessage, OnProgress, Progress, silent
 from tgraph.model import Usage
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
     from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
     from tgraph.engine.indexing import IndexReport
+
 
 def run(paths: Sequence[str], options: dict[str, Any]) -> None:
     """Index; exit code 1 where a file failed."""

@@ -55,5 +55,7 @@ def print_audits() -> None:
 
 
 def _signature(audit: Audit) -> str:
-    names = (p.name.upper() if p.default is None else f"[{p.name.upper()}]" for p in audit.parameters)
+    names = (
+        p.name.upper() if p.default is None else f"[{p.name.upper()}]" for p in audit.parameters
+    )
     return " ".join(names)

@@ -17,9 +17,7 @@ from tgraph.explain.audit import AuditResult
 from tgraph.explain.sparql import Bounds
 from tgraph.vocabulary import PREFIXES
 
-_LITERAL = re.compile(
-    r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?'
-)
+_LITERAL = re.compile(r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?')
 TABLE_ROWS = 1000
 """As many rows as a table shows unless told otherwise."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,11 +64,11 @@ def _fail(context: click.Context, message: str, code: int) -> None:
     context.exit(code)
 
 
-def command(name: str, **options: Any) -> Any:
-    """A click command with tgraph's way of failing."""
-    options.setdefault("context_settings", {"help_option_names": ["-h", "--help"]})
-    options.setdefault("cls", Command)
-    return click.command(name, **options)
+def command(
+    name: str, cls: type[Command] = Command
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Makes a click command with tgraph's way of failing."""
+    return click.command(name, cls=cls, context_settings={"help_option_names": ["-h", "--help"]})
 
 
 def find_root(*, create: bool = False) -> Path | None:

@@ -130,9 +130,7 @@ def ask_out(answer: Answer) -> AskOut:
         answer=answer.text,
         no_evidence=answer.no_evidence,
         sentences=tuple(map(sentence_out, answer.sentences)),
-        selection=tuple(
-            _selection_out(selected, answer.session) for selected in answer.selection
-        ),
+        selection=tuple(_selection_out(selected, answer.session) for selected in answer.selection),
         sources=tuple(
             SourceOut(document=s.document, title=s.title, path=s.path) for s in answer.sources
         ),

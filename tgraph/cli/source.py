@@ -11,7 +11,7 @@ from tgraph.cli.running import command, opened
 @command("source")
 @click.argument("document", metavar="DOC")
 @click.option("--text", is_flag=True, help="Write the stored text, exactly as citations count it.")
-@click.option("--page", type=click.IntRange(min=1), metavar="N", help="With --text: this page only.")
+@click.option("--page", type=click.IntRange(min=1), metavar="N", help="With --text: this page.")
 @click.option("--format", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-content", is_flag=True, help="Show the beginning of each chunk's text.")
 @click.option(

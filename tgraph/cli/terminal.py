@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 100_000
 """The width of output that isn't shown on a terminal: nothing is cut or wrapped."""
 
+
 def say(message: str) -> None:
     """One line on stderr."""
     click.echo(safe(message), err=True)
@@ -29,7 +30,9 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console on what click writes to now; markup is off, and pipes get no styles."""
     from rich.console import Console
 
-    return Console(file=sys.stderr if stderr else sys.stdout, markup=False, highlight=False, emoji=False)
+    return Console(
+        file=sys.stderr if stderr else sys.stdout, markup=False, highlight=False, emoji=False
+    )
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -61,9 +64,7 @@ def text_of(item: RenderableType) -> str:
 
     from rich.console import Console
 
-    plain = Console(
-        file=StringIO(), width=PIPE_WIDTH, markup=False, highlight=False, emoji=False
-    )
+    plain = Console(file=StringIO(), width=PIPE_WIDTH, markup=False, highlight=False, emoji=False)
     with plain.capture() as capture:
         plain.print(item)
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
@@ -114,8 +115,7 @@ def is_terminal() -> bool:
 def forget_stdout() -> None:
     """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
     import os
+    from contextlib import suppress
 
-    try:
+    with suppress(OSError, ValueError):  # stdout may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # stdout is not a file
-        pass

@@ -16,7 +16,9 @@ FORMATS = ("text", "json", "trig", "turtle", "nquads")
 @click.argument("session", metavar="[ID]", default="last")
 @click.option("--format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
-@click.option("--all", "everything", is_flag=True, help="Also the rejected candidates, and every quote.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also the rejected candidates, and every quote."
+)
 @click.option("--max-answer", type=click.IntRange(min=1), metavar="N", help="Cut the answer here.")
 @click.option("--show-provenance", is_flag=True, hidden=True, help="Always shown.")
 @connection

@@ -136,7 +136,7 @@ class Asking:
     ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
         record, synthesiser = self._record, self._steps.synthesiser
         notes, sentences = Notes(), []
-        with record.step("Synthesis", synthesiser.agent, [record.selection_iri]) as step:
+        with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(draft, record.uuid)
                 sentences.append(sentence)

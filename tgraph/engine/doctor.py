@@ -133,7 +133,9 @@ def _graph(root: Path, settings: Settings) -> Iterator[Finding]:
     free = shutil.disk_usage(root).free
     enough = free >= _LEAST_FREE
     yield Finding(
-        "ok" if enough else "bad", "disk", f"{free / (1 << 30):.1f} GB free" + ("" if enough else "; free some")
+        "ok" if enough else "bad",
+        "disk",
+        f"{free / (1 << 30):.1f} GB free" + ("" if enough else "; free some"),
     )
     yield Finding("ok", "collections", ", ".join(names) or "none yet")
     try:
@@ -172,9 +174,7 @@ def _journals(folder: CollectionFolder) -> Finding:
     return Finding("note", "journals", f"{text}; the next command takes them in")
 
 
-def _vectors(
-    snapshot: Snapshot, folder: CollectionFolder, settings: Settings
-) -> Iterator[Finding]:
+def _vectors(snapshot: Snapshot, folder: CollectionFolder, settings: Settings) -> Iterator[Finding]:
     try:
         embedder = Parts(settings, folder.cache).embedder
         agent, dimension = embedder.agent, embedder.dimension

@@ -140,7 +140,7 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
 
 
 def _tokens(sizes: Sequence[int], settings: Settings) -> tuple[int, int, int]:
-    """Calls, tokens in and tokens out: a gleaning round sends the text and what was found so far."""
+    """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
     if not settings.uses_model():
         return 0, 0, 0
     rounds = settings.extract.gleanings
@@ -165,8 +165,7 @@ def _cost(model: str | None, tokens_in: int, tokens_out: int, prices: Prices) ->
         return 0.0
     known = PRICES.get(model, (None, None))
     price_in, price_out = (
-        given if given is not None else listed
-        for given, listed in zip(prices, known, strict=True)
+        given if given is not None else listed for given, listed in zip(prices, known, strict=True)
     )
     if price_in is None or price_out is None:
         return None

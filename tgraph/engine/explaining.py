@@ -138,4 +138,3 @@ class Explaining:
             yield from stream_query(snapshot.path / "store", query, format, bounds)
         finally:
             snapshot.close()
-

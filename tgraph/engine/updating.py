@@ -1,4 +1,4 @@
-"""A SPARQL update as a change like any other: prepared on a private copy, recorded, chained, published.
+"""A SPARQL update as a change like any other: prepared aside, recorded, chained, published.
 
 The update runs in the process for foreign SPARQL, on a copy of its own; what it changed is found by
 comparing, and enters the store as one batch. Design, sections 3.6 and 6.1.

@@ -119,8 +119,8 @@ def run_audit(
     if audit.name == SHAPES.name:
         from tgraph.explain.shapes import check_shapes
 
-        rows = check_shapes(store, catalogue, values["session"])
-        return AuditResult(audit, rows, not rows)
+        violations = check_shapes(store, catalogue, values["session"])
+        return AuditResult(audit, violations, not violations)
     terms = {
         parameter.name: [_term(store, catalogue, parameter.kind, values[parameter.name])]
         for parameter in audit.parameters
@@ -193,9 +193,7 @@ def _edge(store: Store, name: str) -> NamedNode:
     raise UsageError(f"There is no edge {name!r}.", "`tgraph trace` shows the edges of a session.")
 
 
-def _edge_labels(
-    store: Store, rows: Sequence[dict[str, Term | None]]
-) -> dict[Term | None, str]:
+def _edge_labels(store: Store, rows: Sequence[dict[str, Term | None]]) -> dict[Term | None, str]:
     triples = {}
     for edge in {row["edge"] for row in rows}:
         assert isinstance(edge, NamedNode)

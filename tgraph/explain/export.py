@@ -11,12 +11,12 @@ from pyoxigraph import (
     Quad,
     RdfFormat,
     Triple,
-    serialize,
 )
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.store.base import Store
+from tgraph.store.statements import to_bytes
 
 FORMATS = {
     "trig": RdfFormat.TRIG,
@@ -45,9 +45,7 @@ def session_quads(store: Store, bundle: str) -> list[Quad]:
     graph = NamedNode(bundle)
     own = list(store.match(None, None, None, graph))
     described = {quad.subject for quad in own}
-    queue = [
-        term for quad in own for term in (quad.object,) if isinstance(term, NamedNode)
-    ]
+    queue = [term for quad in own for term in (quad.object,) if isinstance(term, NamedNode)]
     found: list[Quad] = []
     seen: set[NamedNode] = set()
     while queue:
@@ -72,11 +70,9 @@ def serialise(quads: Iterable[Quad], name: str) -> bytes:
     if name not in FORMATS:
         raise UsageError(f"There is no format {name!r}.", f"There are: {', '.join(FORMATS)}.")
     chosen = FORMATS[name]
-    items: Iterable[Quad | Triple] = quads
-    if not chosen.supports_datasets:
-        items = dict.fromkeys(quad.triple for quad in quads)
-    prefixes = None if name == "nquads" else v.PREFIXES
-    return serialize(items, format=chosen, prefixes=prefixes)
+    if chosen.supports_datasets:
+        return to_bytes(quads, chosen)
+    return to_bytes(dict.fromkeys(quad.triple for quad in quads), chosen)
 
 
 def classic(quads: Iterable[Quad]) -> Iterator[Quad]:

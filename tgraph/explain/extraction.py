@@ -88,9 +88,7 @@ def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
     return SourceTree(document, length, tuple(pages))
 
 
-def source_text(
-    store: Store, librarian: Librarian, name: str, page: int | None = None
-) -> str:
+def source_text(store: Store, librarian: Librarian, name: str, page: int | None = None) -> str:
     """The stored text of a page, or of the whole document (its pages joined without anything
     between them). ``UsageError`` for a page that there is not."""
     document = find_document(store, name).document
@@ -105,21 +103,23 @@ def source_text(
 
 
 def _pages(store: Store, document: str) -> list[tuple[int | None, str]]:
-    pages = [(_number(store, page, "pageNumber"), page) for page in derived(store, document, "Page")]
+    pages = [
+        (_number(store, page, "pageNumber"), page) for page in derived(store, document, "Page")
+    ]
     if not pages:
         return [(None, document)]
     return [(number, page) for number, page in sorted(pages)]
 
 
-def _chunk(
-    store: Store, texts: Texts, document: str, page: int | None, chunk: str
-) -> SourceChunk:
+def _chunk(store: Store, texts: Texts, document: str, page: int | None, chunk: str) -> SourceChunk:
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = _edges(store, {item["edge"] for item in evidence if "edge" in item})
     found = [
-        _extracted(item, edges[item["edge"]], text) for item in evidence if item.get("edge") in edges
+        _extracted(item, edges[item["edge"]], text)
+        for item in evidence
+        if item.get("edge") in edges
     ]
     return SourceChunk(
         chunk=chunk,
@@ -173,5 +173,3 @@ def _properties(store: Store, evidence: str) -> dict[str, str]:
 
 def _number(store: Store, subject: str, name: str) -> int:
     return int(text_value(store, subject, v.tg(name)) or 0)
-
-

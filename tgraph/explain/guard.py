@@ -56,7 +56,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def check(text: str, *, update: bool = False) -> None:
-    """Raise ``QueryError`` for a query that may not run; with ``update`` for an update that may not.
+    """Raise ``QueryError`` for a query (with ``update``: for an update) that may not run.
 
     The text is judged as it stands and with its codepoint escapes resolved, since engines differ in
     when they do that.

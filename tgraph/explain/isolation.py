@@ -73,6 +73,10 @@ def _own_network() -> bool:
 
 
 def _no_more_handles() -> None:
-    """Allow no handle beyond those that are open; a large store may need more, and says so."""
-    used = max((int(name) for name in os.listdir("/dev/fd")), default=2) + 1  # noqa: PTH208
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used, used))
+    """Allow no new handle: one gets the lowest free number, and that is beyond the limit from now.
+
+    A large store may want to open more of its files; its query then fails with an error.
+    """
+    lowest = os.dup(2)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))

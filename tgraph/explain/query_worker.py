@@ -47,9 +47,7 @@ def main() -> None:
 def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
     from pyoxigraph import QueryTriples
 
-    results = store.query(
-        job["text"], use_default_graph_as_union=True, prefixes=job["prefixes"]
-    )
+    results = store.query(job["text"], use_default_graph_as_union=True, prefixes=job["prefixes"])
     if isinstance(results, QueryTriples):
         _write_triples(results, job, out)
     else:

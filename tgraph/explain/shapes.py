@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from pyoxigraph import NamedNode, Quad
 
 from tgraph.explain.export import classic, session_quads
 from tgraph.explain.sessions import SessionSummary, find_session, list_sessions
@@ -15,11 +17,17 @@ if TYPE_CHECKING:
     from rdflib import Graph
 
 ALL = "all"
+TOGETHER = 50
+"""Sessions validated at once: what they share, such as the evidence, is then checked once."""
+
 Violation = tuple[str, str, str, str, str]
 
 
 def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Violation, ...]:
-    """Each violation as (session, focus node, path, value, message); none where all is well."""
+    """Each violation as (session, focus node, path, value, message); none where all is well.
+
+    The session is empty where what is wrong belongs to the sources and not to a session.
+    """
     from rdflib import Graph
 
     chosen: Sequence[SessionSummary] = (
@@ -29,35 +37,43 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
     )
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     found: list[Violation] = []
-    for summary in chosen:
-        found += _violations(store, summary, shapes)
-    return tuple(found)
+    for start in range(0, len(chosen), TOGETHER):
+        found += _violations(store, chosen[start : start + TOGETHER], shapes)
+    return tuple(sorted(set(found)))
 
 
-def _violations(store: Store, summary: SessionSummary, shapes: Graph) -> list[Violation]:
+def _violations(
+    store: Store, summaries: Sequence[SessionSummary], shapes: Graph
+) -> Iterator[Violation]:
     from pyshacl import validate
     from rdflib import RDF, SH, Graph
 
-    data = Graph().parse(
-        data=nquads(classic(session_quads(store, summary.bundle))), format="nt"
-    )
+    quads: dict[Quad, None] = {}
+    owners: dict[str, str] = {}
+    for summary in summaries:
+        for quad in session_quads(store, summary.bundle):
+            quads[quad] = None
+            if quad.graph_name == NamedNode(summary.bundle):
+                owners[_string(quad.subject)] = summary.explain_id
+    data = Graph().parse(data=nquads(classic(quads)), format="nt")
     conforms, report, text = validate(data, shacl_graph=shapes, inference="none")
     if conforms:
-        return []
+        return
     if not isinstance(report, Graph):
-        return [(summary.explain_id, "", "", "", " ".join(str(text).split()))]
-    rows = [
-        (
-            summary.explain_id,
-            _string(report.value(result, SH.focusNode)),
+        yield ("", "", "", "", " ".join(str(text).split()))
+        return
+    for result in report.subjects(RDF.type, SH.ValidationResult):
+        focus = report.value(result, SH.focusNode)
+        yield (
+            owners.get(_string(focus), ""),
+            _string(focus),
             _string(report.value(result, SH.resultPath)),
             _string(report.value(result, SH.value)),
             _string(report.value(result, SH.resultMessage)),
         )
-        for result in report.subjects(RDF.type, SH.ValidationResult)
-    ]
-    return sorted(rows)
 
 
 def _string(term: Any) -> str:
+    if isinstance(term, NamedNode):
+        return term.value
     return "" if term is None else str(term)

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -32,8 +32,8 @@ class Bounds:
 
 
 def stream_query(
-    store: Path, text: str, format: str = "json", bounds: Bounds = Bounds()  # noqa: B008 - frozen
-) -> Iterator[bytes]:
+    store: Path, text: str, format: str = "json", bounds: Bounds = Bounds()
+) -> Generator[bytes, None, None]:
     """The result of a query over the union of all graphs (``GRAPH`` narrows it), piece by piece.
 
     ``store`` is the folder of a pinned snapshot; tgraph's prefixes are known. ``format`` is one of
@@ -45,7 +45,7 @@ def stream_query(
     yield from _run(_job(store, text, format, bounds, update=False), bounds)
 
 
-def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:  # noqa: B008 - frozen
+def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:
     """Apply an update to a private copy of a store. Raises as ``stream_query`` does."""
     check(text, update=True)
     for _ in _run(_job(store, text, "", bounds, update=True), bounds):
@@ -66,8 +66,8 @@ def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -
     return json.dumps(job).encode()
 
 
-def _run(job: bytes, bounds: Bounds) -> Iterator[bytes]:
-    process = subprocess.Popen(  # noqa: S603 - our own module
+def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
+    process = subprocess.Popen(
         [sys.executable, "-m", "tgraph.explain.query_worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

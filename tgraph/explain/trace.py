@@ -1,11 +1,10 @@
-"""A session's record read back as a tree: answer, sentences, edges with reasons, chunks, documents."""
+"""A session's record read back as a tree: answer, sentences, edges with reasons, documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
@@ -29,8 +28,6 @@ from tgraph.store.base import Store, Term
 from tgraph.store.journal import read_journal
 
 __all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
-
-T = TypeVar("T")
 
 
 class TraceReader:
@@ -100,9 +97,7 @@ class TraceReader:
     # --- the parts ---
 
     def _matches(self) -> tuple[TracedMatch, ...]:
-        members = self._sorted(
-            v.session_part_iri("matches", self._uuid), "hadMember", _last_number
-        )
+        members = self._sorted(v.session_part_iri("matches", self._uuid), "hadMember", _last_number)
         return tuple(
             TracedMatch(
                 entity=self._one(m, "entity"),
@@ -142,9 +137,7 @@ class TraceReader:
             self._number(f"{citation}:position", "end"),
             self._one(f"{citation}:quote", "exact"),
         )
-        chosen = next(
-            (e for e in self._iris(citation, "wasDerivedFrom") if e != evidence), ""
-        )
+        chosen = next((e for e in self._iris(citation, "wasDerivedFrom") if e != evidence), "")
         return replace(place, edge_selection=chosen)
 
     def _places(self, selections: Sequence[str]) -> dict[str, tuple[TracedEvidence, ...]]:
@@ -275,8 +268,8 @@ class TraceReader:
         terms = self._said.get(subject, {}).get(name, [])
         return [t for t in terms if isinstance(t, NamedNode)]
 
-    def _sorted(self, subject: str, name: str, key: Callable[[str], T]) -> list[str]:
-        return sorted(self._iris(subject, name), key=key)  # type: ignore[type-var]
+    def _sorted(self, subject: str, name: str, key: Callable[[str], tuple[int, ...]]) -> list[str]:
+        return sorted(self._iris(subject, name), key=key)
 
 
 def read_trace(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import edge_text, matches_text, place_text, rejection_text
 from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence, TracedStep
 from tgraph.index.sources import range_of_chunk
-from tgraph.explain.safety import one_line, safe
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -220,4 +220,3 @@ def _seconds(started: str, ended: str) -> str:
         return ""
     begun, done = (datetime.fromisoformat(text) for text in (started, ended))
     return f"{(done - begun).total_seconds():.2f} s"
-
