@@ -127,3 +127,15 @@ def test_what_is_not_there_is_said_in_one_sentence(tmp_path, graph):
         tgraph.open(graph.root, collection="other")
     with pytest.raises(UsageError, match="There is no mode"):
         graph.ask(QUESTION, mode="telepathy")
+
+
+def test_one_content_under_two_names_is_one_document_read_once(tmp_path, graph):
+    page = "<html><body><p>Marie Curie discovered Radium in Paris.</p></body></html>"
+    for name in ("a.txt", "b.html"):
+        (tmp_path / name).write_text(page)
+    report = graph.index([tmp_path / "a.txt", tmp_path / "b.html"])
+    assert (len(report.indexed), report.chunks) == (2, 1)
+    answer = graph.ask("What did Marie Curie discover? Radium", history=[])
+    quotes = {c.quote for s in answer.sentences for c in s.citations if c.path != "curie.md"}
+    assert quotes
+    assert all(q in page or q in TEXT for q in quotes)

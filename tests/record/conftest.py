@@ -277,7 +277,7 @@ class SampleRecord:
             selection = self._selection(candidates, 0 if ending == "no-evidence" else 2)
             record.selection(step, selection)
         sentences = []
-        with record.step("Synthesis", MODEL, [record.selection_iri]) as step:
+        with record.step("Synthesising", MODEL, [record.selection_iri]) as step:
             if ending == "completed":
                 sentences = self._sentences(record, selection)
         text = " ".join(s.text for s in sentences) or "There is no evidence."

@@ -267,7 +267,7 @@ def test_an_entry_that_was_not_written_is_forgotten() -> None:
 def test_texts_of_a_session_reach_the_librarian(folder: CollectionFolder, ledger: Ledger) -> None:
     session = SessionRecord(folder.journals, uuid(1), ticking_clock())
     session.start("Who?", "graph", {}, 1, "default", "explainability")
-    with session.step("Synthesis") as step:
+    with session.step("Synthesising") as step:
         session.answer(step, "An answer with a lone surrogate: \udce9.", [])
     session.finish("completed")
     session.close()

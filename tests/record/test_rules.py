@@ -137,7 +137,7 @@ def failed_without_an_error(graph: Graph) -> None:
 
 
 def generated_twice(graph: Graph) -> None:
-    answer, steps = one(graph, TG.Answer), [one(graph, TG.Traversal), one(graph, TG.Synthesis)]
+    answer, steps = one(graph, TG.Answer), [one(graph, TG.Traversal), one(graph, TG.Synthesising)]
     for step in steps:
         graph.add((answer, PROV.wasGeneratedBy, step))
 

@@ -97,7 +97,7 @@ OPTIONAL = {
     (TG.Batch, TG.generation),
     (TG.Batch, TG.run),
 }
-STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesis)
+STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesising)
 OPTIONAL |= {(step, p) for step in STEPS for p in (PROV.used, PROV.wasInformedBy)}
 AGENTS = (TG.Software, TG.EmbeddedMethod, TG.LanguageModel)
 OPTIONAL |= {(agent, p) for agent in AGENTS for p in (TG.componentVersion, TG.provider)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tgraph.model import NO_USAGE, Usage
 
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """A stage of the work and how much of it is done; ``usage`` is the cost of the run so far."""

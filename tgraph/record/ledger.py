@@ -80,19 +80,24 @@ class Ledger:
         It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
         """
         with writing(self.folder, timeout=timeout, waiting=waiting) as store:
-            self._tidy()
-            changes = committed(self.folder)
-            for change in changes:
-                self._apply(store, change)
-            if changes or must_be_mended(self.folder):
-                self.publish(store)
-            for change in changes:
-                discard(change)
-            folded = Folded(0, 0, len(changes))
-            journals = [path for path in self._journals() if is_free(path)]
-            for start in range(0, len(journals), AT_ONCE):
-                folded = self._fold_journals(store, journals[start : start + AT_ONCE], folded)
+            with disk_errors():
+                folded = self._bring_in(store)
             yield store, folded
+
+    def _bring_in(self, store: OxigraphStore) -> Folded:
+        self._tidy()
+        changes = committed(self.folder)
+        for change in changes:
+            self._apply(store, change)
+        if changes or must_be_mended(self.folder):
+            self.publish(store)
+        for change in changes:
+            discard(change)
+        folded = Folded(0, 0, len(changes))
+        journals = [path for path in self._journals() if is_free(path)]
+        for start in range(0, len(journals), AT_ONCE):
+            folded = self._fold_journals(store, journals[start : start + AT_ONCE], folded)
+        return folded
 
     def generation(self, store: Store) -> int:
         """The knowledge generation: how many changes of knowledge there have been."""
@@ -121,10 +126,9 @@ class Ledger:
 
     def _tidy(self) -> None:
         """What processes that died left behind, and nobody will ask for."""
-        with disk_errors():
-            count = sum(map(sweep, (self.folder.path, self.folder.journals)))
-            count += self.librarian.sweep()
-            remove_abandoned(self.folder)
+        count = sum(map(sweep, (self.folder.path, self.folder.journals)))
+        count += self.librarian.sweep()
+        remove_abandoned(self.folder)
         if count:
             log.info("Deleted %d temporary files of processes that died.", count)
 
@@ -156,8 +160,7 @@ class Ledger:
         chains: dict[str, Chain] = {}
         damaged = []
         for path in journals:
-            with disk_errors():
-                content = read_journal(path)
+            content = read_journal(path)
             try:
                 status = self._fold(store, chains, path.stem, content)
             except (ValueError, KeyError, TypeError, SyntaxError) as error:
@@ -167,9 +170,8 @@ class Ledger:
                 damaged.append(path)
             folded = folded.plus(bool(status), status == "aborted", bool(content.damaged))
         self.publish(store)
-        with disk_errors():
-            for path in journals:
-                _set_aside(path) if path in damaged else path.unlink(missing_ok=True)
+        for path in journals:
+            _set_aside(path) if path in damaged else path.unlink(missing_ok=True)
         return folded
 
     def _fold(
@@ -295,7 +297,6 @@ def _swap_vectors(new: Path, current: Path) -> None:
     """Put the new vector indexes in the place of the old; readers hold links to the old files."""
     if not new.is_dir():
         return
-    with disk_errors():
-        if current.exists():
-            shutil.rmtree(current)
-        new.rename(current)
+    if current.exists():
+        shutil.rmtree(current)
+    new.rename(current)

@@ -70,8 +70,10 @@ def accession_quads(
     run: str,
     taken: datetime,
     previous: str | None,
+    *,
+    supersedes: bool = True,
 ) -> list[Quad]:
-    """The document was taken in under a path, perhaps in the place of an earlier content."""
+    """The document was taken in under a path, after an earlier content or in its place."""
     out = Statements(v.SOURCE_GRAPH)
     out.add(
         accession,
@@ -83,7 +85,7 @@ def accession_quads(
         (v.prov("generatedAtTime"), taken),
         (v.prov("wasRevisionOf"), iri(previous) if previous else None),
     )
-    if previous:
+    if previous and supersedes:
         out.add(
             previous,
             (v.prov("invalidatedAtTime"), taken),

@@ -24,7 +24,7 @@ def edge_id(subject: str, predicate: str, obj: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LabelGraph:
-    """Edges as a model sees them: ``labeled_edges[i]`` has the id ``ids[i]``, and ids are unique."""
+    """Edges as a model sees them: ``labeled_edges[i]`` has the id ``ids[i]``; ids are unique."""
 
     labeled_edges: tuple[tuple[str, str, str], ...]
     ids: tuple[str, ...]
