@@ -18,7 +18,6 @@ from tgraph.extract.clauses import antecedent, lifted
 from tgraph.extract.coreference import THIRD_PERSON, Discourse, is_definite
 from tgraph.extract.kinds import kind_of_noun
 from tgraph.extract.lexicon import words
-from tgraph.extract.literals import is_number
 from tgraph.extract.mentions import Mention
 from tgraph.extract.names import Named, Names
 from tgraph.extract.phrases import conjuncts, core_text, is_noun, phrase_bounds, phrase_text
@@ -70,7 +69,9 @@ class Arguments:
         self._mentions: dict[int, Mention] = {}
         for mention in reversed(mentions):
             self._mentions |= dict.fromkeys(range(mention.start, mention.end), mention)
-        self._starts = {m.start: m for m in reversed(mentions)}
+        self._starts: dict[int, list[Mention]] = {}
+        for mention in mentions:
+            self._starts.setdefault(mention.start, []).append(mention)
         self._meant: dict[int, tuple[Named, ...]] = {}
         self.dropped: Counter[str] = Counter()
 
@@ -89,12 +90,12 @@ class Arguments:
         self._discourse.next_sentence()
         named = []
         for token in sentence:
-            mention = self._starts.get(token.i)
-            if mention is not None and mention.is_name:
-                entity = self._names.get(mention.text, mention.type)
-                named.append(entity)
-                root = sentence.doc[mention.start : mention.end].root
-                self._discourse.see(root, entity)
+            names = [m for m in self._starts.get(token.i, ()) if m.is_name]
+            if names:
+                entities = [self._names.get(m.text, m.type) for m in names]
+                named += entities
+                root = sentence.doc[names[0].start : names[0].end].root
+                self._discourse.see(root, entities[0])
             elif token.i not in self._mentions:
                 self._refer(token)
         self._note_coordinations(sentence)
@@ -121,10 +122,9 @@ class Arguments:
         return ()
 
     def literals(self, sentence: Span) -> list[Mention]:
-        """The dates and the amounts with a unit that a sentence gives, without bare numbers."""
-        found = (self._starts.get(token.i) for token in sentence)
-        given = [m for m in found if m is not None and m.value is not None]
-        return [m for m in given if m.value is not None and not is_number(m.value)]
+        """The dates, amounts and numbers that a sentence gives."""
+        found = (m for token in sentence for m in self._starts.get(token.i, ()))
+        return [m for m in found if m.value is not None]
 
     def subjects(self, token: Token) -> tuple[Named, ...]:
         """The entities a statement is about; where there are none, why is counted."""

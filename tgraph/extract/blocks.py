@@ -101,7 +101,11 @@ def _is_row(text: str) -> bool:
     if len(found) < 2:
         return False
     covered = sum(len(key) + len(value) + 2 for key, value in found)
-    return covered > 0.8 * len(text.strip()) and all(len(key.split()) <= 6 for key, _ in found)
+    return covered > 0.8 * len(text.strip()) and all(_is_key(key) for key, _ in found)
+
+
+def _is_key(text: str) -> bool:
+    return len(text.split()) <= 6 and text.count("(") == text.count(")")
 
 
 def _clean(text: str, start: int, end: int) -> Block:

@@ -30,6 +30,15 @@ _NEVER = frozenset({"PRP", "PRP$", "WP", "WDT", "WRB", "MD", "UH", "EX", "CC", "
 _INNER = words("of de la du des del da di von van der den el al le & - – y zu bin ibn upon o'")
 _OPENERS = frozenset({'"', "“", "''", "``", "‘", "'", ":", "(", "[", "--", "—"})
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+LABELS = words(  # of infoboxes whose fields run together
+    """
+    Starring Headquarters Founder Founders Founded Defunct Parent Distributor Directed Produced
+    Written Genre Genres Label Labels Released Release Recorded Original Playoff Observer
+    Constituent Unincorporated Successor Predecessor
+    """
+)
+_SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "L.L.C.", "D.C."})
+_NUMBERING = words("route highway road interstate article section flight hot class bill no. law")
 _OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
 
@@ -77,10 +86,12 @@ def _over_particles(doc: Doc, position: int) -> int | None:
     token, after = doc[position], doc[position + 1] if position + 1 < len(doc) else None
     if after is None:
         return None
+    if token.text == "," and after.text in _SUFFIXES:
+        return position + 2
     if token.text == "." and len(doc[position - 1]) == 1:
         return position + 2 if _is_name_word(after, True) else None
     if token.lower_ in ("'s", "’s"):
-        joined = after.ent_iob_ == "I" or kind_of_noun(after.lower_) in _OWNED
+        joined = after.ent_iob_ == "I" or _is_owned(doc, position + 1)
         return position + 2 if after.text[0].isupper() and joined else None
     if token.text in ("-", "–"):
         tight = not token.whitespace_ and not doc[position - 1].whitespace_
@@ -94,6 +105,14 @@ def _over_particles(doc: Doc, position: int) -> int | None:
     return None
 
 
+def _is_owned(doc: Doc, start: int) -> bool:
+    """Whether an institution or an award stands behind "'s": "Georgia Children's Book Award"."""
+    end = start + 1
+    while end < len(doc) and end < start + 5 and _is_name_word(doc[end], inside=True):
+        end += 1
+    return kind_of_noun(doc[end - 1].lower_) in (*_OWNED, "award")
+
+
 def _is_law_year(doc: Doc, position: int) -> bool:
     return doc[position].is_digit and doc[position - 2].text in ("Act", "War", "Treaty", "Battle")
 
@@ -101,7 +120,11 @@ def _is_law_year(doc: Doc, position: int) -> bool:
 def _is_number_of(doc: Doc, position: int) -> bool:
     """A number that ends a name: "Route 104", "Apollo 11"."""
     token = doc[position]
-    if not token.is_digit or len(token) > 3:
+    if not token.is_digit or len(token) > 4:
+        return False
+    if doc[position - 1].lower_ in _NUMBERING:
+        return True
+    if len(token) > 3:
         return False
     following = doc[position + 1] if position + 1 < len(doc) else None
     return following is None or following.tag_ not in ("NN", "NNS", "NNP", "CD")

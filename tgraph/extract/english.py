@@ -20,9 +20,11 @@ from tgraph.extract.clauses import Statement, statements
 from tgraph.extract.coreference import Discourse
 from tgraph.extract.kinds import kind_of_noun
 from tgraph.extract.lexicon import words
+from tgraph.extract.literals import is_number
 from tgraph.extract.mentions import Mention, find_mentions
 from tgraph.extract.names import Named, Names
-from tgraph.extract.nominal import acronyms, bracketed, nominals
+from tgraph.extract.nominal import acronyms, bracketed, localities, nominals
+from tgraph.extract.numbers import measured
 from tgraph.extract.phrases import phrase_bounds
 from tgraph.extract.pipeline import lemma, verb_lemma
 from tgraph.extract.reading import MENTIONS, WEAK, Argument, Fact, Reading
@@ -59,6 +61,7 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Readin
     _find_ships(docs, mentions, names)
     for doc, found in zip(docs, mentions, strict=True):
         acronyms(doc, found, names)
+        localities(doc, found, names)
     reading = Reading(names)
     topic = names.find(titles[0]) if titles else None
     discourse = Discourse(topic if topic is not None and topic.mentions > 1 else None)
@@ -116,14 +119,14 @@ class _Reader:
     def _amount_rest(self, named: list[Named], sentence: Span, before: int) -> None:
         """A weak edge to a date or amount that no statement holds, from what is named first."""
         facts = self._reading.facts[before:]
-        about = facts[0].subject if facts else named[0] if named else self._topic
+        about = facts[0].subject if facts else self._topic or (named[0] if named else None)
         about = self._topic if self._topic in named else about
         stated = {fact.object for fact in facts if isinstance(fact.object, Literal)}
         if about is None:
             return
         for mention in self._arguments.literals(sentence):
             if mention.value is not None and mention.value not in stated:
-                predicate = "date" if mention.is_time else "amount"
+                predicate = _leading_to(mention, sentence.doc)
                 self._add(about, predicate, mention.value, WEAK, sentence)
 
     def _state(self, statement: Statement, sentence: Span) -> None:
@@ -208,6 +211,13 @@ class _Reader:
             if isinstance(entity, Named):
                 self._reading.see(entity, self._block, start, end)
         self._reading.facts.append(Fact(subject, predicate, obj, strength, self._block, start, end))
+
+
+def _leading_to(mention: Mention, doc: Doc) -> str:
+    """The predicate of a literal that no statement holds; empty for numbers of nothing known."""
+    if mention.value is not None and is_number(mention.value):
+        return measured(doc[mention.end - 1])
+    return "date" if mention.is_time else "amount"
 
 
 def _find_ships(docs: Sequence[Doc], mentions: Sequence[Sequence[Mention]], names: Names) -> None:

@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from tgraph.extract.parse import GraphReply, read_reply
+from tgraph.errors import EndpointError, ModelError
+from tgraph.extract.parse import GraphReply, one_line, read_reply
 from tgraph.model import (
     Agent,
     Chunk,
@@ -19,8 +21,8 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
 from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import ask
-from tgraph.vocabulary import digest
+from tgraph.models.structured import Structured, ask
+from tgraph.vocabulary import digest, normalise_name
 
 
 class ModelExtractor:
@@ -59,31 +61,30 @@ class ModelExtractor:
         return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
+        """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
         values = {
-            "title": title,
-            "section": " > ".join(chunk.headings) or "-",
+            "title": one_line(title),
+            "section": one_line(" > ".join(chunk.headings)) or "-",
             "text": chunk.text,
             "entity_types": self._types,
         }
-        dropped: Counter[str] = Counter()
-        entities: list[ExtractedEntity] = []
-        relationships: list[ExtractedRelationship] = []
-        replies = []
-        for prompt in [self._first, *[self._more] * self._gleanings]:
-            known = _known(entities, relationships)
-            reply = self._ask(prompt, {**values, "known": known}, sink)
-            replies.append(reply.model_dump())
-            found = read_reply(reply, chunk, dropped)
-            fresh = [e for e in found[0] if e not in entities]
-            new = [r for r in found[1] if r not in relationships]
-            entities += fresh
-            relationships += new
-            if prompt is self._more and not fresh and not new:
+        gathered = _Gathered(chunk)
+        gathered.take(self._ask(self._first, values, sink))
+        for _ in range(self._gleanings):
+            try:
+                reply = self._ask(self._more, {**values, "known": gathered.known()}, sink)
+            except EndpointError:
+                raise
+            except ModelError:  # what was paid for is kept
+                gathered.dropped["further round whose reply can't be used"] += 1
                 break
-        content = sha256(canonical_json(replies).encode("utf-8", "surrogatepass")).hexdigest()
-        return Extraction(chunk.iri, tuple(entities), tuple(relationships), content, dict(dropped))
+            if not gathered.take(reply):
+                break
+        return gathered.extraction()
 
-    def _ask(self, prompt: Prompt, values: dict[str, str], sink: CallSink) -> GraphReply:
+    def _ask(
+        self, prompt: Prompt, values: dict[str, str], sink: CallSink
+    ) -> Structured[GraphReply]:
         temperature, seed, max_tokens = self._options
         request = ChatRequest(
             prompt,
@@ -92,14 +93,58 @@ class ModelExtractor:
             temperature=temperature,
             seed=seed,
         )
-        return ask(self._model, request, GraphReply, sink).value
+        return ask(self._model, request, GraphReply, sink)
 
 
-def _known(
-    entities: Sequence[ExtractedEntity], relationships: Sequence[ExtractedRelationship]
-) -> str:
-    lines = [json.dumps({"entity": e.name}, ensure_ascii=False) for e in entities]
-    for r in relationships:
-        obj = r.object if isinstance(r.object, str) else r.object.value
-        lines.append(json.dumps([r.subject, r.predicate, obj], ensure_ascii=False))
-    return "\n".join(lines)
+class _Gathered:
+    """What the rounds over one chunk have brought so far."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._chunk = chunk
+        self._entities: dict[tuple[object, ...], ExtractedEntity] = {}
+        self._relationships: dict[tuple[object, ...], ExtractedRelationship] = {}
+        self._replies: list[dict[str, Any]] = []
+
+    def take(self, reply: Structured[GraphReply]) -> bool:
+        """Adds a reply; whether it says anything that was not known."""
+        self._replies.append(reply.value.model_dump())
+        self.dropped["malformed row"] += reply.dropped
+        self.dropped["reply that was cut off"] += reply.truncated
+        entities, relationships = read_reply(reply.value, self._chunk, self.dropped)
+        before = len(self._entities) + len(self._relationships)
+        for entity in entities:
+            self._entities.setdefault(_entity_key(entity), entity)
+        for relationship in relationships:
+            self._relationships.setdefault(_relationship_key(relationship), relationship)
+        found = len(entities) + len(relationships)
+        fresh = len(self._entities) + len(self._relationships) - before
+        self.dropped["repetition"] += found - fresh
+        return fresh > 0
+
+    def known(self) -> str:
+        """One JSON value to a line, for the prompt of the next round."""
+        lines = [json.dumps({"entity": e.name}, ensure_ascii=False) for e in self._entities.values()]
+        for r in self._relationships.values():
+            obj = r.object if isinstance(r.object, str) else r.object.value
+            lines.append(json.dumps([r.subject, r.predicate, obj], ensure_ascii=False))
+        return "\n".join(lines)
+
+    def extraction(self) -> Extraction:
+        content = canonical_json(self._replies).encode("utf-8", "surrogatepass")
+        return Extraction(
+            self._chunk.iri,
+            tuple(self._entities.values()),
+            tuple(self._relationships.values()),
+            sha256(content).hexdigest(),
+            {reason: count for reason, count in self.dropped.items() if count},
+        )
+
+
+def _entity_key(entity: ExtractedEntity) -> tuple[object, ...]:
+    return normalise_name(entity.name), frozenset(map(normalise_name, entity.aliases))
+
+
+def _relationship_key(r: ExtractedRelationship) -> tuple[object, ...]:
+    obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
+    return normalise_name(r.subject), normalise_name(r.predicate), obj, r.span

@@ -34,12 +34,12 @@ _NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{_NAMES})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>1\d{3}|20\d{2})"
-_AMOUNT = r"\d[\d,]*(?:\.\d+)?"
+_AMOUNT = r"(?:\d{1,3}(?:,\d{2,3})+|\d+)(?:\.\d+)?"
 
 _SCALE = r"(?:\s(?:thousand|million|billion|trillion))"
 _UNIT = (
-    r"(?:square |cubic |nautical |imperial |metric )?(?:km²?|m"
-    r"|cm|mm|kg|g|mi|ft|in|lb|oz|MW|GW|kW|kWh|GWh"
+    r"(?:square |cubic |nautical |imperial |metric )?(?:km[²2]?|m²?"
+    r"|cm|mm|kg|g|mi|ft|(?:cu )?in(?=[),;.])|lb|oz|FM|AM|MW|GW|kW|kWh|GWh"
     r"|TWh|TJ|Hz|kHz|MHz|GHz|GB|MB|TB|hp|acres?|hectares?|metres?|meters?|kilometres?|kilometers?"
     r"|centimetres?|miles?|feet|foot|inch(?:es)?|yards?|tons?|tonnes?|pounds?|kilograms?|kilotons?|grams?"
     r"|litres?|liters?|gallons?|barrels|megawatts?|gigawatts?|kilowatts?|degrees|knots|minutes?|hours?"
@@ -62,11 +62,12 @@ _PATTERNS = tuple(
             "text",
             rf"(?<=[Ii]n )(?:{_NAMES})\b",
         ),
-        ("text", r"(?<=on )(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
+        ("text", r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
         (
             "text",
             r"\b(?:January|February|April|June|July|September|October|November|December)\b",
         ),
+        ("text", r"\b\d{1,2}(?:st|nd|rd|th)[ -]century\b"),
         ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
         ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),
         (
@@ -81,10 +82,10 @@ _PATTERNS = tuple(
 )
 _TEMPORAL = re.compile(
     r"(?:\b(?:in|since|by|from|until|till|of|during|circa|c\.|around|about|after|before|early|late"
-    r"|mid|to|and|summer|winter|spring|autumn|year|season|through|between|for)|[(,;])\s*$",
+    r"|mid|to|and|born|died|founded|established|est\.|summer|winter|spring|autumn|year|season|through|between|for)|[(,;])\s*$",
     re.IGNORECASE,
 )
-_TIME = re.compile(rf".*\b\d+0'?s|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?|\w+days?")
+_TIME = re.compile(rf".*\b\d+0'?s|\d+\w\w[ -]century|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?|\w+days?")
 _BEFORE_MODIFIER = re.compile(r"\b(?:a|an|the|his|her|its|their|this|was|is)\s+$", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
-from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end, runs
+from tgraph.extract.capitals import LABELS, NAME_TAGS, TYPES, run_end, runs
 from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.lexicon import words
 from tgraph.extract.literals import find_literals
-from tgraph.extract.pipeline import is_common_word
+from tgraph.extract.pipeline import is_common_word, lemma
+from tgraph.extract.variants import inner_names, joined_places, outer_names, parts_of_title
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -66,7 +67,7 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
     """The names and literals of a parsed text in order of their start.
 
     None overlaps another, except that a name inside a longer one ("Lake Ontario" in "Port Authority
-    of Lake Ontario") follows it.
+    of Lake Ontario") follows it where both may be meant.
     """
     taken = bytearray(len(doc))
     found: list[Mention] = []
@@ -74,13 +75,29 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
     for source in (
         _titles(doc, titles),
         _quoted(doc),
+        (_mention(doc, *place) for place in joined_places(doc)),
         (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
     ):
         _take(source, taken, found)
     _take(sorted(_names(doc, taken), key=lambda m: (m.start - m.end, m.start)), taken, found)
-    nested = [inner for mention in found if mention.is_name for inner in _nested(doc, mention)]
+    known = {title.lower() for title in titles[:1]}
+    others = [
+        other
+        for mention in found
+        if mention.is_name
+        for other in _variants(doc, mention, mention.text.lower() in known)
+    ]
+    others += [_mention(doc, *found) for found in joined_places(doc)]
     _take(literals, taken, found)
-    return sorted(found + nested, key=lambda mention: (mention.start, -mention.end))
+    return sorted(_distinct(found + others), key=lambda mention: (mention.start, -mention.end))
+
+
+def _distinct(mentions: Iterable[Mention]) -> list[Mention]:
+    """One mention for the same tokens, the first."""
+    found: dict[tuple[int, int], Mention] = {}
+    for mention in mentions:
+        found.setdefault((mention.start, mention.end), mention)
+    return list(found.values())
 
 
 def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
@@ -90,30 +107,16 @@ def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> 
             found.append(mention)
 
 
-def _nested(doc: Doc, mention: Mention) -> Iterator[Mention]:
-    """Names inside a longer one: what the recogniser sees in it, and what "of" joins."""
-    if mention.type != "person":
-        yield from _recognised_inside(doc, mention)
-    joints = [token.i for token in doc[mention.start : mention.end] if token.lower_ in ("of", "at")]
-    if not joints or mention.type == "work":
-        return
-    start, end = _trim(doc, joints[-1] + 1, mention.end)
-    label = _label_at(doc, start, end)
-    whole = all(token.ent_iob_ == "I" for token in doc[mention.start + 1 : mention.end])
-    if end - start > 1 or (label in ("place", "group") and not whole):
-        yield _mention(doc, start, end, label)
-    start, end = _trim(doc, mention.start, joints[0])
-    if end - start > 1 and not any(
-        token.ent_iob_ == "I" for token in doc[joints[0] : joints[0] + 2]
-    ):
-        yield _mention(doc, start, end, _label_at(doc, start, end))
-
-
-def _recognised_inside(doc: Doc, mention: Mention) -> Iterator[Mention]:
-    for ent in doc[mention.start : mention.end].ents:
-        start, end = _trim(doc, ent.start, ent.end)
-        if start < end and end - start < mention.end - mention.start and ent.label_ in TYPES:
-            yield _mention(doc, start, end, TYPES[ent.label_])
+def _variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
+    """Names inside a longer one, and longer names around it."""
+    bounds = mention.start, mention.end, mention.type
+    found = [*inner_names(doc, *bounds), *outer_names(doc, *bounds)]
+    if is_title and mention.end - mention.start > 2:
+        found += parts_of_title(doc, mention.start, mention.end)
+    for first, last, label in dict.fromkeys(found):
+        start, end = _trim(doc, first, last)
+        if (start, end) != bounds[:2] and _worth_naming(doc, start, end):
+            yield _mention(doc, start, end, label)
 
 
 def _literals(doc: Doc) -> list[Mention]:
@@ -228,7 +231,7 @@ def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
                     yield *_trim(doc, start, token.i), TYPES[ent.label_]
                 start = token.i + 1
         start, end = _trim(doc, start, ent.end)
-        while end > start and doc[end - 1].text[0].islower():
+        while end > start and doc[end - 1].text[0].islower() and doc[end - 2].text != "-":
             end -= 1
         if start < end:
             yield from _split_and(doc, start, end, TYPES[ent.label_])
@@ -289,18 +292,35 @@ def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> 
 
 
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    while start < end and _is_leading(doc[start]):
+    while start < end and _is_leading(doc[start]) and not _is_label_alone(doc, start, end):
         start += 1
+    while end - start > 1 and doc[end - 1].text in LABELS:
+        end -= 1
     while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
         end -= 1
     return start, end
+
+
+def _is_label_alone(doc: Doc, start: int, end: int) -> bool:
+    return end - start == 1 and doc[start].text in LABELS
 
 
 def _is_leading(token: Token) -> bool:
     """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
     if token.lower_ in _BEFORE or not token.text[0].isalnum():
         return True
+    if token.text in LABELS or _describes_person(token):
+        return True
     return token.is_sent_start is True and token.tag_.startswith("RB")
+
+
+def _describes_person(token: Token) -> bool:
+    """Whether a capitalised noun before a person's name isn't part of it: "Drummer Jack Irons"."""
+    noun = lemma(token.lower_, "noun")
+    if not (kind_of_noun(noun) == "person" or noun.endswith(("ist", "man"))) or is_title(noun):
+        return False
+    following = token.doc[token.i + 1 : token.i + 2]
+    return any(t.ent_type_ == "PERSON" and t.ent_iob_ == "B" for t in following)
 
 
 def _label_at(doc: Doc, start: int, end: int) -> str:

@@ -58,6 +58,19 @@ def acronyms(doc: Doc, mentions: Sequence[Mention], names: Names) -> None:
             names.same(mention.text, doc[mention.end + 1 : close].text)
 
 
+def localities(doc: Doc, mentions: Sequence[Mention], names: Names) -> None:
+    """Records full names of places: "Lakeland, Florida" is also "Lakeland"."""
+    for place, mention in enumerate(mentions):
+        if not (mention.is_name and mention.end + 1 < len(doc) and doc[mention.end].text == ","):
+            continue
+        beside = next((m for m in mentions[place + 1 :] if m.start > mention.end), None)
+        if beside is None or not beside.is_name or beside.start != mention.end + 1:
+            continue
+        inside, around = names.find(mention.text), names.find(beside.text)
+        if inside and around and inside.type == around.type == "place" and inside is not around:
+            names.same(mention.text, f"{mention.text}, {beside.text}")
+
+
 def bracketed(doc: Doc, mentions: Sequence[Mention], names: Names) -> Iterator[tuple[int, Nominal]]:
     """Statements in brackets after a name, such as "(1912-1954)", with the token of the name."""
     for place, mention in enumerate(mentions):
@@ -83,10 +96,17 @@ def _in_brackets(
     if len(times) == 2 and entity.is_person and _DASH.fullmatch(doc[inside[0].end].text):
         yield Nominal(entity, "be born on", times[0], _CERTAIN)
         yield Nominal(entity, "die on", times[1], _CERTAIN)
+    elif len(inside) == 1 and times and _is_birth(doc, start, close):
+        entity.types["person"] += 1
+        yield Nominal(entity, "be born on" if "-" in times[0].value else "be born in", times[0], _CERTAIN)
     elif len(inside) == 1 and (inside[0].start, inside[0].end) == (start, close):
         value = inside[0].value
         if value is not None and inside[0].is_time:
             yield Nominal(entity, "be dated", value, _LIKELY)
+
+
+def _is_birth(doc: Doc, start: int, close: int) -> bool:
+    return close > start + 1 and doc[start].lower_ in ("born", "b.")
 
 
 def _is_root(token: Token, arguments: Arguments) -> bool:

@@ -2,59 +2,80 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Span
+from tgraph.vocabulary import normalise_name
 
 LONGEST_NAME = 300
+MIDDLING = 5.0
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
+
+
+def _as_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return re.split(r"[,;\n]", value)
+    return [_as_text(item) for item in value] if isinstance(value, list) else []
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+Texts = Annotated[list[str], BeforeValidator(_as_texts)]
+Number = Annotated[float, BeforeValidator(_as_number)]
 
 
 class _Row(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_nulls(cls, value: Any) -> Any:
-        return "" if value is None else value
-
 
 class EntityRow(_Row):
-    name: str
-    type: str
-    description: str
-    aliases: list[str]
+    name: Text
+    type: Text = "concept"
+    description: Text = ""
+    aliases: Texts = []
 
 
 class RelationshipRow(_Row):
-    subject: str
-    predicate: str
-    object: str
-    description: str
-    keywords: list[str]
-    strength: float
-    quote: str
+    subject: Text
+    predicate: Text
+    object: Text
+    description: Text = ""
+    keywords: Texts = []
+    strength: Number = MIDDLING
+    quote: Text
 
 
 class AttributeRow(_Row):
-    subject: str
-    predicate: str
-    value: str
-    datatype: str
-    quote: str
+    subject: Text
+    predicate: Text
+    value: Text
+    datatype: Text = "string"
+    quote: Text
 
 
 class GraphReply(BaseModel):
-    """What the prompts ``extract_graph`` and ``extract_graph_more`` ask for."""
+    """What one passage says."""
 
     entities: list[EntityRow] = Field(default_factory=list)
     relationships: list[RelationshipRow] = Field(default_factory=list)
@@ -79,7 +100,7 @@ def _entity(row: EntityRow, text: _Located, dropped: Counter[str]) -> ExtractedE
         return None
     aliases = tuple(dict.fromkeys(a for alias in row.aliases if (a := _name(alias)) and a != name))
     kind = (_name(row.type) or "concept").lower()
-    return ExtractedEntity(name, kind, _line(row.description), aliases, text.find(name))
+    return ExtractedEntity(name, kind, one_line(row.description), aliases, text.find(name))
 
 
 def _relationship(
@@ -89,15 +110,24 @@ def _relationship(
     if subject is None or predicate is None or obj is None:
         dropped["relationship without subject, predicate or object"] += 1
         return None
+    if normalise_name(subject) == normalise_name(obj):
+        dropped["relationship of a thing with itself"] += 1
+        return None
     span = text.find(row.quote)
     if span is None:
         dropped["relationship whose quote is not in the chunk"] += 1
         return None
     keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := _name(word))))
-    strength = min(10.0, max(1.0, row.strength))
     return ExtractedRelationship(
-        subject, predicate, obj, _line(row.description), keywords, strength, span
+        subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
     )
+
+
+def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
+    if math.isnan(row.strength):
+        dropped["strength that is not a number (taken as 5)"] += 1
+        return MIDDLING
+    return min(10.0, max(1.0, row.strength))
 
 
 def _attribute(
@@ -121,44 +151,40 @@ def _attribute(
 def typed_literal(value: str, datatype: str) -> Literal | None:
     """The value as an xsd literal, None where it is not in the datatype's lexical space."""
     name = datatype.removeprefix("xsd:").rpartition("#")[2] or "string"
-    check = _LEXICAL.get(name)
-    if check is None or not check(value):
+    if name in ("integer", "decimal") and _GROUPED.fullmatch(value):
+        value = value.replace(",", "")
+    if name == "boolean":
+        value = value.lower()
+    form = _FORMS.get(name)
+    if form is None or not form.fullmatch(value) or not _exists(name, value):
         return None
     return v.canonical(Literal(value, datatype=v.xsd(name)))
 
 
-def _is_date(value: str) -> bool:
+def _exists(name: str, value: str) -> bool:
+    """Whether a day that is written well is in the calendar."""
+    read: Callable[[str], date] | None = _CALENDAR.get(name)
     try:
-        date.fromisoformat(value)
+        return read is None or bool(read(value))
     except ValueError:
         return False
-    return re.fullmatch(r"\d{4}-\d{2}-\d{2}", value) is not None
 
 
-def _is_time(value: str) -> bool:
-    try:
-        datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return "T" in value
-
-
-def _is_decimal(value: str) -> bool:
-    try:
-        return Decimal(value).is_finite() and "e" not in value.lower()
-    except InvalidOperation:
-        return False
-
-
-_LEXICAL = {
-    "string": lambda value: True,
-    "integer": lambda value: re.fullmatch(r"[+-]?\d{1,18}", value) is not None,
-    "decimal": _is_decimal,
-    "boolean": lambda value: value in {"true", "false", "1", "0"},
-    "date": _is_date,
-    "dateTime": _is_time,
-    "gYear": lambda value: re.fullmatch(r"-?\d{4}", value) is not None,
-    "gYearMonth": lambda value: re.fullmatch(r"-?\d{4}-(0[1-9]|1[0-2])", value) is not None,
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_CALENDAR = {"date": date.fromisoformat, "dateTime": datetime.fromisoformat}
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
+_FORMS = {
+    name: re.compile(form, re.ASCII | re.DOTALL)
+    for name, form in {
+        "string": r".*",
+        "integer": r"[+-]?\d{1,18}",
+        "decimal": r"[+-]?(\d{1,18}(\.\d{0,9})?|\.\d{1,9})",
+        "boolean": r"true|false|1|0",
+        "date": _DAY,
+        "dateTime": _DAY + r"T\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?",
+        "gYear": r"-?\d{4}",
+        "gYearMonth": r"-?\d{4}-(0[1-9]|1[0-2])",
+    }.items()
 }
 
 
@@ -170,22 +196,48 @@ class _Located:
         self._folded, self._origin = _fold(chunk.text)
 
     def find(self, quote: str) -> Span | None:
-        """Where the quote stands, None where it doesn't. White space, letter case, Unicode form and
-        the shape of quotation marks and dashes may differ; the span is the chunk's own text."""
+        """Where the quote stands as whole words, None where it doesn't. White space, letter case,
+        Unicode form and the shape of quotation marks, dashes and angle brackets (which a prompt
+        may have changed) may differ; the span is the chunk's own text."""
         wanted = _fold(quote)[0].strip(" \"'.…")
-        if not wanted:
-            return None
-        at = self._folded.find(wanted)
-        if at < 0:
-            return None
-        start, end = self._origin[at], self._origin[at + len(wanted) - 1] + 1
-        text = self._chunk.text
-        if end < len(text) and text[end] in ".!?":
-            end += 1
-        return Span(self._chunk.start + start, self._chunk.start + end, text[start:end])
+        for at in _places(self._folded, wanted):
+            after = at + len(wanted)
+            if self._is_cut(at) or self._is_cut(after):
+                continue
+            start, end = self._origin[at], self._origin[after - 1] + 1
+            text = self._chunk.text
+            if end < len(text) and text[end] in ".!?":
+                end += 1
+            return Span(self._chunk.start + start, self._chunk.start + end, text[start:end])
+        return None
+
+    def _is_cut(self, at: int) -> bool:
+        """Whether a boundary there would be inside a character or a word."""
+        if not 0 < at < len(self._folded):
+            return False
+        before, after = self._folded[at - 1], self._folded[at]
+        if self._origin[at - 1] == self._origin[at] or unicodedata.combining(after):
+            return True
+        return all(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in (before, after))
 
 
-_SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-"})
+def _places(text: str, wanted: str) -> Iterator[int]:
+    at = text.find(wanted) if wanted else -1
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + 1)
+
+
+_SCRIPTS_WITHOUT_SPACES = "\u0e00"  # Thai, and beyond it Tibetan to Chinese
+_SAME = str.maketrans(
+    {
+        **dict.fromkeys("“”„", '"'),
+        **dict.fromkeys("‘’", "'"),
+        **dict.fromkeys("–—", "-"),
+        "‹": "<",
+        "›": ">",
+    }
+)
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
@@ -193,7 +245,7 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
     folded: list[str] = []
     origin: list[int] = []
     for index, character in enumerate(text):
-        for part in unicodedata.normalize("NFKC", character).casefold().translate(_SAME):
+        for part in unicodedata.normalize("NFKD", character).casefold().translate(_SAME):
             if part.isspace():
                 if folded and folded[-1] == " ":
                     continue
@@ -204,9 +256,10 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _name(text: str) -> str | None:
-    name = _line(text).strip("\"“”").strip()
-    return name if name and len(name) <= LONGEST_NAME else None
+    name = one_line(text).strip("\"“”").strip()
+    return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text on one line, without control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,0 +1,141 @@
+"""Names inside longer names, and longer names around short ones: where both may be meant.
+
+"Philbrook Museum" and "Tulsa" stand in "Philbrook Museum of Tulsa"; "the Baltic" is more in "the
+Baltic region". Each is given by its tokens and the recogniser's type, empty where it has none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end
+from tgraph.extract.kinds import denotes_person, kind_of_noun
+from tgraph.extract.lexicon import words
+from tgraph.extract.pipeline import lemma
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+Found = tuple[int, int, str]
+
+_JOINTS = frozenset({"of", "at"})
+_TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
+_OF_GROUPS = words(
+    """
+    government subcontinent continent peninsula region islands island army navy empire
+    parliament coast state language people dynasty republic territory kingdom
+    """
+)
+_NOT_OUTER = words(
+    """
+    side part area name version title way case time end part member group version edition years
+    """
+)
+_OF_KIND = ("organization", "facility", "event")
+# Names of countries and regions (ISO 3166-1 and -2) that hold an "and" but are one.
+_JOINED = re.compile(
+    r"\b(?:Republic of )?(?:Trinidad and Tobago|Antigua and Barbuda|Bosnia and Herzegovina"
+    r"|(?:Saint|St\.?) Kitts and Nevis|(?:Saint|St\.?) Vincent and the Grenadines"
+    r"|S[aã]o Tom[eé] and Pr[ií]ncipe|Turks and Caicos Islands|Wallis and Futuna"
+    r"|(?:Saint|St\.?) Pierre and Miquelon|Newfoundland and Labrador|Jammu and Kashmir"
+    r"|Andaman and Nicobar Islands|Serbia and Montenegro|Svalbard and Jan Mayen|Tyne and Wear"
+    r"|Heard Island and McDonald Islands|South Georgia and the South Sandwich Islands"
+    r"|French Southern and Antarctic Lands|Akrotiri and Dhekelia)\b"
+)
+
+
+def joined_places(doc: Doc) -> Iterator[Found]:
+    """Countries and regions whose one name is two, such as "Trinidad and Tobago"."""
+    if " and " not in doc.text:
+        return
+    for match in _JOINED.finditer(doc.text):
+        span = doc.char_span(*match.span())
+        if span is not None:
+            yield span.start, span.end, "place"
+
+
+def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``."""
+    if kind != "person":
+        yield from _recognised(doc, start, end)
+        yield from _acronym(doc, start, end)
+    joints = [token.i for token in doc[start:end] if token.lower_ in _JOINTS]
+    if joints and kind != "work":
+        yield joints[-1] + 1, end, _label(doc, joints[-1] + 1, end)
+        if joints[0] - start > 1:
+            yield start, joints[0], _label(doc, start, joints[0])
+
+
+def parts_of_title(doc: Doc, start: int, end: int) -> Iterator[Found]:
+    """The names in a title that isn't one itself, as in "Wind power in the United States"."""
+    begin = start
+    for place in [t.i for t in doc[start:end] if t.lower_ in _TITLE_JOINTS] + [end]:
+        if start < begin or place < end:
+            yield begin, place, _label(doc, begin, place)
+        begin = place + 1
+
+
+def outer_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+    """The longer names that the name at ``start`` to ``end`` begins."""
+    if end < len(doc) and kind != "person":
+        yield from _with_noun(doc, start, end, kind)
+        yield from _with_second(doc, start, end)
+
+
+def _with_noun(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
+    """ "the Baltic region", "the Greek drachma": a name and the one noun that it tells apart."""
+    noun = doc[end]
+    following = doc[end + 1] if end + 1 < len(doc) else None
+    if noun.tag_ not in ("NN", "NNS") or not noun.is_alpha or noun.text[0].isupper():
+        return
+    if following is not None and following.tag_ in ("NN", "NNS", "NNP", "POS", "HYPH"):
+        return
+    if noun.lower_ in _NOT_OUTER or not _tells_apart(doc, start, noun, kind):
+        return
+    of_noun = kind_of_noun(lemma(noun.lower_, "noun"))
+    yield start, end + 1, of_noun if of_noun != "person" else ""
+
+
+def _tells_apart(doc: Doc, start: int, noun: Token, kind: str) -> bool:
+    base = lemma(noun.lower_, "noun")
+    known = kind_of_noun(base)
+    if kind == "group":
+        if known and noun.lower_ not in _OF_GROUPS:
+            return False
+    elif not known and noun.tag_ == "NNS":
+        return False
+    definite = start > 0 and doc[start - 1].lower_ in ("the", "of", "and", "in", "by")
+    return definite and not denotes_person(base)
+
+
+def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
+    """ "Organization and Guidance Department": two words that share a last one."""
+    if doc[end].lower_ != "and" or end + 1 >= len(doc) or doc[end + 1].tag_ not in NAME_TAGS:
+        return
+    close = run_end(doc, end + 1, bytearray(len(doc)))
+    ends = (doc[end - 1].lower_, doc[close - 1].lower_)
+    first, last = (kind_of_noun(word) for word in ends)
+    if last in _OF_KIND and (first != last or ends[0] == "club") and close - end > 2:
+        yield start, close, last
+
+
+def _recognised(doc: Doc, start: int, end: int) -> Iterator[Found]:
+    for ent in doc[start:end].ents:
+        if ent.label_ in TYPES and len(ent) < end - start:
+            yield ent.start, ent.end, TYPES[ent.label_]
+
+
+def _acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
+    first = doc[start]
+    if end - start > 1 and 2 < len(first) < 7 and first.is_upper and first.is_alpha:
+        yield start, start + 1, _label(doc, start, start + 1)
+
+
+def _label(doc: Doc, start: int, end: int) -> str:
+    """The recogniser's type of exactly these tokens, or of all that begin them."""
+    if start >= end:
+        return ""
+    covers = any(ent.start == start and ent.end == end for ent in doc[start:end].ents)
+    return TYPES.get(doc[start].ent_type_, "") if covers else ""
