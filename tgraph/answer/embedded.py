@@ -1,4 +1,4 @@
-"""The embedded way: concepts by names, selection by ranking, an answer of the sources' own words.
+"""The embedded way: concepts by names, selection by rank, an answer in the sources' own words.
 
 Nothing is generated. The answer is made of the sentences that answer best, quoted as they stand, and
 where none answers well enough, there is no evidence.
@@ -17,8 +17,8 @@ from tgraph.answer.base import Draft, Notes
 from tgraph.model import Agent, Candidate, EdgeSelection, Evidence, Rejected, Retrieval, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.graph import match_names
 from tgraph.retrieve.lexical import STOP_WORDS, terms, words
+from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
 LONGEST_NAME = 6
@@ -39,9 +39,7 @@ class EmbeddedConcepts:
         rest = [t for i, t in enumerate(tokens) if i not in taken and _telling(t)]
         return tuple(dict.fromkeys([*found, *rest]))[:8] or (question.text,)
 
-    def _known_names(
-        self, tokens: Sequence[str], context: Context
-    ) -> tuple[list[str], set[int]]:
+    def _known_names(self, tokens: Sequence[str], context: Context) -> tuple[list[str], set[int]]:
         found: list[str] = []
         taken: set[int] = set()
         for size in range(min(LONGEST_NAME, len(tokens)), 0, -1):
@@ -127,46 +125,38 @@ class _Quotation:
 
 
 class EmbeddedSynthesiser:
-    """Quotes the sentences that answer best, in the order in which they were found best."""
+    """Quotes the sentences that answer best, those of one place in the order of their text."""
 
     agent = Agent("method", "embedded-synthesis", __version__)
 
-    SENTENCES = 3
-    LEAST_SCORE = 0.42
-    LEAST_COVERAGE = 0.5
+    SENTENCES = 4
+    MOST = 5
+    LEAST_SCORE = 0.54
+    TIE = 0.0006
+    """Sentences whose scores differ by less answer together."""
+    CLOSE = 0.88
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        wanted = set(terms(question.text))
         quotations = _quotations(selection)
-        chosen = self._choose(wanted, quotations)
-        covered = {term for quotation in chosen for term in quotation.terms} & wanted
-        if not chosen or not self._suffices(chosen, wanted, covered):
+        if not quotations or quotations[0].score < self.LEAST_SCORE:
             notes.drop("sentences that do not answer well enough", len(quotations))
             return
-        for quotation in chosen:
+        for quotation in self._choose(quotations):
             text = " ".join(quotation.evidence.quote.split())
             yield Draft(text, quotation.selections, (quotation.evidence.iri,))
 
-    def _choose(self, wanted: set[str], quotations: Sequence[_Quotation]) -> list[_Quotation]:
-        chosen: list[_Quotation] = []
-        covered: set[str] = set()
-        rest = list(quotations)
-        while rest and len(chosen) < self.SENTENCES:
-            best = max(rest, key=lambda q: q.score + 0.1 * len((q.terms & wanted) - covered))
-            if chosen and not (best.terms & wanted) - covered:
-                break
-            chosen.append(best)
-            covered |= best.terms & wanted
-            rest.remove(best)
-        return chosen
-
-    def _suffices(
-        self, chosen: Sequence[_Quotation], wanted: set[str], covered: set[str]
-    ) -> bool:
-        share = len(covered) / len(wanted) if wanted else 1.0
-        return chosen[0].score >= self.LEAST_SCORE and share >= self.LEAST_COVERAGE
+    def _choose(self, quotations: Sequence[_Quotation]) -> list[_Quotation]:
+        best = quotations[0].score
+        together = [q for q in quotations if q.score >= best - self.TIE][: self.MOST]
+        others = [q for q in quotations if best - self.TIE > q.score >= best * self.CLOSE]
+        chosen = together + others[: max(0, self.SENTENCES - len(together))]
+        first = {q.evidence.document: i for i, q in reversed(list(enumerate(chosen)))}
+        return sorted(
+            chosen,
+            key=lambda q: (first[q.evidence.document], q.evidence.page or 0, q.evidence.start),
+        )
 
 
 def _quotations(selection: Selection) -> list[_Quotation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 
 from pyoxigraph import Literal, NamedNode
 
@@ -14,10 +15,13 @@ from tgraph.index.sources import (
     standing_documents,
 )
 from tgraph.librarian import Librarian
+from tgraph.models.embedding_call import well_formed
 from tgraph.store.base import Store
 
 KINDS = ("entity", "edge", "chunk")
 _DESCRIPTIONS = 1_000
+_QUOTES = 12
+_HASH_BYTES = 16
 
 
 def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
@@ -34,13 +38,13 @@ def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
 
 
 def _edges(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
-    """An edge is found by the sentence that states it best, or by what a model said of it."""
+    """An edge is found by each sentence that states it, and by what a model said of it."""
     reader = EvidenceReader(store, Texts(store, librarian))
     for edge in _instances(store, "Edge"):
-        described = _texts(store, edge, v.tg("description"))
-        evidence = reader.of_edge(edge.value)
-        quotes = [item.quote for item in evidence[:1]]
-        yield edge.value, " ".join([*described, *quotes])[:_DESCRIPTIONS]
+        described = " ".join(_texts(store, edge, v.tg("description")))
+        quotes = [item.quote for item in reader.of_edge(edge.value)[:_QUOTES]]
+        for text in dict.fromkeys(filter(None, [described, *quotes])):
+            yield edge.value, text[:_DESCRIPTIONS]
 
 
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
@@ -48,6 +52,11 @@ def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):
             yield chunk, texts.of_chunk(chunk)
+
+
+def text_hash(text: str) -> bytes:
+    """What a vector set knows an edge's sentence by."""
+    return sha256(well_formed(text[:_DESCRIPTIONS]).encode()).digest()[:_HASH_BYTES]
 
 
 def _instances(store: Store, kind: str) -> list[NamedNode]:

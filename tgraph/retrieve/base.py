@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.retrieve.memory import Remembered
 from tgraph.settings import GraphSettings
 from tgraph.store.base import Store
 
@@ -38,6 +39,7 @@ class Context:
     embedder: Embedder
     limits: GraphSettings
     sink: CallSink = no_sink
+    _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
     def for_question(self, sink: CallSink) -> Context:
@@ -53,6 +55,10 @@ class Context:
             for text, vector in zip(new, self.embedder.embed(new, self.sink), strict=True):
                 self._embedded[text] = vector
         return np.stack([self._embedded[text] for text in texts])
+
+    def remembered(self, name: str, limit: int) -> Remembered[Any, Any]:
+        """The store of that name, which lives as long as the published state is open."""
+        return self._memory.setdefault(name, Remembered(limit))
 
 
 class Retriever(Protocol):

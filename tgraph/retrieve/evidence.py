@@ -76,7 +76,9 @@ def _evidence(
         page=page,
         start=start,
         end=end,
-        quote=quote.value if isinstance(quote, Literal) else texts.of_page(document, page)[start:end],
+        quote=quote.value
+        if isinstance(quote, Literal)
+        else texts.of_page(document, page)[start:end],
         strength=float(_value(row["strength"]) or 5.0),
     )
 

@@ -1,47 +1,47 @@
 """Graph retrieval: the specification's subgraph around the entities that a question is about.
 
-Concepts lead to seed entities, by name and by vector; the edges whose text is nearest to the
-question lead to seeds too. From the seeds the subgraph grows breadth first, and its edges are ranked
-by meaning, words and closeness to the seeds.
+Concepts lead to seed entities, by name and by vector; the edges whose sentences are nearest to the
+question lead to seeds too. From the seeds the subgraph grows breadth first. Its edges are ranked by
+how well the sentences behind them answer: by meaning, by words, by the kind of answer asked for,
+and, where no sentence answers alone, by the bridge that two of them make.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph import vocabulary as v
-from tgraph.index.knowledge import is_statement
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.bridge import link
+from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.evidence import evidence_of
-from tgraph.retrieve.labels import Triple, described, edge_iri, labels_of, with_labels
-from tgraph.retrieve.lexical import STOP_WORDS, Bm25, stem, terms, words
-from tgraph.store.base import Store, select
+from tgraph.retrieve.inquiry import Inquiry, read_question
+from tgraph.retrieve.labels import described, with_labels
+from tgraph.retrieve.lexical import STOP_WORDS, stem, terms, words
+from tgraph.retrieve.meaning import Meaning
+from tgraph.retrieve.passages import Passage, gather, place_of, score
+from tgraph.retrieve.seeds import match_entities, match_names, triple_of
+from tgraph.retrieve.subgraph import Subgraph, ends, grow
+from tgraph.store.base import select
 
-HUB = 2_000
-"""Triples read of one entity in one direction before the triple limit picks the nearest."""
+__all__ = ["GraphRetriever", "match_entities", "match_names"]
 
-NEAREST_EDGES = 40
+NEAREST_EDGES = 80
 """Edges nearest to the question, whose ends become seeds."""
 
-MEANING, WORDS, CLOSENESS = 0.55, 0.35, 0.10
-"""Weights of the ranking, each part scaled to 0..1."""
+READ = 500
+"""Edges whose sentences are read: those that the first ranking, by meaning, leaves."""
 
+AROUND_BEST = 12
+"""Sentences whose neighbours are read."""
 
-@dataclass(slots=True)
-class _Subgraph:
-    """Edges found so far: triple and hop by IRI, and what the limits left out."""
+BESIDE = 350
+"""Characters within which a sentence is a neighbour."""
 
-    edges: dict[str, tuple[Triple, int]] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=dict)
-
-    def drop(self, reason: str, count: int) -> None:
-        if count:
-            self.dropped[reason] = self.dropped.get(reason, 0) + count
+READ_EVIDENCE = 12
+"""Places read of one edge, from which the best are shown."""
 
 
 class GraphRetriever:
@@ -51,10 +51,20 @@ class GraphRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         text = _in_context(question)
-        nearest = _nearest_edges(text, context)
-        matches = match_entities(question, nearest, context)
-        subgraph = _grow([match.entity for match in matches], text, context)
-        return _rank(text, matches, subgraph, question.concepts, context)
+        counts = frequencies(context)
+        inquiry = read_question(text, counts)
+        meaning = Meaning(context.vectors["edge"], context.embed([text, inquiry.asked or text]))
+        matches = match_entities(question, meaning.nearest(NEAREST_EDGES), context)
+        subgraph = grow([match.entity for match in matches], meaning, context)
+        found = _Found(subgraph, context)
+        found.read(_first(subgraph, meaning, matches))
+        for passage in found.passages.values():
+            score(passage, inquiry, meaning)
+        if found.read_around(meaning):
+            for passage in found.passages.values():
+                score(passage, inquiry, meaning)
+        promoted = link(inquiry, found.passages, found.edges, counts)
+        return _rank(question, inquiry, matches, found, promoted)
 
 
 def _in_context(question: Question) -> str:
@@ -63,219 +73,191 @@ def _in_context(question: Question) -> str:
     return " ".join([question.text, *missing])
 
 
-# --- seeds ---------------------------------------------------------------------------------------
+def _first(subgraph: Subgraph, meaning: Meaning, matches: Sequence[EntityMatch]) -> list[str]:
+    """The edges worth reading: the nearest in meaning, those of a name in the question ahead."""
+    named = {match.entity for match in matches if match.method == "name"}
+
+    def key(iri: str) -> tuple[float, str]:
+        triple, hop = subgraph.edges[iri]
+        touches = bool(named & set(ends(triple)))
+        return -(meaning.of_edge(iri) + 0.15 * touches - 0.02 * hop), iri
+
+    return sorted(subgraph.edges, key=key)
 
 
-def _nearest_edges(text: str, context: Context) -> list[tuple[str, float]]:
-    edges = context.vectors["edge"]
-    return edges.search(context.embed([text]), NEAREST_EDGES)[0]
+class _Found:
+    """What has been read of a subgraph: edges with labels, their evidence, the passages."""
+
+    def __init__(self, subgraph: Subgraph, context: Context) -> None:
+        self.subgraph = subgraph
+        self.context = context
+        self.edges: dict[str, Edge] = {}
+        self.evidence: dict[str, tuple[Evidence, ...]] = {}
+        self.passages: dict[tuple[object, ...], Passage] = {}
+
+    def read(self, ranked: Sequence[str], limit: int = READ) -> None:
+        context, subgraph = self.context, self.subgraph
+        chosen = ranked[:limit]
+        subgraph.drop("far from the question", len(ranked) - len(chosen))
+        self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._labelled)
+        subgraph.drop("triple without an edge", len(chosen) - len(self.edges))
+        self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, self._evidence)
+        standing = [iri for iri in self.edges if self.evidence.get(iri)]
+        subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
+        self.edges = {iri: self.edges[iri] for iri in standing}
+        self.passages = gather(self.edges, self.evidence, context)  # type: ignore[assignment]
+
+    def read_around(self, meaning: Meaning) -> bool:
+        """Read the edges whose sentences stand beside the best ones, within the graph's limits."""
+        ranked = sorted(self.passages.values(), key=lambda p: (-p.score, p.evidence.iri))
+        best = ranked[:AROUND_BEST]
+        near = self._stated_near(best)
+        new = [iri for iri in near if iri not in self.edges]
+        for iri in new:
+            triple = triple_of(iri, self.context)
+            if triple is not None:
+                self.subgraph.admit(iri, triple, self.context)
+        admitted = [iri for iri in new if iri in self.subgraph.edges]
+        self.subgraph.drop("beside a good sentence, but beyond a limit", len(new) - len(admitted))
+        if not admitted:
+            return False
+        meaning.learn(admitted)
+        self.read([*self.edges, *admitted], READ + len(admitted))
+        return True
+
+    def _stated_near(self, passages: Sequence[Passage]) -> list[str]:
+        """The edges stated within a few sentences of the passages."""
+        chunks = {p.evidence.chunk for p in passages}
+        memory = self.context.remembered("chunks", 200)
+        stated = memory.get_all(sorted(chunks), self._stated)
+        return list(
+            dict.fromkeys(
+                edge
+                for p in passages
+                for start, edge in stated.get(p.evidence.chunk, ())
+                if p.evidence.start - BESIDE <= start <= p.evidence.end + BESIDE
+            )
+        )
+
+    def _stated(self, chunks: list[str]) -> dict[str, list[tuple[int, str]]]:
+        nodes = [NamedNode(chunk) for chunk in chunks]
+        found: dict[str, list[tuple[int, str]]] = {chunk: [] for chunk in chunks}
+        for row in select(self.context.store, "retrieve/neighbours", {"chunks": nodes}):
+            found[_text(row["chunk"])].append((int(_text(row["start"])), _text(row["edge"])))
+        return found
+
+    def _evidence(self, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
+        return evidence_of(self.context.store, self.context.texts, edges, READ_EVIDENCE)
+
+    def _labelled(self, iris: list[str]) -> dict[str, Edge]:
+        """The edges with labels, weight and description; triples that are no edges are left out."""
+        labelled = with_labels(self.context.store, [self.subgraph.edges[i][0] for i in iris])
+        nodes = [NamedNode(iri) for iri in iris]
+        rows = select(self.context.store, "retrieve/edges", {"edges": nodes}, union=False)
+        known = {_text(row["edge"]): row for row in rows}
+        return {
+            iri: described(
+                edge, float(_text(known[iri]["weight"]) or 1.0), _text(known[iri]["description"])
+            )
+            for iri, edge in zip(iris, labelled, strict=True)
+            if iri in known
+        }
 
 
-def match_entities(
-    question: Question, nearest: Sequence[tuple[str, float]], context: Context
-) -> list[EntityMatch]:
-    """The seed entities, best first, at most ``entity_limit``, each with the concept it came from."""
-    limit = context.limits.entity_limit
-    concepts = question.concepts or (question.text,)
-    each = max(1, limit // (len(concepts) + 1))
-    found: dict[str, EntityMatch] = {}
-
-    def offer(entity: str, concept: str, score: float, method: str) -> None:
-        if entity not in found or score > found[entity].score:
-            found[entity] = EntityMatch(entity, "", concept, score, method)
-
-    for concept in concepts:
-        for entity in match_names(concept, context.store):
-            offer(entity, concept, 1.0, "name")
-    for concept, hits in zip(
-        concepts,
-        context.vectors["entity"].search(context.embed(list(concepts)), each),
-        strict=True,
-    ):
-        for entity, score in hits:
-            offer(entity, concept, score, "vector")
-    for entity, score in _ends(nearest, context.store):
-        offer(entity, question.text, score, "edge")
-    ranked = sorted(found.values(), key=lambda m: (-m.score, m.entity))[:limit]
-    labels = labels_of(context.store, [NamedNode(match.entity) for match in ranked])
-    return [
-        EntityMatch(m.entity, labels[NamedNode(m.entity)], m.concept, m.score, m.method)
-        for m in ranked
-    ]
-
-
-def match_names(concept: str, store: Store) -> list[str]:
-    """Entities called exactly so: by label or alias, letter case and white space aside."""
-    exact = NamedNode(v.entity_iri(concept))
-    found = set()
-    if next(store.match(exact, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH), None):
-        found.add(exact.value)
-    for variant in dict.fromkeys([concept, concept.title(), concept.lower(), concept.upper()]):
-        for predicate in (v.RDFS_LABEL, v.SKOS_ALT_LABEL):
-            for quad in store.match(None, predicate, Literal(variant), v.KNOWLEDGE_GRAPH):
-                assert isinstance(quad.subject, NamedNode)
-                if quad.subject.value.startswith(f"{v.URN}entity:"):
-                    found.add(quad.subject.value)
-    return sorted(found)
-
-
-def _ends(nearest: Sequence[tuple[str, float]], store: Store) -> Iterable[tuple[str, float]]:
-    for edge, score in nearest:
-        reified = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        for quad in islice(reified, 1):
-            triple = quad.object
-            for term in (triple.subject, triple.object):  # type: ignore[union-attr]
-                if isinstance(term, NamedNode):
-                    yield term.value, max(score, 0.0)
-
-
-# --- the subgraph ---------------------------------------------------------------------------------
-
-
-def _grow(seeds: Sequence[str], text: str, context: Context) -> _Subgraph:
-    """Breadth first from the seeds, ``max_path_length`` hops, ``triple_limit`` triples an entity."""
-    subgraph = _Subgraph()
-    visited: set[str] = set()
-    frontier = list(seeds)
-    for hop in range(context.limits.max_path_length):
-        reached: dict[str, float] = {}
-        for entity in frontier:
-            if entity in visited:
-                continue
-            visited.add(entity)
-            kept = _edges_of(entity, text, subgraph, context)
-            for iri, triple, score in kept:
-                subgraph.edges.setdefault(iri, (triple, hop))
-                for term in (triple[0], triple[2]):
-                    if isinstance(term, NamedNode):
-                        reached[term.value] = max(reached.get(term.value, 0.0), score)
-        ranked = sorted(set(reached) - visited, key=lambda entity: (-reached[entity], entity))
-        subgraph.drop("entity limit", max(0, len(ranked) - context.limits.entity_limit))
-        frontier = ranked[: context.limits.entity_limit]
-    return subgraph
-
-
-def _edges_of(
-    entity: str, text: str, subgraph: _Subgraph, context: Context
-) -> list[tuple[str, Triple, float]]:
-    """The entity's edges, nearest to the question first, as many as the triple limit allows."""
-    node = NamedNode(entity)
-    store = context.store
-    outgoing = islice(store.match(node, None, None, v.KNOWLEDGE_GRAPH), HUB)
-    incoming = islice(store.match(None, None, node, v.KNOWLEDGE_GRAPH), HUB)
-    triples: dict[str, Triple] = {}
-    for quad in (*outgoing, *incoming):
-        if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode):
-            triple = (quad.subject, quad.predicate, quad.object)
-            triples[edge_iri(triple)] = triple  # type: ignore[arg-type, assignment]
-    scores = _similarities(triples, text, context)
-    ranked = sorted(triples, key=lambda iri: (-scores.get(iri, 0.0), iri))
-    limit = context.limits.triple_limit
-    subgraph.drop("triple limit", max(0, len(ranked) - limit))
-    return [(iri, triples[iri], scores.get(iri, 0.0)) for iri in ranked[:limit]]
-
-
-def _similarities(edges: Iterable[str], text: str, context: Context) -> dict[str, float]:
-    wanted = set(edges)
-    if not wanted:
-        return {}
-    hits = context.vectors["edge"].search(context.embed([text]), len(wanted), allowed=wanted)
-    return dict(hits[0])
+def _text(term: object) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else ""
 
 
 # --- ranking --------------------------------------------------------------------------------------
 
 
 def _rank(
-    text: str,
+    question: Question,
+    inquiry: Inquiry,
     matches: Sequence[EntityMatch],
-    subgraph: _Subgraph,
-    concepts: Sequence[str],
-    context: Context,
+    found: _Found,
+    promoted: Mapping[tuple[object, ...], tuple[float, str]],
 ) -> Retrieval:
-    edges = _with_attributes(context.store, subgraph)
-    evidence = evidence_of(context.store, context.texts, list(edges), context.limits.evidence_limit)
-    standing = [iri for iri in edges if evidence.get(iri)]
-    subgraph.drop("edge without standing evidence", len(edges) - len(standing))
-    scores = _scores(text, standing, edges, evidence, subgraph, context)
-    ranked = sorted(standing, key=lambda iri: (-scores[iri][0], iri))
-    limit = context.limits.max_subgraph_size
-    subgraph.drop("subgraph size", max(0, len(ranked) - limit))
+    scored = {}
+    names = {match.entity: match.label for match in matches if match.method == "name"}
+    for iri, edge in found.edges.items():
+        passages = [found.passages[place_of(e)] for e in found.evidence[iri]]
+        passages.sort(key=lambda p: (-_final(p, promoted), p.evidence.iri))
+        best = passages[0]
+        points = round(_final(best, promoted) - 0.0005 * (1 - _label_share(edge, inquiry)), 6)
+        shown = _evidence_in_order(found.evidence[iri], passages)
+        scored[iri] = points, best, shown
+    ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
+    limits, subgraph = found.context.limits, found.subgraph
+    subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
     candidates = tuple(
         Candidate(
-            edge=edges[iri],
+            edge=found.edges[iri],
             rank=rank,
-            score=round(scores[iri][0], 6),
+            score=max(0.0, scored[iri][0]),
             hop=subgraph.edges[iri][1],
-            evidence=evidence[iri],
-            reasons=scores[iri][1],
+            evidence=scored[iri][2][: limits.evidence_limit],
+            reasons=_reasons(iri, scored[iri][1], inquiry, subgraph, names, promoted),
         )
-        for rank, iri in enumerate(ranked[:limit], 1)
+        for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
     )
     return Retrieval(
         candidates=candidates,
         total=len(ranked),
-        concepts=tuple(concepts),
+        concepts=tuple(question.concepts),
         matches=tuple(matches),
-        cut=tuple(ranked) if len(ranked) > limit else (),
+        cut=tuple(ranked) if len(ranked) > len(candidates) else (),
         dropped=subgraph.dropped,
     )
 
 
-def _with_attributes(store: Store, subgraph: _Subgraph) -> dict[str, Edge]:
-    """The edges with labels, weight and description; triples that are no edges are left out."""
-    iris = sorted(subgraph.edges)
-    labelled = with_labels(store, [subgraph.edges[iri][0] for iri in iris])
-    rows = (
-        select(store, "retrieve/edges", {"edges": [NamedNode(iri) for iri in iris]}, union=False)
-        if iris
-        else []
-    )
-    attributes = {row["edge"].value: row for row in rows}  # type: ignore[union-attr]
-    subgraph.drop("triple without an edge", len(iris) - len(attributes))
-    return {
-        iri: described(edge, float(_text(attributes[iri]["weight"]) or 1.0), _text(attributes[iri]["description"]))
-        for iri, edge in zip(iris, labelled, strict=True)
-        if iri in attributes
-    }
+def _final(passage: Passage, promoted: Mapping[tuple[object, ...], tuple[float, str]]) -> float:
+    return max(passage.score, promoted.get(passage.place, (0.0, ""))[0])
 
 
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal) else ""
+def _label_share(edge: Edge, inquiry: Inquiry) -> float:
+    known = set(terms(edge.text)) & set(inquiry.weights)
+    total = inquiry.total
+    share = sum(inquiry.weights[term] for term in known) / total if total else 0.0
+    return share * (0.3 if edge.predicate_label == "mentions" else 1.0)
 
 
-def _scores(
-    text: str,
-    iris: Sequence[str],
-    edges: Mapping[str, Edge],
-    evidence: Mapping[str, tuple[Evidence, ...]],
-    subgraph: _Subgraph,
-    context: Context,
-) -> dict[str, tuple[float, tuple[str, ...]]]:
-    """Score and reasons of each edge: meaning, words and closeness, weighted."""
-    meaning = _similarities(iris, text, context)
-    documents = [terms(" ".join([edges[i].text, *(e.quote for e in evidence[i][:1])])) for i in iris]
-    bm25 = Bm25(documents)
-    query = terms(text)
-    lexical = bm25.scores(query)
-    best = max(lexical, default=0.0) or 1.0
-    found = {}
-    for iri, document, points in zip(iris, documents, lexical, strict=True):
-        similar = max(0.0, meaning.get(iri, 0.0))
-        hop = subgraph.edges[iri][1]
-        score = MEANING * similar + WORDS * points / best + CLOSENESS / (1 + hop)
-        shared = [word for word in dict.fromkeys(_content_words(text)) if stem(word) in document]
-        found[iri] = (score, _reasons(similar, shared, hop))
-    return found
+def _evidence_in_order(
+    evidence: Iterable[Evidence], passages: Sequence[Passage]
+) -> tuple[Evidence, ...]:
+    """The edge's own evidence, best answering first."""
+    order = {passage.place: i for i, passage in enumerate(passages)}
+    return tuple(sorted(evidence, key=lambda e: (order[place_of(e)], e.iri)))
+
+
+def _reasons(
+    iri: str,
+    best: Passage,
+    inquiry: Inquiry,
+    subgraph: Subgraph,
+    names: Mapping[str, str],
+    promoted: Mapping[tuple[object, ...], tuple[float, str]],
+) -> tuple[str, ...]:
+    triple, hop = subgraph.edges[iri]
+    reasons = []
+    score_, why = promoted.get(best.place, (0.0, ""))
+    if score_ > best.score:
+        reasons.append(why)
+    reasons.append(f"its sentence is {best.similar:.2f} similar in meaning to the question")
+    shared = [
+        w for w in dict.fromkeys(_content_words(inquiry.text)) if stem(w) in best.wording.quote
+    ]
+    if shared:
+        reasons.append(f"it shares the words {', '.join(shared[:6])}")
+    named = [names[end] for end in ends(triple) if end in names]
+    if named:
+        reasons.append(f"the question names {' and '.join(named)}")
+    elif hop == 0:
+        reasons.append("it touches a matched entity")
+    else:
+        reasons.append(f"it lies {hop + 1} hops from a matched entity")
+    return tuple(reasons)
 
 
 def _content_words(text: str) -> list[str]:
     return [word for word in words(text) if word not in STOP_WORDS]
-
-
-def _reasons(similar: float, shared: Sequence[str], hop: int) -> tuple[str, ...]:
-    reasons = [f"its meaning is {similar:.2f} similar to the question"]
-    if shared:
-        reasons.append(f"it shares the words {', '.join(shared[:6])}")
-    where = "touches a matched entity" if hop == 0 else f"lies {hop + 1} hops from a matched entity"
-    return (*reasons, f"it {where}")

@@ -1,8 +1,4 @@
-"""Words: how texts are compared where no vector is needed.
-
-BM25 as in Robertson and Zaragoza, "The Probabilistic Relevance Framework" (2009), k1 = 1.2,
-b = 0.75, over whatever collection of texts is at hand.
-"""
+"""Words: how texts are compared where no vector is needed."""
 
 from __future__ import annotations
 
@@ -10,29 +6,40 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
+
+from tgraph.retrieve.irregular import FORMS
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
-K1, B = 1.2, 0.75
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
 
-STOP_WORDS = frozenset(
-    """a about above after again against all also am an and any are aren't as at be because been
-    before being below between both but by can can't cannot could did didn't do does doesn't doing
-    don't down during each else ever few for from further had has have having he her here hers
-    herself him himself his how however i if in into is isn't it its itself just know let like many
-    may me might more most much must my myself no nor not now of off on once one only or other our
-    ours out over own please said same say says shall she should so some such tell than that the
-    their theirs them themselves then there these they this those through to too under until up upon
-    us very was wasn't we were weren't what when where which while who whom whose why will with
-    within without won't would you your yours s t""".split()
+
+def listed(text: str) -> frozenset[str]:
+    """The words of a text, as a set."""
+    return frozenset(text.split())
+
+
+STOP_WORDS = listed(
+    """
+    a about above after again against all also am an and any are aren't as at be because been
+    before being below between both but by can can't cannot could did didn't do does doesn't
+    doing don't down during each else ever few for from further had has have having he her
+    here hers herself him himself his how however i if in into is isn't it its itself just
+    know let like many may me might more most much must my myself no nor not now of off on
+    once one only or other our ours out over own please said same say says shall she should so
+    some such tell than that the their theirs them themselves then there these they this those
+    through to too under until up upon us very was wasn't we were weren't what when where
+    which while who whom whose why will with within without won't would you your yours s t
+    """
 )
 
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """A light English stem: plural, -ed, -ing, -ly and -er endings off; other scripts untouched."""
+    word = FORMS.get(word, word)
     if len(word) <= 3 or not word.isascii():
         return word
     for suffix, least, put in _SUFFIXES:
@@ -90,28 +97,26 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in STOP_WORDS]
 
 
-class Bm25:
-    """BM25 over a collection of texts, given as lists of terms."""
+class Frequencies:
+    """In how many of a body's sentences a term occurs, and so how much it tells.
 
-    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
-        self._counts = [Counter(text) for text in texts]
-        self._lengths = [len(text) for text in texts]
-        self._average = sum(self._lengths) / len(texts) if texts else 1.0
-        frequency = Counter(term for counts in self._counts for term in counts)
-        size = len(texts)
-        self.idf = {
-            term: math.log(1 + (size - count + 0.5) / (count + 0.5))
-            for term, count in frequency.items()
-        }
+    Counted on a sample of the texts where there are many: the rarest terms all count as rare.
+    """
 
-    def scores(self, query: Sequence[str]) -> list[float]:
-        """One score per text, 0 where no term occurs."""
-        wanted = Counter(query)
-        return [
-            sum(self._term(term, counts[term], length) for term in wanted if term in counts)
-            for counts, length in zip(self._counts, self._lengths, strict=True)
-        ]
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._counts: Counter[str] = Counter()
+        self._size = 0
+        for text in texts:
+            for sentence in _SENTENCE_END.split(text):
+                found = set(words(sentence))
+                self._size += bool(found)
+                self._counts.update({stem(word) for word in found if word not in STOP_WORDS})
 
-    def _term(self, term: str, count: int, length: int) -> float:
-        norm = 1 - B + B * length / (self._average or 1.0)
-        return self.idf[term] * count * (K1 + 1) / (count + K1 * norm)
+    def idf(self, term: str) -> float:
+        """Inverse document frequency (Robertson and Zaragoza 2009) scaled to 0..1."""
+        count = self._counts[term]
+        rarest = math.log(1 + (self._size + 0.5) / 0.5)
+        return math.log(1 + (self._size - count + 0.5) / (count + 0.5)) / rarest
+
+    def knows(self, term: str) -> bool:
+        return term in self._counts

@@ -1,0 +1,64 @@
+"""Likeness of meaning: the vectors of edges, asked for many edges or sentences at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tgraph.index.items import text_hash
+from tgraph.index.vectors import VectorSet
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+    Vector = NDArray[float32]
+
+
+class Meaning:
+    """The similarity (cosine, -1..1) of edges, and of the sentences behind them, to a question.
+
+    ``question`` has two rows: the question, and the question without its names. The likeness to
+    the second says whether a sentence is about what is asked, whomever it is about.
+    """
+
+    def __init__(self, vectors: VectorSet, question: Vector) -> None:
+        self._vectors = vectors
+        self._question = question
+        self._edges: dict[str, tuple[float, float]] = {}
+        self._sentences: dict[bytes, tuple[float, float]] = {}
+
+    def nearest(self, count: int) -> list[tuple[str, float]]:
+        """The edges nearest to the question in the whole collection, best first."""
+        return self._vectors.search(self._question[:1], count)[0]
+
+    def learn(self, edges: Iterable[str]) -> None:
+        """Compute what is not known yet of these edges, in one go."""
+        import numpy as np
+
+        wanted = {edge for edge in edges if edge not in self._edges}
+        if not wanted or not len(self._vectors):
+            return
+        vectors = self._vectors
+        places = vectors.keys.places(wanted)
+        starts = np.searchsorted(vectors.owners, places)
+        ends = np.searchsorted(vectors.owners, places, side="right")
+        ranges = [np.arange(a, b) for a, b in zip(starts, ends, strict=True)]
+        rows = np.concatenate([np.arange(0), *ranges])
+        found = np.round(vectors.matrix[rows] @ self._question.T, 6).tolist()
+        digests = vectors.hashes[rows]
+        for place, owner in enumerate(vectors.owners[rows].tolist()):
+            scores = (found[place][0], found[place][1])
+            iri = vectors.keys[owner]
+            self._edges[iri] = max(scores, self._edges.get(iri, scores))
+            self._sentences.setdefault(digests[place].tobytes(), scores)
+
+    def of_edge(self, edge: str) -> float:
+        return self._edges.get(edge, (0.0, 0.0))[0]
+
+    def of_sentence(self, quote: str, edges: Iterable[str]) -> tuple[float, float]:
+        """Of the sentence itself where it was embedded, else the best of its edges'."""
+        known = self._sentences.get(text_hash(quote))
+        if known is not None:
+            return known
+        return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))

@@ -1,0 +1,85 @@
+"""Seed entities: where in the graph a question begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph import vocabulary as v
+from tgraph.model import EntityMatch
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.labels import Triple as Statement
+from tgraph.retrieve.labels import labels_of
+from tgraph.store.base import Store
+
+Hits = Sequence[tuple[str, float]]
+_BY_VECTOR = 4
+"""Entities that a concept leads to by vector."""
+
+
+def match_entities(question: Question, nearest: Hits, context: Context) -> list[EntityMatch]:
+    """The seed entities, best first, at most ``entity_limit``, each with the concept it came from.
+
+    Names that the question contains come first, then the ends of the edges nearest to it and the
+    entities nearest to its concepts.
+    """
+    concepts = question.concepts or (question.text,)
+    found: dict[str, EntityMatch] = {}
+    named = ((e, c, 1.0, "name") for c in concepts for e in match_names(c, context.store))
+    for entity, concept, score, method in (
+        *named,
+        *((e, question.text, s, "edge") for e, s in _ends(nearest, context)),
+        *_by_vector(concepts, context),
+    ):
+        if entity not in found or score > found[entity].score:
+            found[entity] = EntityMatch(entity, "", concept, score, method)
+    ranked = sorted(found.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
+    ranked = ranked[: context.limits.entity_limit]
+    labels = labels_of(context.store, [NamedNode(match.entity) for match in ranked])
+    return [replace(match, label=labels[NamedNode(match.entity)]) for match in ranked]
+
+
+def _by_vector(concepts: Sequence[str], context: Context) -> Iterable[tuple[str, str, float, str]]:
+    results = context.vectors["entity"].search(context.embed(list(concepts)), _BY_VECTOR)
+    for concept, hits in zip(concepts, results, strict=True):
+        for entity, score in hits:
+            yield entity, concept, max(score, 0.0) * 0.8, "vector"
+
+
+def match_names(concept: str, store: Store) -> list[str]:
+    """Entities called exactly so: by label or alias, letter case and white space aside."""
+    exact = NamedNode(v.entity_iri(concept))
+    found = set()
+    if next(store.match(exact, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH), None):
+        found.add(exact.value)
+    for variant in dict.fromkeys([concept, concept.title(), concept.lower(), concept.upper()]):
+        for predicate in (v.RDFS_LABEL, v.SKOS_ALT_LABEL):
+            for quad in store.match(None, predicate, Literal(variant), v.KNOWLEDGE_GRAPH):
+                assert isinstance(quad.subject, NamedNode)
+                if quad.subject.value.startswith(f"{v.URN}entity:"):
+                    found.add(quad.subject.value)
+    return sorted(found)
+
+
+def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
+    for edge, score in nearest:
+        triple = triple_of(edge, context)
+        for term in (triple[0], triple[2]) if triple else ():
+            if isinstance(term, NamedNode):
+                yield term.value, max(score, 0.0)
+
+
+def triple_of(edge: str, context: Context) -> Statement | None:
+    """What an edge's IRI stands for."""
+
+    def read() -> tuple[object, ...] | None:
+        reified = context.store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+        quad = next(reified, None)
+        if quad is None or not isinstance(quad.object, Triple):
+            return None
+        return quad.object.subject, quad.object.predicate, quad.object.object
+
+    triple: Statement | None = context.remembered("triples", 50_000).get(edge, read)
+    return triple

@@ -1,0 +1,107 @@
+"""The subgraph around the seeds: breadth first, every limit observed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.index.knowledge import is_statement
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.labels import Triple, edge_iri
+from tgraph.retrieve.meaning import Meaning
+
+HUB = 2_000
+"""Triples read of one entity in one direction before the triple limit picks the nearest."""
+
+Edges = dict[str, Triple]
+
+
+@dataclass(slots=True)
+class Subgraph:
+    """Edges found so far: triple and hop by IRI, and what the limits left out."""
+
+    edges: dict[str, tuple[Triple, int]] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    reached: dict[str, int] = field(default_factory=dict)
+    _taken: dict[str, int] = field(default_factory=dict)
+
+    def drop(self, reason: str, count: int) -> None:
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+
+    def add(self, iri: str, triple: Triple, hop: int) -> None:
+        if iri not in self.edges:
+            self.edges[iri] = triple, hop
+
+    def take(self, iri: str, triple: Triple, hop: int, entity: str) -> None:
+        """Add an edge on behalf of an entity, whose share of triples it uses."""
+        self.add(iri, triple, hop)
+        self.reached.setdefault(entity, hop)
+        self._taken[entity] = self._taken.get(entity, 0) + 1
+
+    def admit(self, iri: str, triple: Triple, context: Context) -> None:
+        """Add an edge of an entity that was visited, if its share of triples isn't used up."""
+        for end in sorted(ends(triple), key=lambda e: (self.reached.get(e, 99), e)):
+            if end in self.reached and self._taken[end] < context.limits.triple_limit:
+                self.take(iri, triple, self.reached[end], end)
+                return
+
+
+def ends(triple: Triple) -> list[str]:
+    """The entities that an edge connects; one where its object is a literal."""
+    return list(dict.fromkeys(t.value for t in (triple[0], triple[2]) if isinstance(t, NamedNode)))
+
+
+def grow(seeds: Sequence[str], meaning: Meaning, context: Context) -> Subgraph:
+    """``max_path_length`` hops from the seeds, ``triple_limit`` triples an entity, the nearest."""
+    subgraph = Subgraph()
+    visited: set[str] = set()
+    frontier = list(seeds)
+    for hop in range(context.limits.max_path_length):
+        around = {entity: edges_of(entity, context) for entity in frontier}
+        meaning.learn(iri for edges in around.values() for iri in edges)
+        visited.update(frontier)
+        reached: dict[str, float] = {}
+        for entity, edges in around.items():
+            subgraph.reached.setdefault(entity, hop)
+            subgraph._taken.setdefault(entity, 0)
+            for iri in _nearest(edges, meaning, subgraph, context):
+                subgraph.take(iri, edges[iri], hop, entity)
+                for end in ends(edges[iri]):
+                    reached[end] = max(reached.get(end, -1.0), meaning.of_edge(iri))
+        ranked = sorted(reached.keys() - visited, key=lambda entity: (-reached[entity], entity))
+        if hop + 1 < context.limits.max_path_length:
+            subgraph.drop("entity limit", max(0, len(ranked) - context.limits.entity_limit))
+        frontier = ranked[: context.limits.entity_limit]
+    return subgraph
+
+
+def _nearest(edges: Edges, meaning: Meaning, subgraph: Subgraph, context: Context) -> Iterable[str]:
+    ranked = sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
+    limit = context.limits.triple_limit
+    if len(ranked) > limit:  # the rest of its share is for what stands beside a good sentence
+        limit = max(1, limit * 2 // 3)
+    subgraph.drop("triple limit", max(0, len(ranked) - limit))
+    return ranked[:limit]
+
+
+def edges_of(entity: str, context: Context) -> Edges:
+    """All edges of an entity, up to ``HUB`` each way."""
+
+    def read() -> Edges:
+        node = NamedNode(entity)
+        outgoing = islice(context.store.match(node, None, None, v.KNOWLEDGE_GRAPH), HUB)
+        incoming = islice(context.store.match(None, None, node, v.KNOWLEDGE_GRAPH), HUB)
+        triples = [
+            (quad.subject, quad.predicate, quad.object)
+            for quad in (*outgoing, *incoming)
+            if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
+        ]
+        return {edge_iri(triple): triple for triple in triples}  # type: ignore[misc, arg-type]
+
+    edges: Edges = context.remembered("edges", 4_000).get(entity, read)
+    return edges
