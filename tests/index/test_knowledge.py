@@ -77,7 +77,7 @@ def at_once(documents: list[str]) -> set[Quad]:
     return knowledge(graph.store)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(DOCUMENTS, DOCUMENTS, st.randoms(use_true_random=False))
 def test_the_way_does_not_matter(kept: list[str], passing: list[str], random: Random) -> None:
     """Documents that come and go, one by one and in any order, leave nothing behind."""

@@ -111,7 +111,7 @@ def sweep(folder: Path) -> int:
     """
     count = 0
     for path in folder.glob(".*.tmp"):
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, PermissionError):
             lock = FileLock.try_acquire(path, create=False)
             if lock is not None:
                 path.unlink(missing_ok=True)

@@ -7,10 +7,11 @@ collections/NAME/
     vectors/                 the vector indexes of the newest knowledge
     snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
     current.json             the pointer: which snapshot is published
-    journals/                sessions that are not folded into the store yet
+    journals/                sessions that are not folded into the store yet; *.damaged were, in part
     staging/RUN/             an index run's changes until they are in the store
     librarian/               documents, texts, answers, calls, batches
     cache/                   replies and extractions that need not be paid for twice
+    write.lock, index.lock   held by the writer, and by the index run; they name its process
 """
 
 from __future__ import annotations
