@@ -37,7 +37,7 @@ LABELS = words(  # of infoboxes whose fields run together
     Constituent Unincorporated Successor Predecessor
     """
 )
-_SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "L.L.C.", "D.C."})
+SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "L.L.C.", "D.C."})
 _NUMBERING = words("route highway road interstate article section flight hot class bill no. law")
 _OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
@@ -86,7 +86,7 @@ def _over_particles(doc: Doc, position: int) -> int | None:
     token, after = doc[position], doc[position + 1] if position + 1 < len(doc) else None
     if after is None:
         return None
-    if token.text == "," and after.text in _SUFFIXES:
+    if token.text == "," and after.text in SUFFIXES:
         return position + 2
     if token.text == "." and len(doc[position - 1]) == 1:
         return position + 2 if _is_name_word(after, True) else None

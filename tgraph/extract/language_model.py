@@ -124,7 +124,9 @@ class _Gathered:
 
     def known(self) -> str:
         """One JSON value to a line, for the prompt of the next round."""
-        lines = [json.dumps({"entity": e.name}, ensure_ascii=False) for e in self._entities.values()]
+        lines = [
+            json.dumps({"entity": e.name}, ensure_ascii=False) for e in self._entities.values()
+        ]
         for r in self._relationships.values():
             obj = r.object if isinstance(r.object, str) else r.object.value
             lines.append(json.dumps([r.subject, r.predicate, obj], ensure_ascii=False))

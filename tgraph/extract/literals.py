@@ -43,7 +43,7 @@ _UNIT = (
     r"|TWh|TJ|Hz|kHz|MHz|GHz|GB|MB|TB|hp|acres?|hectares?|metres?|meters?|kilometres?|kilometers?"
     r"|centimetres?|miles?|feet|foot|inch(?:es)?|yards?|tons?|tonnes?|pounds?|kilograms?|kilotons?|grams?"
     r"|litres?|liters?|gallons?|barrels|megawatts?|gigawatts?|kilowatts?|degrees|knots|minutes?|hours?"
-    r"|days?|weeks?|months?|years?|seconds?|people|inhabitants|employees|students|members|episodes"
+    r"|days?|weeks?|months?|years?|seconds?"
     r"|dollars|euros|sq mi|sq ft|mph|cc)"
 )
 

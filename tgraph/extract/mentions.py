@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
-from tgraph.extract.capitals import LABELS, NAME_TAGS, TYPES, run_end, runs
+from tgraph.extract.capitals import LABELS, NAME_TAGS, SUFFIXES, TYPES, run_end, runs
 from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.lexicon import words
 from tgraph.extract.literals import find_literals
@@ -33,7 +33,7 @@ _COMMON = words(
     while then there here this that these those such thus therefore moreover furthermore also
     just yes no not oh ah ha well now so very many much some any all each every both most more
     other another one two three four five six seven eight nine ten first second third mr mrs ms
-    dr sir pm am mw km kg cm mm st jr sr inc ltd co vol god's original next good
+    dr sir pm am mw km kg cm mm st jr sr inc ltd co vol fm mhz mw god's original next good
     """
 )
 _ARTICLES = frozenset({"the", "a", "an"})
@@ -226,6 +226,8 @@ def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
             continue
         start = ent.start
         for token in ent:
+            if token.text == "," and doc[token.i + 1 : token.i + 2].text in SUFFIXES:
+                continue
             if taken[token.i] or token.text in (",", "(", ")", ";", ":", "/", '"'):
                 if start < token.i:
                     yield *_trim(doc, start, token.i), TYPES[ent.label_]

@@ -1,4 +1,4 @@
-"""From a model's reply about a chunk to an extraction whose every quote really stands in the chunk."""
+"""From a model's reply about a chunk to an extraction whose every quote stands in the chunk."""
 
 from __future__ import annotations
 
@@ -249,14 +249,14 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
             if part.isspace():
                 if folded and folded[-1] == " ":
                     continue
-                part = " "  # noqa: PLW2901
+                part = " "
             folded.append(part)
             origin.append(index)
     return "".join(folded), origin
 
 
 def _name(text: str) -> str | None:
-    name = one_line(text).strip("\"“”").strip()
+    name = one_line(text).strip('"“”').strip()
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
 
 

@@ -106,7 +106,7 @@ def _tells_apart(doc: Doc, start: int, noun: Token, kind: str) -> bool:
             return False
     elif not known and noun.tag_ == "NNS":
         return False
-    definite = start > 0 and doc[start - 1].lower_ in ("the", "of", "and", "in", "by")
+    definite = known == "place" or start > 0 and doc[start - 1].lower_ in ("the", "of", "and", "in", "by")
     return definite and not denotes_person(base)
 
 
