@@ -6,12 +6,24 @@ from collections.abc import Sequence
 
 import click
 
-from tgraph.cli.terminal import console, is_terminal, json_text, one_line, say, show, table
+from tgraph.cli.terminal import (
+    PIPE_WIDTH,
+    console,
+    is_terminal,
+    json_text,
+    one_line,
+    say,
+    show,
+    table,
+)
 from tgraph.explain.audit import Audit, list_audits
 from tgraph.explain.sessions import SessionSummary
 from tgraph.vocabulary import session_iri
 
-_FIXED = 36 + 19 + 11 + 5 + 8  # the columns beside the question, and the gaps
+_WHOLE, _SHORT = 36, 13
+"""A whole UUID, and as much of it as tells sessions apart where the terminal is narrow."""
+_WIDE = 130
+_BETWEEN = 19 + 11 + 6 + 4 * 3  # time, status, mode, and the gaps
 _LEAST = 20
 
 
@@ -25,10 +37,12 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
     if not sessions:
         say("No session has been recorded yet.")
         return
-    room = max(console().width - _FIXED, _LEAST) if is_terminal() else None
+    width = console().width if is_terminal() else PIPE_WIDTH
+    id_width = _WHOLE if width >= _WIDE else _SHORT
+    room = max(width - id_width - _BETWEEN, _LEAST)
     rows = [
         (
-            session.explain_id.removeprefix(session_iri("")),
+            session.explain_id.removeprefix(session_iri(""))[:id_width],
             time(session.started),
             session.status or "open",
             session.mode,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tgraph import vocabulary as v
 from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence
+from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
 _LISTED = 8
@@ -77,9 +78,11 @@ def edge_text(edge: TracedEdge) -> str:
 
 def place_text(place: TracedEvidence) -> str:
     """Where in which document."""
-    page = f", page {place.page}" if place.page is not None else ""
+    page = f" on page {place.page}" if place.page is not None else ""
     path = f"  {_flat(place.path)}" if place.path else ""
-    return f"{_flat(place.title)}{page}, characters {place.start}–{place.end}{path}"
+    start, end = range_of_chunk(place.chunk)
+    where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
+    return f"{where}{page} of {_flat(place.title)}{path}"
 
 
 def rejection_text(trace: Trace) -> str:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import edge_text, matches_text, place_text, rejection_text
 from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence, TracedStep
-from tgraph.index.sources import range_of_chunk
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -28,7 +27,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
 
     tree = Tree(_styled(trace.question, _LABEL), guide_style=_FAINT)
     _about(tree, trace)
-    _answer(tree, trace, most)
+    _answer(tree, trace, most, everything)
     _uncited(tree, trace, everything)
     _rejected(tree, trace, everything)
     _steps(tree, trace)
@@ -61,7 +60,7 @@ def _about(tree: Tree, trace: Trace) -> None:
         tree.add(_plain(f"Entities   {matches_text(trace)}"))
 
 
-def _answer(tree: Tree, trace: Trace, most: int | None) -> None:
+def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> None:
     head = _styled("Answer", _LABEL)
     if not trace.sentences:
         tree.add(head.append(f"  {_cut(trace.answer, most)}" if trace.answer else "  none", ""))
@@ -80,7 +79,7 @@ def _answer(tree: Tree, trace: Trace, most: int | None) -> None:
         leaf = branch.add(text)
         for selection in sentence.edge_selections:
             cited = [c for c in sentence.citations if c.edge_selection == selection]
-            _edge(leaf, edges[selection], cited)
+            _edge(leaf, edges[selection], cited, everything)
 
 
 def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
@@ -89,10 +88,12 @@ def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
     if rest:
         branch = tree.add(_styled(f"Selected, but in no sentence ({len(rest)})", _LABEL))
         for edge in rest:
-            _edge(branch, edge, edge.evidence if everything else ())
+            _edge(branch, edge, edge.evidence if everything else (), everything)
 
 
-def _edge(tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence]) -> None:
+def _edge(
+    tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence], whole: bool = False
+) -> None:
     text = _styled(edge_text(edge), "cyan")
     text.append(f"   score {edge.score:.2f}, rank {edge.rank}, hop {edge.hop}", _FAINT)
     branch = tree.add(text)
@@ -101,8 +102,8 @@ def _edge(tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence]) -> Non
     for place in places:
         leaf = branch.add(_styled(f"“{one_line(place.quote)}”", _QUOTE))
         leaf.add(_plain(place_text(place)))
-        start, end = range_of_chunk(place.chunk)
-        leaf.add(_styled(f"in the chunk of characters {start}–{end}  {place.chunk}", _FAINT))
+        if whole:
+            leaf.add(_styled(place.chunk, _FAINT))
 
 
 def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:

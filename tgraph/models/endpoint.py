@@ -100,12 +100,13 @@ class Endpoint:
             sock = info["return_value"].get_extra_info("socket")
             if isinstance(sock, socket.socket):
                 self._sockets.add(sock)
+                if self.limiter.cancellation.is_set():  # it was connecting meanwhile
+                    _shut(sock)
 
     def _interrupt(self) -> None:
         """Ends reads that are under way in other threads."""
         for sock in list(self._sockets):
-            with suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            _shut(sock)
 
     def close(self) -> None:
         self.limiter.cancellation.remove(self._interrupt)
@@ -173,6 +174,11 @@ class Endpoint:
             return EndpointError(error.message, "Check the model's name.")
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         return EndpointError(error.message, f"It has: {shown or 'none'}.")
+
+
+def _shut(sock: socket.socket) -> None:
+    with suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def back_off(attempt: int, first: float = FIRST_WAIT) -> float:
