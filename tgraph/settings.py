@@ -85,6 +85,9 @@ class GraphSettings(_Section):
     edge_limit: int = Field(25, ge=1, description="edges selected")
     evidence_limit: int = Field(3, ge=1, description="quotes shown for an edge")
     history_turns: int = Field(5, ge=0, description="earlier turns that a question may refer to")
+    max_context_tokens: int = Field(
+        12_000, ge=500, description="tokens of a prompt; edges that don't fit are rejected"
+    )
 
 
 class Settings(BaseSettings):

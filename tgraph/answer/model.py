@@ -7,23 +7,30 @@ dropped, and a sentence cites only edges of the selection.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
-from tgraph.answer.base import Draft, Notes, edge_line
-from tgraph.ingest.sentences import sentences
+from tgraph.answer.base import Draft, Notes
+from tgraph.answer.replies import (
+    SentenceRow,
+    read_citations,
+    read_prose,
+    read_selection,
+    reasoning_of,
+    score_of,
+)
+from tgraph.answer.shown import Shown, T, show
+from tgraph.errors import ModelError
 from tgraph.model import Agent, EdgeSelection, Prompt, Rejected, Retrieval, Selection, Turn
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
-from tgraph.models.jsonl import JsonlReader, read_jsonl
+from tgraph.models.jsonl import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
 from tgraph.models.structured import ask
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.labels import LabelGraph, get_labelgraph
 
-_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{12})?")
+MAX_CONTEXT_TOKENS = 12_000
 
 
 class _Step:
@@ -39,12 +46,14 @@ class _Step:
         temperature: float = 0.0,
         seed: int | None = None,
         max_tokens: int | None = None,
+        max_context_tokens: int = MAX_CONTEXT_TOKENS,
     ) -> None:
         self._model = model
         self._prompt = load_prompt(self.name, prompts)
         self._temperature = temperature
         self._seed = seed
         self._max_tokens = max_tokens
+        self._budget = max_context_tokens
 
     @property
     def agent(self) -> Agent:
@@ -63,6 +72,12 @@ class _Step:
             seed=self._seed,
         )
 
+    def _show(self, items: Sequence[T], values: Mapping[str, str]) -> Shown[T]:
+        """The items that the prompt has room for beside the other values."""
+        empty = messages(self._prompt, {**values, "edges": ""})
+        fixed = "\n".join(message["content"] for message in empty)
+        return show(items, fixed, self._budget, self.agent.name)
+
 
 class _ConceptsReply(BaseModel):
     concepts: list[str]
@@ -74,17 +89,9 @@ class ModelConcepts(_Step):
     name = "extract_concepts"
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        values = {"question": question.text, "history": _history(question.history)}
-        reply = ask(self._model, self._request(values), _ConceptsReply, sink).value
+        reply = ask(self._model, self._request(_asked(question)), _ConceptsReply, sink).value
         named = [" ".join(concept.split())[:200] for concept in reply.concepts]
         return tuple(dict.fromkeys(name for name in named if name))[:8] or (question.text,)
-
-
-class _SelectionRow(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-    id: str
-    reasoning: str = ""
-    score: float | None = None
 
 
 class ModelSelector(_Step):
@@ -95,45 +102,27 @@ class ModelSelector(_Step):
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
     ) -> Selection:
-        candidates = retrieval.candidates
-        if not candidates:
+        if not retrieval.candidates:
             return Selection(())
-        graph = get_labelgraph([candidate.edge for candidate in candidates])
-        by_id = dict(zip(graph.ids, candidates, strict=True))
-        quotes = {i: [e.quote for e in c.evidence] for i, c in by_id.items()}
-        reply = self._model.complete(
-            self._request(
-                {
-                    "question": question.text,
-                    "history": _history(question.history),
-                    "edges": _edges(graph, quotes),
-                    "limit": str(limit),
-                }
-            ),
-            sink,
-        )
-        rows, malformed = read_jsonl(reply.text, _SelectionRow)
-        chosen = {row.id: row for row in reversed(rows) if row.id in by_id}
-        order = [i for i in dict.fromkeys(row.id for row in rows) if i in chosen]
+        values = {**_asked(question), "limit": str(limit)}
+        shown = self._show(retrieval.candidates, values)
+        reply = self._model.complete(self._request({**values, "edges": shown.text}), sink)
+        rows, unknown, malformed = read_selection(reply.text, shown.by_id)
+        chosen = list(rows)[:limit]
         selected = tuple(
-            EdgeSelection(index, by_id[i], _clean(chosen[i].reasoning), _score(chosen[i], by_id[i].score))
-            for index, i in enumerate(order[:limit])
+            EdgeSelection(
+                index, candidate, reasoning_of(rows[i]), score_of(rows[i], candidate.score)
+            )
+            for index, i in enumerate(chosen)
+            for candidate in [shown.by_id[i]]
         )
-        over = set(order[limit:])
-        rejected = tuple(
-            Rejected(c, "over the edge limit" if i in over else "not chosen by the model")
-            for i, c in by_id.items()
-            if i not in order[:limit]
-        )
-        unknown = sum(row.id not in by_id for row in rows)
-        return Selection(selected, rejected, unknown, malformed)
-
-
-class _SentenceRow(BaseModel):
-    model_config = ConfigDict(coerce_numbers_to_str=True)
-    sentence: str = ""
-    citations: list[str] = Field(default_factory=list)
-    no_evidence: bool = False
+        rejected = [
+            Rejected(c, "over the edge limit" if i in rows else "not chosen by the model")
+            for i, c in shown.by_id.items()
+            if i not in chosen
+        ]
+        rejected += [Rejected(c, "over the token budget") for c in shown.left_out]
+        return Selection(selected, tuple(rejected), unknown, malformed)
 
 
 class ModelSynthesiser(_Step):
@@ -144,76 +133,60 @@ class ModelSynthesiser(_Step):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
+        """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read."""
         if not selection.selected:
             return
-        graph = get_labelgraph([selected.edge for selected in selection.selected])
-        by_id = dict(zip(graph.ids, selection.selected, strict=True))
-        quotes = {i: [e.quote for e in s.candidate.evidence] for i, s in by_id.items()}
-        values = {
-            "question": question.text,
-            "history": _history(question.history),
-            "edges": _edges(graph, quotes),
-        }
-        reader = JsonlReader(_SentenceRow)
-        whole, some = "", False
-        for piece in self._model.stream(self._request(values), sink):
-            whole += piece
+        values = _asked(question)
+        shown = self._show(selection.selected, values)
+        notes.drop("selected edge over the token budget", len(shown.left_out))
+        pieces = self._model.stream(self._request({**values, "edges": shown.text}), sink)
+        reader, whole, rows = JsonlReader(SentenceRow), [], 0
+        for piece in pieces:
+            whole.append(piece)
             for row in reader.feed(piece):
-                some = True
-                yield from _drafts(row, by_id, notes)
+                rows += 1
+                yield from _drafts(row, shown.by_id, notes)
         for row in reader.finish():
-            some = True
-            yield from _drafts(row, by_id, notes)
+            rows += 1
+            yield from _drafts(row, shown.by_id, notes)
         notes.drop("malformed row", reader.malformed)
-        if not some:
-            yield from _prose(whole, by_id, notes)
+        if not rows:
+            yield from self._prose("".join(whole), reader.malformed, shown.by_id, notes)
 
-
-def _drafts(
-    row: _SentenceRow, by_id: Mapping[str, EdgeSelection], notes: Notes
-) -> Iterator[Draft]:
-    text = _clean(row.sentence)
-    if row.no_evidence or not text:
-        return
-    known = [by_id[i] for i in dict.fromkeys(row.citations) if i in by_id]
-    notes.drop("citation of an id that was not shown", len(set(row.citations) - set(by_id)))
-    notes.drop("sentence without a citation that holds", 0 if known else 1)
-    yield Draft(text, tuple(known))
-
-
-def _prose(text: str, by_id: Mapping[str, EdgeSelection], notes: Notes) -> Iterator[Draft]:
-    """A model that wrote prose: its sentences, cited where they contain ids, else unproven."""
-    if text.strip():
+    def _prose(
+        self, text: str, malformed: int, by_id: Mapping[str, EdgeSelection], notes: Notes
+    ) -> Iterator[Draft]:
+        """A model that wrote prose: its sentences, cited where they contain ids, else unproven."""
+        if malformed:
+            raise ModelError(
+                f"The reply of {self.agent.name} to the step {self.name} can't be used:"
+                " it is broken JSON.",
+                "Ask again, or use a larger model.",
+            )
         notes.drop("reply in prose instead of rows")
-    for start, end in sentences(text):
-        sentence = text[start:end]
-        ids = [i for i in dict.fromkeys(_ID.findall(sentence)) if i in by_id]
-        clean = _clean(re.sub(r"\s*[\[(][^\])]*[0-9a-f]{8}[^\])]*[\])]", "", sentence))
-        if clean:
-            notes.drop("sentence without a citation that holds", 0 if ids else 1)
-            yield Draft(clean, tuple(by_id[i] for i in ids))
+        for sentence in read_prose(text):
+            yield from _drafts(SentenceRow(sentence=sentence), by_id, notes)
 
 
-def _edges(graph: LabelGraph, quotes: Mapping[str, Sequence[str]]) -> str:
-    """One JSON object to a line; JSON keeps a label's newlines and pipes from posing as structure."""
-    lines = [
-        json.dumps(edge_line(i, labels, quotes[i]), ensure_ascii=False)
-        for i, labels in zip(graph.ids, graph.labeled_edges, strict=True)
-    ]
-    return "\n".join(lines)
+def _drafts(row: SentenceRow, by_id: Mapping[str, EdgeSelection], notes: Notes) -> Iterator[Draft]:
+    text, cited, unknown = read_citations(row.sentence, row.citations, by_id)
+    if row.no_evidence:
+        return
+    notes.drop("citation of an id that was not shown", unknown)
+    if not text:
+        notes.drop("malformed row")
+        return
+    notes.drop("sentence without a citation that holds", 0 if cited else 1)
+    yield Draft(text, tuple(by_id[i] for i in cited))
+
+
+def _asked(question: Question) -> dict[str, str]:
+    return {"question": question.text, "history": _history(question.history)}
 
 
 def _history(turns: Sequence[Turn]) -> str:
-    lines = [json.dumps({"question": t.question, "answer": t.answer}, ensure_ascii=False) for t in turns]
+    lines = [
+        json.dumps({"question": turn.question, "answer": turn.answer}, ensure_ascii=False)
+        for turn in turns
+    ]
     return "\n".join(lines)
-
-
-def _clean(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _score(row: _SelectionRow, fallback: float) -> float:
-    """The model's score brought to 0..1; retrieval's where it gave none."""
-    if row.score is None:
-        return fallback
-    return min(1.0, max(0.0, row.score if row.score <= 1 else row.score / 10))

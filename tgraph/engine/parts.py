@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
+from tgraph.resources import names
 from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.extract.base import Extractor
     from tgraph.models.endpoint import Endpoint
+    from tgraph.models.exchange import Client
     from tgraph.retrieve.base import Retriever
+
+C = TypeVar("C", bound="Client")
 
 MODES = {"graph": ("tgraph.retrieve.graph", "GraphRetriever")}
 """The retrieval modes: where each one's retriever lives."""
@@ -36,7 +40,9 @@ class Parts:
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
-        self._endpoints: list[Endpoint] = []
+        self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
+        self._cancelled = False
+        _check_prompts(settings.prompts)
 
     @cached_property
     def chat(self) -> ChatModel | None:
@@ -46,17 +52,34 @@ class Parts:
         from tgraph.models.openai import OpenAIChat
 
         chat = self._settings.chat
-        return OpenAIChat(chat.model, self._opened(_endpoint(chat)))
+        make = partial(_endpoint, chat)
+        return self._known(OpenAIChat(chat.model, make()), make)
 
     def cancel(self) -> None:
-        """End the calls that are under way; the parts make no more of them."""
-        for endpoint in self._endpoints:
-            endpoint.limiter.cancellation.set()
+        """End the calls that are under way, and let that run make no more of them.
+
+        The next run, which begins by asking for its ``extractor`` or ``concepts``, calls again.
+        """
+        self._cancelled = True
+        for client, _ in self._clients:
+            client.endpoint.limiter.cancellation.set()
 
     def close(self) -> None:
         """Let go of connections."""
-        for endpoint in self._endpoints:
-            endpoint.close()
+        for client, _ in self._clients:
+            client.close()
+
+    def _known(self, client: C, make: Callable[[], Endpoint]) -> C:
+        self._clients.append((client, make))
+        return client
+
+    def _renew(self) -> None:
+        """Open endpoints that were cancelled again; steps and contexts keep their clients."""
+        if self._cancelled:
+            self._cancelled = False
+            for client, make in self._clients:
+                client.close()
+                client.endpoint = make()
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -66,10 +89,9 @@ class Parts:
         if embedding.provider == "openai":
             from tgraph.models.openai_embedder import OpenAIEmbedder
 
-            return OpenAIEmbedder(
-                embedding.model,
-                self._opened(_embedding_endpoint(embedding, self._settings.chat)),
-                batch_size=embedding.batch_size,
+            make = partial(_embedding_endpoint, embedding, self._settings.chat)
+            return self._known(
+                OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
             )
         if embedding.provider == "hashing":
             from tgraph.models.hashing import HashingEmbedder
@@ -81,8 +103,13 @@ class Parts:
             return MiniLMEmbedder(embedding.threads)
         return default_embedder(embedding.threads)
 
-    @cached_property
+    @property
     def extractor(self) -> Extractor:
+        self._renew()
+        return self._extractor
+
+    @cached_property
+    def _extractor(self) -> Extractor:
         chat = self.chat
         if chat is None:
             from tgraph.extract.cache import CachedExtractor
@@ -101,8 +128,13 @@ class Parts:
             **self._options,
         )
 
-    @cached_property
+    @property
     def concepts(self) -> ConceptFinder:
+        self._renew()
+        return self._concepts
+
+    @cached_property
+    def _concepts(self) -> ConceptFinder:
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedConcepts
 
@@ -119,7 +151,10 @@ class Parts:
             return EmbeddedSelector()
         from tgraph.answer.model import ModelSelector
 
-        return ModelSelector(self.chat, self._settings.prompts, **self._options)
+        budget = self._settings.graph.max_context_tokens
+        return ModelSelector(
+            self.chat, self._settings.prompts, max_context_tokens=budget, **self._options
+        )
 
     @cached_property
     def synthesiser(self) -> Synthesiser:
@@ -129,11 +164,10 @@ class Parts:
             return EmbeddedSynthesiser()
         from tgraph.answer.model import ModelSynthesiser
 
-        return ModelSynthesiser(self.chat, self._settings.prompts, **self._options)
-
-    def _opened(self, endpoint: Endpoint) -> Endpoint:
-        self._endpoints.append(endpoint)
-        return endpoint
+        budget = self._settings.graph.max_context_tokens
+        return ModelSynthesiser(
+            self.chat, self._settings.prompts, max_context_tokens=budget, **self._options
+        )
 
     def retriever(self, mode: str) -> Retriever:
         """The retriever of a mode. ``UsageError`` for a mode that there is not."""
@@ -153,6 +187,18 @@ class Parts:
             "seed": chat.seed,
             "max_tokens": chat.max_tokens,
         }
+
+
+def _check_prompts(folder: Path | None) -> None:
+    """A folder that isn't there, or a file that replaces nothing, is a slip of the pen."""
+    if folder is None:
+        return
+    if not folder.is_dir():
+        raise UsageError(f"The folder of prompts {folder} does not exist.", "Check `prompts`.")
+    known = [name for name in names("prompts") if name.endswith(".md")]
+    for path in sorted(folder.glob("*.md")):
+        if path.name not in known and path.name != "README.md":
+            raise UsageError(f"{path} replaces no prompt.", f"There are: {', '.join(known)}.")
 
 
 def _endpoint(chat: ChatSettings) -> Endpoint:
