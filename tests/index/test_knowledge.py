@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Quad, Triple
@@ -12,7 +13,7 @@ from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
 from tgraph.index.knowledge import Derivation, Touched
-from tgraph.model import Chunk
+from tgraph.model import Chunk, ExtractedEntity, Extraction
 from tgraph.record.sources import ExtractionRecord
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import ticking_clock
@@ -111,3 +112,32 @@ def test_what_knowledge_holds(documents: list[str]) -> None:
     for thing in entities | {q.predicate for q in stated}:
         assert sum(q.subject == thing and q.predicate == v.RDFS_LABEL for q in quads) == 1
     assert not set(graph.merges) & {e.value for e in entities if not isinstance(e, Triple)}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        (["ship", "concept"], "ship"),
+        (["concept", "thing", "concept", "ship"], "ship"),
+        (["concept", "concept", "concept", "ship"], "concept"),
+        (["thing", "person", "person", "ship"], "person"),
+        (["concept"], "concept"),
+    ],
+)
+def test_a_specific_type_goes_before_a_vague_one(kinds: list[str], expected: str) -> None:
+    store = OxigraphStore.memory()
+    entities = set()
+    for number, kind in enumerate(kinds):
+        chunk = _chunk(f"Fram {number}")
+        extraction = Extraction(chunk.iri, (ExtractedEntity("Fram", kind),), ())
+        record = ExtractionRecord("run", chunk, extraction, "kinds")
+        now = ticking_clock()()
+        store.extend(record.quads("urn:run", LineExtractor.agent, (), now, now))
+        entities |= record.entities
+    change = Derivation(store, {}, lambda chunk: True).run(Touched(entities, {}))
+    types = {
+        q.object.value
+        for q in change.added
+        if q.predicate == v.RDF_TYPE and q.subject.value in entities
+    }
+    assert types == {v.tg("Entity").value, v.type_iri(expected)}

@@ -155,6 +155,23 @@ def test_html_is_readable_text():
     assert [(h.text, h.level, h.start) for h in page.headings] == [("Main title", 1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("title", "heading", "expected"),
+    [
+        ("Endurance | Polar Voyages", "Endurance", "Endurance"),
+        ("Marie Curie - Wikipedia", "Marie Curie", "Marie Curie"),
+        ("The Fram (ship) – Polar Voyages", "The Fram", "The Fram (ship)"),
+        ("Ships | Endurance | Voyages", "Endurance", "Ships | Endurance"),
+        ("East - West", "Trade", "East - West"),
+        ("Carl-Zeiss", "Carl", "Carl-Zeiss"),
+        ("Polar | Voyages", "", "Polar | Voyages"),
+    ],
+)
+def test_an_html_title_loses_the_name_of_the_site(title: str, heading: str, expected: str):
+    page = f"<html><title>{title}</title><h1>{heading}</h1><h2>Polar</h2><p>Text.</p></html>"
+    assert load(page.encode(), "a.html").title == expected
+
+
 def test_html_that_is_all_navigation_keeps_it():
     assert load(b"<html><nav><p>Only this</p></nav></html>", "a.html").pages[0].text == "Only this"
 

@@ -85,7 +85,9 @@ _TEMPORAL = re.compile(
     r"|mid|to|and|born|died|founded|established|est\.|summer|winter|spring|autumn|year|season|through|between|for)|[(,;])\s*$",
     re.IGNORECASE,
 )
-_TIME = re.compile(rf".*\b\d+0'?s|\d+\w\w[ -]century|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?|\w+days?")
+_TIME = re.compile(
+    rf".*\b\d+0'?s|\d+\w\w[ -]century|\d{{4}}\s?[–—/-].*|.*\b(?:{_NAMES})(?:\s.*)?|\w+days?"
+)
 _BEFORE_MODIFIER = re.compile(r"\b(?:a|an|the|his|her|its|their|this|was|is)\s+$", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+(\w+)")
 _YEAR_ONLY = re.compile(r"1[0-9]\d\d|20\d\d")

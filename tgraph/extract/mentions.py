@@ -141,10 +141,8 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
     before = doc[literal.start - 2 : literal.start].text if literal.start > 1 else ""
     if before.split(" ")[0] in ("Act", "War", "Treaty", "Battle") and before.endswith(" of"):
         return True
-    return any(
-        ent.label_ in ("EVENT", "WORK_OF_ART", "LAW") and ent.start <= literal.start < ent.end - 1
-        for ent in doc.ents
-    )
+    kind = doc[literal.start].ent_type_
+    return kind in ("EVENT", "WORK_OF_ART", "LAW") and following.ent_iob_ == "I"
 
 
 # --- titles and quotations ------------------------------------------------------------------------

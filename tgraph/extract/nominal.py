@@ -98,7 +98,9 @@ def _in_brackets(
         yield Nominal(entity, "die on", times[1], _CERTAIN)
     elif len(inside) == 1 and times and _is_birth(doc, start, close):
         entity.types["person"] += 1
-        yield Nominal(entity, "be born on" if "-" in times[0].value else "be born in", times[0], _CERTAIN)
+        yield Nominal(
+            entity, "be born on" if "-" in times[0].value else "be born in", times[0], _CERTAIN
+        )
     elif len(inside) == 1 and (inside[0].start, inside[0].end) == (start, close):
         value = inside[0].value
         if value is not None and inside[0].is_time:

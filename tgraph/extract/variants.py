@@ -33,6 +33,7 @@ _NOT_OUTER = words(
     side part area name version title way case time end part member group version edition years
     """
 )
+_BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
 _OF_KIND = ("organization", "facility", "event")
 # Names of countries and regions (ISO 3166-1 and -2) that hold an "and" but are one.
 _JOINED = re.compile(
@@ -106,8 +107,8 @@ def _tells_apart(doc: Doc, start: int, noun: Token, kind: str) -> bool:
             return False
     elif not known and noun.tag_ == "NNS":
         return False
-    definite = known == "place" or start > 0 and doc[start - 1].lower_ in ("the", "of", "and", "in", "by")
-    return definite and not denotes_person(base)
+    definite = start > 0 and doc[start - 1].lower_ in _BEFORE_DEFINITE
+    return (definite or known == "place") and not denotes_person(base)
 
 
 def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
@@ -122,9 +123,18 @@ def _with_second(doc: Doc, start: int, end: int) -> Iterator[Found]:
 
 
 def _recognised(doc: Doc, start: int, end: int) -> Iterator[Found]:
-    for ent in doc[start:end].ents:
-        if ent.label_ in TYPES and len(ent) < end - start:
-            yield ent.start, ent.end, TYPES[ent.label_]
+    begin = start
+    for place in range(start, end):
+        token = doc[place]
+        if token.ent_iob_ != "I":
+            begin = place
+        whole = token.ent_type_ and doc[begin].ent_iob_ == "B" and _ends_here(doc, place)
+        if whole and token.ent_type_ in TYPES and place + 1 - begin < end - start:
+            yield begin, place + 1, TYPES[token.ent_type_]
+
+
+def _ends_here(doc: Doc, place: int) -> bool:
+    return place + 1 == len(doc) or doc[place + 1].ent_iob_ != "I"
 
 
 def _acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
@@ -134,8 +144,8 @@ def _acronym(doc: Doc, start: int, end: int) -> Iterator[Found]:
 
 
 def _label(doc: Doc, start: int, end: int) -> str:
-    """The recogniser's type of exactly these tokens, or of all that begin them."""
-    if start >= end:
+    """The recogniser's type of exactly these tokens, empty where it has another or none."""
+    if start >= end or doc[start].ent_iob_ != "B" or not _ends_here(doc, end - 1):
         return ""
-    covers = any(ent.start == start and ent.end == end for ent in doc[start:end].ents)
-    return TYPES.get(doc[start].ent_type_, "") if covers else ""
+    inside = all(doc[place].ent_iob_ == "I" for place in range(start + 1, end))
+    return TYPES.get(doc[start].ent_type_, "") if inside else ""

@@ -7,6 +7,7 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -20,6 +21,7 @@ from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri, reifier
 
 Progress = Callable[[int, int], None]
+_VAGUE_TYPES = frozenset({"", "concept", "thing"})
 
 
 @dataclass(slots=True)
@@ -110,7 +112,7 @@ class Derivation:
         return Name(
             entity,
             commonest(evidence, "name"),
-            commonest(evidence, "entityType"),
+            _type_of(evidence),
             frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
         )
 
@@ -285,10 +287,21 @@ def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
     return out.quads
 
 
+def _type_of(evidence: Sequence[Properties]) -> str:
+    """The commonest type; a specific one with at least half its votes goes before a vague one."""
+    kind = commonest(evidence, "entityType")
+    if kind.lower() not in _VAGUE_TYPES:
+        return kind
+    votes = Counter(term.value for item in evidence for term in item.get("entityType", ()))
+    enough = votes[kind] / 2
+    specific = [k for k, n in votes.items() if k.lower() not in _VAGUE_TYPES and n >= enough]
+    return min(specific, key=lambda k: (-votes[k], -len(k), k)) if specific else kind
+
+
 def _entity_quads(entity: str, evidence: Sequence[Properties]) -> list[Quad]:
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
-    kind = v.type_iri(commonest(evidence, "entityType") or "concept")
+    kind = v.type_iri(_type_of(evidence) or "concept")
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(

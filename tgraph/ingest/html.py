@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 
 from tgraph.errors import IngestError
@@ -23,6 +24,7 @@ _VOID = words("area base br col embed hr img input link meta param source track 
 _OPEN_ENDED = _VOID | words("p li dt dd tr td th option html body head")
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f\v\xa0]+")
+_SITE = re.compile(r" [|–—-] ")
 _METADATA = {
     "author": "author",
     "article:author": "author",
@@ -75,6 +77,7 @@ class _Parser(HTMLParser):
         self._end_block()
         page = self._builder.page()
         title = self._title or (page.headings[0].text if page.headings else "")
+        title = _without_site(title, [h.text for h in page.headings if h.level == 1])
         return Content((page,), title, self._metadata)
 
     # --- events ---
@@ -236,6 +239,15 @@ def _row_line(row: list[tuple[str, bool]]) -> str:
     if len(texts) > 1 and row[0][1] and not row[1][1]:
         return f"{texts[0].rstrip(':')}: {' | '.join(texts[1:])}"
     return " | ".join(texts)
+
+
+def _without_site(title: str, headings: Sequence[str]) -> str:
+    """``Endurance`` for ``Endurance | Polar Voyages`` where a main heading says so."""
+    for match in reversed(list(_SITE.finditer(title))):
+        rest = title[: match.start()].strip()
+        if any(heading.strip().lower() in rest.lower() for heading in headings if heading.strip()):
+            title = rest
+    return title
 
 
 def _level(tag: str) -> int:
