@@ -28,6 +28,7 @@ from tgraph.models.base import (
     ChatReply,
     ChatRequest,
     Embedder,
+    decode_vectors,
     encode_vectors,
     no_sink,
     request_hash,
@@ -289,7 +290,7 @@ class CachedEmbedder:
         known = [text for text, key in zip(texts, keys, strict=True) if rows[key] is not None]
         missing = {key: text for text, key in zip(texts, keys, strict=True) if rows[key] is None}
         if missing:
-            vectors = self._embedder.embed(list(missing.values()), sink)
+            vectors = self._embedder.embed(list(missing.values()), self._keeping(sink))
             for key, vector in zip(missing, vectors, strict=True):
                 rows[key] = vector
                 self._cache[key] = vector.astype("<f4").tobytes()
@@ -300,6 +301,19 @@ class CachedEmbedder:
             kept = [i for i, key in enumerate(keys) if key not in missing]
             self._report(known, result[kept], started, sink)
         return result
+
+    def _keeping(self, sink: CallSink) -> CallSink:
+        """Keeps each batch as it comes, because a later one may fail."""
+
+        def keep(call: Call) -> None:
+            texts, vectors = call.request.get("input"), call.reply.get("vectors")
+            if isinstance(texts, list) and isinstance(vectors, str):
+                rows = decode_vectors(vectors, call.reply["dimension"])
+                for text, row in zip(texts, rows, strict=True):
+                    self._cache[self._key(text)] = row.tobytes()
+            sink(call)
+
+        return keep
 
     def _key(self, text: str) -> str:
         agent = self.agent
