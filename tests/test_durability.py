@@ -28,8 +28,8 @@ from tests.workers import (
 )
 from tgraph.testing import ScriptedServer
 
-OLD = "Marie Curie | discovered | polonium\nPierre Curie | worked in | Paris\n"
-NEW = OLD + "Marie Curie | won | Nobel Prize\n"
+OLD = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
+NEW = OLD + "Marie Curie won Nobel Prize.\n"
 OLD_EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}
 NEW_EDGES = OLD_EDGES | {"marie-curie won nobel-prize"}
 
@@ -201,7 +201,7 @@ def test_no_call_is_paid_twice_however_often_index_is_killed(tmp_path: Path) -> 
 def test_a_run_that_died_leaves_no_staging(indexed: Path, tmp_path: Path) -> None:
     root = copy_graph(indexed / "g", tmp_path / "g")
     document = tmp_path / "b.txt"
-    document.write_text("Lise Meitner | lived in | Berlin\n")
+    document.write_text("Lise Meitner lived in Berlin.\n")
     for stage in ("Reading", "Extracting", "Resolving", "Embedding"):
         worker = start(index, root, [document])
         assert worker.listen(at(stage))

@@ -14,8 +14,8 @@ from tgraph.engine.indexing import IndexReport
 from tgraph.index.standing import value
 from tgraph.record.chain import canonical_hash
 
-ONE = "Marie Curie | discovered | polonium\n"
-TWO = "Marie Curie | discovered | radium\n"
+ONE = "Marie Curie discovered polonium.\n"
+TWO = "Marie Curie discovered radium.\n"
 
 
 class Corpus:
@@ -66,7 +66,7 @@ def test_an_unchanged_file_changes_nothing(corpus: Corpus) -> None:
 
 
 def test_a_changed_file_supersedes(corpus: Corpus) -> None:
-    corpus.index(a=ONE, b="Pierre Curie | worked in | Paris\n")
+    corpus.index(a=ONE, b="Pierre Curie worked in Paris.\n")
     assert "polonium" in corpus.ask("What did Marie Curie discover?").text
     old = corpus.quads()
     report = corpus.index(a=TWO)
@@ -116,6 +116,36 @@ def test_one_content_under_two_paths(corpus: Corpus) -> None:
     assert edges(corpus.root) == {"marie-curie discovered radium"}
 
 
+def test_one_content_is_read_once_whatever_its_names_are(tmp_path: Path) -> None:
+    """Two readers would make two texts of it; offsets hold for one."""
+    page = "<p>\nMarie Curie discovered polonium.\n</p>"
+    for name in ("a.txt", "b.html"):
+        (tmp_path / name).write_text(page)
+    with open_graph(tmp_path / "g") as kg:
+        for name in ("a.txt", "b.html"):
+            kg.index([tmp_path / name])
+    with snapshot(tmp_path / "g") as found:
+        assert len(list(found.store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH))) == 1
+
+
+def test_a_file_that_was_withdrawn_comes_back(corpus: Corpus) -> None:
+    corpus.index(a=ONE)
+    with open_graph(corpus.root) as kg, kg._ledger.open() as (store, _):
+        (path,) = store.match(None, v.tg("path"))
+        store.extend(
+            [Quad(path.subject, v.prov("invalidatedAtTime"), path.object, path.graph_name)]
+        )
+        kg._ledger.publish(store)
+    report = corpus.index(a=ONE)
+    assert (len(report.indexed), report.superseded, report.chunks) == (1, (), 0)
+    quads = corpus.quads()
+    accessions = {q.subject for q in quads if q.predicate == v.tg("path")}
+    assert len(accessions) == 2
+    assert len([q for q in quads if q.predicate == v.prov("invalidatedAtTime")]) == 1
+    assert len([q for q in quads if q.predicate == v.prov("wasRevisionOf")]) == 1
+    assert edges(corpus.root) == {"marie-curie discovered polonium"}
+
+
 def _starts(quads: set[Quad]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for quad in quads:
@@ -125,10 +155,10 @@ def _starts(quads: set[Quad]) -> dict[str, list[str]]:
 
 
 DOCUMENTS = {
-    "a": "Robert Falcon Scott = Scott\nRobert Falcon Scott | led | Terra Nova Expedition\n",
-    "b": "Scott | reached | South Pole\nScott | is called | Robert Falcon Scott\n",
-    "c": "the South Pole | lies in | Antarctica\nTerra Nova Expedition | Reached | South Pole\n",
-    "d": "South Pole | lies-in | Antarctica\nROBERT FALCON SCOTT | wrote | diary\n",
+    "a": "Robert Falcon Scott = Scott\nRobert Falcon Scott led Terra Nova Expedition.\n",
+    "b": "Scott reached South Pole.\nScott is called Robert Falcon Scott.\n",
+    "c": "the South Pole lies in Antarctica.\nTerra Nova Expedition Reached South Pole.\n",
+    "d": "South Pole lies-in Antarctica.\nROBERT FALCON SCOTT wrote diary.\n",
 }
 ORDERS = ["abcd", "dcba", "cadb", "bdac"]
 
@@ -145,7 +175,7 @@ def test_the_order_of_the_files_does_not_matter(tmp_path: Path, order: str, at_o
     assert other.hash() == reference.hash()
 
 
-AMBIGUOUS = "Walter Scott = Scott\nWalter Scott | wrote | Ivanhoe\n"
+AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
 def test_an_alias_that_becomes_ambiguous_undoes_the_merge(tmp_path: Path) -> None:

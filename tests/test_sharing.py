@@ -32,7 +32,7 @@ from tgraph.errors import FormatError, NotAGraphError, StoreError
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import Snapshot
 
-TEXT = "Marie Curie | discovered | polonium\nPierre Curie | worked in | Paris\n"
+TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
 EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}
 
 
@@ -61,7 +61,7 @@ def test_two_ask_while_one_indexes(root: Path, tmp_path: Path) -> None:
     sessions: set[str] = set()
     for number in range(3):
         document = tmp_path / f"{number}.txt"
-        document.write_text(f"Scientist {number} | studied | radium\n")
+        document.write_text(f"Scientist {number} studied radium.\n")
         team = [start(ask, root, 4), start(ask, root, 4), start(index, root, [document])]
         assert [worker.end() for worker in team] == [0, 0, 0]
         assert not any(said(worker, "error") for worker in team)
@@ -78,7 +78,7 @@ def test_two_ask_while_one_indexes(root: Path, tmp_path: Path) -> None:
 
 def test_index_runs_queue_up(root: Path, tmp_path: Path) -> None:
     for number in range(3):
-        (tmp_path / f"{number}.txt").write_text(f"Scientist {number} | studied | radium\n")
+        (tmp_path / f"{number}.txt").write_text(f"Scientist {number} studied radium.\n")
     team = [start(index, root, [tmp_path / f"{number}.txt"]) for number in range(3)]
     assert [worker.end() for worker in team] == [0, 0, 0]
     assert sorted(said(worker, "indexed")[0][1] for worker in team) == [2, 3, 4]
@@ -88,7 +88,7 @@ def test_index_runs_queue_up(root: Path, tmp_path: Path) -> None:
 
 def test_a_second_index_run_says_once_that_it_waits(root: Path, tmp_path: Path) -> None:
     document = tmp_path / "b.txt"
-    document.write_text("Lise Meitner | lived in | Berlin\n")
+    document.write_text("Lise Meitner lived in Berlin.\n")
     with exclusive(collection(root).index_lock, timeout=1):
         worker = start(index, root, [document])
         assert worker.listen(lambda item: item[0] == "message")
@@ -103,7 +103,7 @@ def test_a_pinned_reader_reads_on_while_its_snapshot_is_superseded(
     document = tmp_path / "a.txt"
     with snapshot(root) as before:
         for number in range(3):
-            document.write_text(f"{TEXT}Scientist {number} | studied | radium\n")
+            document.write_text(f"{TEXT}Scientist {number} studied radium.\n")
             assert start(index, root, [document]).end() == 0
         assert workers.knowledge(before.store)
         assert before.path.is_dir()
@@ -188,7 +188,7 @@ def test_a_full_disk(indexed: Path, tmp_path: Path) -> None:
 def on_full_disk() -> None:
     """Asking and indexing without room on the disk fails with one sentence; reading goes on."""
     root, document = Path("disk/g"), Path("b.txt")
-    document.write_text("Lise Meitner | lived in | Berlin\n")
+    document.write_text("Lise Meitner lived in Berlin.\n")
     with open_graph(root, create=False) as kg:
         kept = [kg.ask(workers.QUESTION).session]
     _fill(Path("disk/ballast"))

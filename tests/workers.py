@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import sys
@@ -34,12 +35,23 @@ import tgraph.models.hashing
 import tgraph.models.openai
 import tgraph.retrieve.graph
 from tgraph import vocabulary as v
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.parts import Parts
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
+from tgraph.extract.base import Extractor
 from tgraph.index.knowledge import is_statement
 from tgraph.index.standing import value
 from tgraph.librarian import Librarian
-from tgraph.model import Agent, Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Span
+from tgraph.model import (
+    Agent,
+    Chunk,
+    ExtractedEntity,
+    ExtractedRelationship,
+    Extraction,
+    Prompt,
+    Span,
+)
 from tgraph.models.base import CallSink, no_sink
 from tgraph.record.chain import GENESIS, Head, canonical_hash, chain_hash
 from tgraph.settings import load_settings
@@ -54,12 +66,18 @@ CATALOGUE = v.collection_iri("explainability")
 # --- a small extractor --------------------------------------------------------------------------
 
 
+_STATEMENT = re.compile(
+    "(.+?) (discovered|worked in|won|lived in|studied|led|reached|Reached|is called|lies in|lies-in"
+    r"|wrote) (.+?)\.?"
+)
+
+
 class LineExtractor:
-    """Reads lines ``Subject | predicate | object``, and ``Name = Alias`` for two names of one."""
+    """Reads lines such as ``Marie Curie discovered radium.``, and ``Name = Alias``."""
 
     agent = Agent("method", "lines", "1")
     key = "lines-1"
-    prompts = ()
+    prompts: tuple[Prompt, ...] = ()
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         entities: dict[str, ExtractedEntity] = {}
@@ -69,8 +87,9 @@ class LineExtractor:
             quote = line.strip()
             span = Span(start, start + len(quote), quote)
             start += len(line)
-            if " | " in line:
-                subject, predicate, obj = (part.strip() for part in quote.split(" | "))
+            stated = _STATEMENT.fullmatch(quote)
+            if stated:
+                subject, predicate, obj = stated.groups()
                 relationships.append(
                     ExtractedRelationship(subject, predicate, obj, quote, ("k",), 5, span)
                 )
@@ -83,20 +102,24 @@ class LineExtractor:
         return Extraction(chunk.iri, tuple(entities.values()), tuple(relationships), reply)
 
 
+class LineParts(Parts):
+    """The embedded parts with ``LineExtractor``."""
+
+    @property
+    def extractor(self) -> Extractor:
+        return LineExtractor()
+
+
 def open_graph(
     root: Path, *, create: bool = True, settings: dict[str, Any] | None = None, **options: Any
 ) -> tgraph.KnowledgeGraph:
     """A graph with the hashing embedder, and ``LineExtractor`` unless the settings have a model."""
-    from tgraph.engine.graph import KnowledgeGraph
-    from tgraph.engine.parts import Parts
-
     values = {"embedding.provider": "hashing", **(settings or {})}
     if "chat.base_url" in values:
         return tgraph.open(root, create=create, settings=values, **options)
     folder = GraphFolder.create(root) if create else GraphFolder.open(root)
     loaded = load_settings(root, values)
-    parts = Parts(loaded, folder.collection(loaded.collection, create=create).cache)
-    parts.__dict__["extractor"] = LineExtractor()
+    parts = LineParts(loaded, folder.collection(loaded.collection, create=create).cache)
     return KnowledgeGraph(folder, loaded, create=create, parts=parts, **options)
 
 

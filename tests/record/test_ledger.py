@@ -207,7 +207,7 @@ def test_journals_that_vanish_meanwhile_are_no_error(
 
 
 def test_one_altered_quad_breaks_the_seal(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("Marie Curie | discovered | polonium\n")
+    (tmp_path / "a.txt").write_text("Marie Curie discovered polonium.\n")
     with open_graph(tmp_path / "g") as kg:
         kg.index([tmp_path / "a.txt"])
         answer = kg.ask("Who discovered polonium?")

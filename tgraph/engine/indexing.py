@@ -17,7 +17,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
-from pyoxigraph import Quad, Triple
+from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
@@ -29,7 +29,6 @@ from tgraph.index.sources import (
     document_of_accession,
     document_of_chunk,
     evidence_of_document,
-    has_chunks,
     latest_accession,
     standing_documents,
     text_value,
@@ -96,12 +95,15 @@ class IndexReport:
 
 @dataclass(slots=True)
 class _Intake:
-    """A document that is new, or has changed, under its path."""
+    """A content that is new under its path. ``document`` is None where the content is known,
+    under another path or from before; ``supersedes`` tells whether ``previous`` still stood."""
 
     path: str
-    document: Document
+    iri: str
+    document: Document | None
     content: bytes
     previous: str | None
+    supersedes: bool
     accession: str
 
 
@@ -176,7 +178,7 @@ class IndexRun:
             run=self.iri,
             indexed=tuple(intake.path for intake in intakes),
             unchanged=tuple(self._unchanged),
-            superseded=tuple(i.path for i in intakes if i.previous),
+            superseded=tuple(i.path for i in intakes if i.supersedes),
             failed=tuple(self._failed),
             chunks=extracted.chunks,
             entities=extracted.entities,
@@ -223,33 +225,40 @@ class IndexRun:
     def _load(self, store: Store, file: SourceFile) -> _Intake | None:
         content = file.read()
         digest = sha256(content).hexdigest()
-        previous = latest_accession(store, file.name)
-        if previous is not None and previous[1] == v.document_iri(digest):
+        iri = v.document_iri(digest)
+        standing = latest_accession(store, file.name)
+        if standing is not None and standing[1] == iri:
             return None
-        document = load(content, file.name)
-        before = previous[0] if previous else None
-        accession = v.accession_iri(file.name, digest, before)
-        return _Intake(file.name, document, content, before, accession)
+        known = value(store, iri, v.tg("contentHash")) is not None
+        document = None if known else load(content, file.name)
+        previous = standing[0] if standing else _withdrawn_accession(store, file.name)
+        accession = v.accession_iri(file.name, digest, previous)
+        return _Intake(file.name, iri, document, content, previous, standing is not None, accession)
 
     def _record_intake(self, copy: WorkingCopy, intake: _Intake) -> None:
-        librarian, document = self._ledger.librarian, intake.document
-        bytes_hash = librarian.put(intake.content)
-        texts = [librarian.put_text(page.text) for page in document.pages]
-        self._content.update([bytes_hash, *texts])
         if intake.previous:
             self._touch_document(copy.store, document_of_accession(copy.store, intake.previous))
-        copy.add(document_quads(document, bytes_hash, texts))
+        if intake.document is not None:
+            self._record_document(copy, intake.document, intake.content)
         copy.add(
             accession_quads(
                 intake.accession,
-                document.iri,
+                intake.iri,
                 intake.path,
                 self.iri,
                 self._clock(),
                 intake.previous,
+                supersedes=intake.supersedes,
             )
         )
-        self._touch_document(copy.store, document.iri)  # known already under another path, perhaps
+        self._touch_document(copy.store, intake.iri)
+
+    def _record_document(self, copy: WorkingCopy, document: Document, content: bytes) -> None:
+        librarian = self._ledger.librarian
+        bytes_hash = librarian.put(content)
+        texts = [librarian.put_text(page.text) for page in document.pages]
+        self._content.update([bytes_hash, *texts])
+        copy.add(document_quads(document, bytes_hash, texts))
 
     def _touch_document(self, store: Store, document: str) -> None:
         """Everything that the document is evidence for has to be derived again."""
@@ -264,12 +273,11 @@ class IndexRun:
     # --- extraction ---
 
     def _extract(self, copy: WorkingCopy, intakes: Sequence[_Intake]) -> _Extracted:
-        documents = {intake.document.iri: intake.document for intake in reversed(intakes)}
         work = [
-            (chunk, document.title)
-            for document in reversed(documents.values())  # two paths may have the same content
-            if not has_chunks(copy.store, document.iri)
-            for chunk in self._chunks(document)
+            (chunk, intake.document.title)
+            for intake in intakes
+            if intake.document is not None
+            for chunk in self._chunks(intake.document)
         ]
         counts = _Extracted(len(work))
         stage = "Extracting"
@@ -440,6 +448,16 @@ class IndexRun:
             }
         )
         self._progress(Progress("Publishing", 1, 1, self._usage))
+
+
+def _withdrawn_accession(store: Store, path: str) -> str | None:
+    """The last accession of a path none of which stands: the one that no other revises."""
+    quads = store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH)
+    for quad in quads:
+        revised = store.match(None, v.prov("wasRevisionOf"), quad.subject, v.SOURCE_GRAPH)
+        if isinstance(quad.subject, NamedNode) and next(revised, None) is None:
+            return quad.subject.value
+    return None
 
 
 def _remembering(embedder: Embedder, cache: Path) -> Embedder:

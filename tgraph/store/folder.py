@@ -7,7 +7,7 @@ collections/NAME/
     vectors/                 the vector indexes of the newest knowledge
     snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
     current.json             the pointer: which snapshot is published
-    journals/                sessions that are not folded into the store yet; *.damaged were, in part
+    journals/                sessions that wait to be folded in; *.damaged are kept for inspection
     staging/RUN/             an index run's changes until they are in the store
     librarian/               documents, texts, answers, calls, batches
     cache/                   replies and extractions that need not be paid for twice
