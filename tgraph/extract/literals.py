@@ -36,6 +36,13 @@ _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>1\d{3}|20\d{2})"
 _AMOUNT = r"(?:\d{1,3}(?:,\d{2,3})+|\d+)(?:\.\d+)?"
 
+_SPELLED = (
+    r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
+    r"|fifty|sixty|seventy|eighty|ninety|(?:a|one|two|three) hundred)"
+)
+_SPAN = (
+    r"years|months|weeks|days|hours|minutes|miles|kilometres|kilometers|metres|meters|feet|acres"
+)
 _SCALE = r"(?:\s(?:thousand|million|billion|trillion))"
 _UNIT = (
     r"(?:square |cubic |nautical |imperial |metric )?(?:km[²2]?|m²?"
@@ -76,6 +83,7 @@ _PATTERNS = tuple(
         ),
         ("text", rf"\b{_AMOUNT}\s?(?:%|per ?cent\b)"),
         ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}?[ -]?{_UNIT}\b(?!\.\w)"),
+        ("text", rf"(?i:\b{_SPELLED})[ -](?:{_SPAN})\b(?!-)"),
         ("text", rf"(?<![\w.,–-]){_AMOUNT}{_SCALE}\b"),
         ("number", rf"(?<![\w.,–-]){_AMOUNT}(?![\w%–-]|[.,]\d)"),
     )

