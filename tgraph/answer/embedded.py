@@ -1,6 +1,6 @@
 """The embedded way: concepts by names, selection by rank, an answer in the sources' own words.
 
-Nothing is generated. The answer is made of the sentences that answer best, quoted as they stand, and
+Nothing is generated. The answer is made of the sentences that answer best, quoted as they stand;
 where none answers well enough, there is no evidence.
 """
 
@@ -24,11 +24,12 @@ from tgraph.version import __version__
 LONGEST_NAME = 6
 """Words in the longest name that is looked for in a question."""
 
+_Place = tuple[str, int, int, int]
 _WORDS = re.compile(r"[^\s,;:.!?()\[\]\"“”«»。，？！、；：]+")
 
 
 class EmbeddedConcepts:
-    """Names of the graph that the question contains, then its capitalised words, then the others."""
+    """Names of the graph that the question contains, then the other words that tell."""
 
     agent = Agent("method", "embedded-concepts", __version__)
 
@@ -85,7 +86,7 @@ class EmbeddedSelector:
         best = max((candidate.score for candidate in retrieval.candidates), default=0.0)
         selected: list[EdgeSelection] = []
         rejected: list[Rejected] = []
-        shown: dict[tuple[object, ...], int] = {}
+        shown: dict[_Place, int] = {}
         for candidate in retrieval.candidates:
             reason = self._objection(candidate, best, len(selected), most, shown)
             if reason:
@@ -103,7 +104,7 @@ class EmbeddedSelector:
         best: float,
         count: int,
         most: int,
-        shown: dict[tuple[object, ...], int],
+        shown: dict[_Place, int],
     ) -> str:
         if count >= most:
             return "over the edge limit"
@@ -161,9 +162,9 @@ class EmbeddedSynthesiser:
 
 def _quotations(selection: Selection) -> list[_Quotation]:
     """The distinct sentences behind the selection, best first."""
-    by_place: dict[tuple[object, ...], tuple[Evidence, list[EdgeSelection]]] = {}
+    by_place: dict[_Place, tuple[Evidence, list[EdgeSelection]]] = {}
     for selected in selection.selected:
-        for evidence in selected.candidate.evidence:
+        for evidence in selected.candidate.evidence[:1]:  # the one that the edge was chosen for
             by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)
     found = [
         _Quotation(
@@ -177,8 +178,8 @@ def _quotations(selection: Selection) -> list[_Quotation]:
     return sorted(found, key=lambda q: (-q.score, q.evidence.iri))
 
 
-def _place(evidence: Evidence) -> tuple[object, ...]:
-    return evidence.document, evidence.page, evidence.start, evidence.end
+def _place(evidence: Evidence) -> tuple[str, int, int, int]:
+    return evidence.document, evidence.page or 0, evidence.start, evidence.end
 
 
 def _list(parts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from tgraph.model import Edge
-from tgraph.retrieve.inquiry import Inquiry
+from tgraph.retrieve.inquiry import Inquiry, new_names
 from tgraph.retrieve.lexical import Frequencies, terms
 from tgraph.retrieve.passages import (
     ASKED,
@@ -30,6 +30,9 @@ from tgraph.retrieve.windows import COST, Window, merged, windows
 
 Place = tuple[object, ...]
 Promotions = dict[Place, tuple[float, str]]
+
+MANY = 200
+"""Windows that are looked through for those that don't overlap."""
 
 FIRST_ENDS = 8
 """Windows that are tried as the first end of a bridge."""
@@ -71,9 +74,12 @@ def link(
     """Scores, with the reason, of sentences that are worth more together with others."""
     ranked = windows(passages.values(), inquiry)
     promoted: Promotions = {}
-    for window in ranked[:40]:
-        for passage in window.passages:
-            if len(window.passages) > 1:
+    taken: set[Place] = set()
+    for window in ranked[:MANY]:
+        places = {passage.place for passage in window.passages}
+        if taken.isdisjoint(places):
+            taken |= places
+            for passage in window.passages:
                 why = "it stands in a row of sentences that answer together"
                 _promote(promoted, passage, window.score, why)
     bridge = _bridge(inquiry, ranked, edges, frequencies)
@@ -88,7 +94,7 @@ def link(
                 _promote(promoted, passage, bridge.score, why)
     for window in ends:
         score = bridge.score if bridge else window.score
-        for passage in _antecedents(window, passages, edges):
+        for passage in _antecedents(inquiry, window, passages, edges):
             _promote(promoted, passage, score, "it names what the next sentences speak of")
     return promoted
 
@@ -107,14 +113,14 @@ def _bridge(
     if not ranked:
         return None
     best: _Bridge | None = None
-    seconds = _by_name(ranked, edges)
+    seconds = _by_term(ranked)
     least = ranked[0].score + (NESTED_TOLL if _NESTED.search(inquiry.text) else PLAIN_TOLL)
     for first in _first_ends(ranked):
-        for name, label in sorted(_names(first, edges).items()):
-            rarity = max((frequencies.idf(term) for term in terms(label)), default=0.0)
-            if rarity < RARE or set(terms(label)) <= set(inquiry.weights):
+        for label in sorted(_names(first, edges)):
+            rarity, term = max((frequencies.idf(term), term) for term in terms(label))
+            if rarity < RARE or term in inquiry.weights:
                 continue
-            for second in seconds.get(name, ()):
+            for second in seconds.get(term, ()):
                 score = _together(inquiry, first, second) + BRIDGE * rarity
                 if score > (best.score if best else least):
                     best = _Bridge(score, first, second, label)
@@ -122,12 +128,12 @@ def _bridge(
 
 
 def _first_ends(ranked: Sequence[Window]) -> list[Window]:
-    """The best windows of one or two sentences that don't overlap."""
+    """The best windows that don't overlap."""
     found: list[Window] = []
     taken: set[Place] = set()
     for window in ranked[:80]:
         places = {p.place for p in window.passages}
-        if len(places) <= 2 and not places & taken:
+        if taken.isdisjoint(places):
             found.append(window)
             taken |= places
         if len(found) == FIRST_ENDS:
@@ -152,31 +158,36 @@ def _together(inquiry: Inquiry, first: Window, second: Window) -> float:
     return points * ROW**rows * support(inquiry, both, asked)
 
 
-def _names(window: Window, edges: Mapping[str, Edge]) -> dict[str, str]:
-    """The entities that the window's sentences name or speak of, with their labels."""
+def _names(window: Window, edges: Mapping[str, Edge]) -> set[str]:
+    """What the window's sentences name or speak of."""
     return {
-        term.value: label
+        label
         for passage in window.passages
         for iri in passage.edges
-        for term, label in _ends(edges[iri])
-        if any(stem in passage.wording.quote for stem in terms(label))
-        or edges[iri].predicate_label != "mentions"
+        for label in _ends(edges[iri])
+        if terms(label)
+        and (
+            any(stem in passage.wording.quote for stem in terms(label))
+            or edges[iri].predicate_label != "mentions"
+        )
     }
 
 
-def _ends(edge: Edge) -> list[tuple[NamedNode, str]]:
-    ends = [(edge.subject, edge.subject_label)]
+def _ends(edge: Edge) -> list[str]:
+    labels = [edge.subject_label]
     if isinstance(edge.object, NamedNode):
-        ends.append((edge.object, edge.object_label))
-    return ends
+        labels.append(edge.object_label)
+    return [label for label in labels if any(map(str.isupper, label))]
 
 
-def _by_name(ranked: Sequence[Window], edges: Mapping[str, Edge]) -> dict[str, list[Window]]:
+def _by_term(ranked: Sequence[Window]) -> dict[str, list[Window]]:
+    """The windows by the terms of their sentences and titles."""
     found: dict[str, list[Window]] = {}
     for window in ranked:
         if len(window.passages) <= 2:
-            for entity in _names(window, edges):
-                found.setdefault(entity, []).append(window)
+            wordings = [passage.wording for passage in window.passages]
+            for term in frozenset().union(*(w.quote | w.title | w.labels for w in wordings)):
+                found.setdefault(term, []).append(window)
     return found
 
 
@@ -184,7 +195,7 @@ def _by_name(ranked: Sequence[Window], edges: Mapping[str, Edge]) -> dict[str, l
 
 
 def _antecedents(
-    window: Window, passages: Mapping[Place, Passage], edges: Mapping[str, Edge]
+    inquiry: Inquiry, window: Window, passages: Mapping[Place, Passage], edges: Mapping[str, Edge]
 ) -> list[Passage]:
     """The sentence shortly before the window that names what its pronouns were resolved to."""
     first = window.passages[0]
@@ -203,6 +214,8 @@ def _antecedents(
         if p.place[:2] == (document, page)
         and start - 600 <= p.place[2] < start
         and p.wording.is_prose
-        and meant & p.wording.quote
     ]
-    return [max(before, key=lambda p: (p.place[2], p.place[3]))] if before and meant else []
+    before.sort(key=lambda p: (-p.place[2], p.place[3]))
+    resolved = [p for p in before if meant & p.wording.quote]
+    named = [p for p in before[:2] if new_names(inquiry, p.quote)]
+    return (resolved or named)[:1]

@@ -28,6 +28,8 @@ _FOCUS = re.compile(
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z]\w*(?:[-'’]\w+)*")
 _FRAME = listed(
     """
+    manage managed finally final eventually actually originally later earlier exactly usually
+    really still ever member members person people thing things someone anyone get got
     name names named call called give given become became happen happened kind sort many
     much long far
     """
@@ -119,7 +121,7 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(
-    r"\b(?:re)?named?\b|\bcalled\b|\bchristened\b|\bknown as\b|\bnames\b|\b[Nn]ame:"
+    r"\b(?:re)?named?\b|\bcalled\b|\bchristened\b|\bknown as\b|\bnames\b|\bname:", re.IGNORECASE
 )
 _ASKS_NAME = re.compile(r"\b(?:names?|called|named|renamed)\b", re.IGNORECASE)
 _PROPER = re.compile(r"[^\W\d_a-z]\w+(?:[-'’]\w+)*")
@@ -182,7 +184,7 @@ def _is_known(inquiry: Inquiry, word: str) -> bool:
     return stem(word.casefold()) in inquiry.weights
 
 
-# --- how much of the question a text covers --------------------------------------------------------
+# --- how much of the question a text covers -------------------------------------------------------
 
 
 @lru_cache(maxsize=65536)

@@ -13,6 +13,7 @@ from tgraph.retrieve.irregular import FORMS
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
+_POSSESSIVE = re.compile(r"['’]s?$")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
 
 
@@ -72,8 +73,6 @@ _SUFFIXES = (
     ("er", 4, ""),
     ("or", 4, ""),
     ("ly", 3, ""),
-    ("'s", 1, ""),
-    ("’s", 1, ""),
     ("sses", 2, "ss"),
     ("ss", 2, "ss"),
     ("es", 3, ""),
@@ -88,7 +87,7 @@ def words(text: str) -> list[str]:
         if _CJK.search(word):
             found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:
-            found.append(word)
+            found.append(_POSSESSIVE.sub("", word) or word)
     return found
 
 
