@@ -123,7 +123,7 @@ def digest(*parts: str) -> str:
 
 
 def _slug(name: str) -> str:
-    return quote(normalise_name(name).replace(" ", "-"), safe="")
+    return quote(normalise_name(name).replace(" ", "-"), safe="", errors="surrogatepass")
 
 
 # --- IRIs of knowledge --------------------------------------------------------------------------

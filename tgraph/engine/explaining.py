@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +24,22 @@ if TYPE_CHECKING:
     from tgraph.store.base import Store
 
 
-class Explaining:
+class Explaining(ABC):
     """The reading half of ``KnowledgeGraph``."""
 
     settings: Settings
     _folder: CollectionFolder
     _catalogue: str
-    _snapshot: Snapshot | None
+    _knowledge: Snapshot | None
 
     @property
+    @abstractmethod
     def librarian(self) -> Librarian:
-        raise NotImplementedError
+        """The keeper of the collection's texts."""
 
+    @abstractmethod
     def read(self) -> Store:
-        raise NotImplementedError
+        """The newest published state with every finished session in it."""
 
     # --- sessions ---
 
@@ -64,10 +67,10 @@ class Explaining:
         from tgraph.explain.trace import read_so_far
 
         uuid = session.removeprefix(v.session_iri(""))
-        if self._snapshot is not None:
+        if self._knowledge is not None:
             journal = self._folder.journals / f"{uuid}.journal"
             collection = self.settings.explain_collection
-            trace = read_so_far(self._snapshot.store, journal, session, collection)
+            trace = read_so_far(self._knowledge.store, journal, session, collection)
             if trace is not None:
                 return trace
         return self.trace(session)

@@ -26,7 +26,7 @@ from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
-from tgraph.store.snapshot import Snapshot, read_pointer
+from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.engine.indexing import IndexReport
@@ -73,8 +73,11 @@ class KnowledgeGraph(Explaining):
         self._catalogue = v.collection_iri(settings.explain_collection)
         self._ledger = Ledger(self._folder, self._catalogue, clock)
         self._parts = parts or Parts(settings, self._folder.cache)
-        self._snapshot: Snapshot | None = None
+        self._record: Snapshot | None = None
+        self._knowledge: Snapshot | None = None
         self._context: Context | None = None
+        self._replaced: list[Snapshot] = []
+        self._asking = 0
         self._turns: list[Turn] = []
 
     # --- life ---
@@ -101,10 +104,13 @@ class KnowledgeGraph(Explaining):
                 self._message(f"Sessions stay in their journals for now: {error.message}")
 
     def _release(self) -> None:
-        self._context = None
-        if self._snapshot is not None:
-            self._snapshot.close()
-            self._snapshot = None
+        """Let go of every snapshot."""
+        snapshots = [*self._replaced, self._knowledge, self._record]
+        self._context = self._knowledge = self._record = None
+        self._replaced = []
+        for snapshot in snapshots:
+            if snapshot is not None:
+                snapshot.close()
 
     @property
     def collection(self) -> str:
@@ -192,12 +198,14 @@ class KnowledgeGraph(Explaining):
         turns = turns[-self.settings.graph.history_turns :] if turns else ()
         record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
         asking = Asking(steps, context, record, self.settings.explain_collection)
-        answer = yield from asking.stream(
-            Question(question, turns),
-            self._parameters(mode),
-            self._generation(),
-            self.collection,
-        )
+        generation = self._generation()
+        self._asking += 1
+        try:
+            answer = yield from asking.stream(
+                Question(question, turns), self._parameters(mode), generation, self.collection
+            )
+        finally:
+            self._asking -= 1
         if history is None:
             self._turns.append(Turn(question, answer.text))
         return answer
@@ -242,30 +250,33 @@ class KnowledgeGraph(Explaining):
             except StoreError as error:
                 self._message(f"The newest sessions are not shown yet: {error.message}")
         pointer = read_pointer(self._folder)
-        if self._snapshot is None or self._snapshot.pointer != pointer:
-            self._release()
-            self._snapshot = self._open_snapshot()
-        return self._snapshot.store
+        if self._record is None or self._record.pointer != pointer:
+            if self._record is not None:
+                self._record.close()
+            self._record = self._open_snapshot()
+        return self._record.store
 
     def _parameters(self, mode: str) -> Mapping[str, Any]:
         limits = self.settings.graph.model_dump()
         return {name.replace("_", "-"): value for name, value in limits.items()}
 
     def _generation(self) -> int:
-        return self._snapshot.pointer.generation if self._snapshot else 0
+        return self._knowledge.pointer.generation if self._knowledge else 0
 
     def _open_context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""
+        if must_be_mended(self._folder):
+            self.read()
         pointer = read_pointer(self._folder)
-        fresh = self._snapshot and pointer and self._generation() == pointer.generation
+        fresh = self._knowledge and pointer and self._generation() == pointer.generation
         if self._context is None or not fresh:
-            self._release()
-            self._snapshot = self._open_snapshot()
+            self._replace_knowledge()
+            assert self._knowledge is not None
             self._context = Context(
-                self._snapshot.store,
-                Texts(self._snapshot.store, self.librarian),
+                self._knowledge.store,
+                Texts(self._knowledge.store, self.librarian),
                 LazyVectors(
-                    self._snapshot.vectors,
+                    self._knowledge.vectors,
                     self._generation(),
                     self._parts.embedder,
                     self._rebuild_vectors,
@@ -275,13 +286,31 @@ class KnowledgeGraph(Explaining):
             )
         return self._context
 
+    def _replace_knowledge(self) -> None:
+        """The newest snapshot; the one before stays open while a question is still answered."""
+        if self._knowledge is not None:
+            self._replaced.append(self._knowledge)
+            self._context = self._knowledge = None
+        if not self._asking:
+            for snapshot in self._replaced:
+                snapshot.close()
+            self._replaced = []
+        snapshot = self._open_snapshot()
+        if snapshot.pointer.generation == 0:
+            snapshot.close()
+            raise self._nothing_indexed()
+        self._knowledge = snapshot
+
+    def _nothing_indexed(self) -> StoreError:
+        return StoreError(
+            f"Nothing has been indexed into the collection {self.collection!r} yet.",
+            "Run `tgraph index PATH...` first.",
+        )
+
     def _open_snapshot(self) -> Snapshot:
         snapshot = Snapshot.open(self._folder)
         if snapshot is None:
-            raise StoreError(
-                f"Nothing has been indexed into the collection {self.collection!r} yet.",
-                "Run `tgraph index PATH...` first.",
-            )
+            raise self._nothing_indexed()
         return snapshot
 
     def _rebuild_vectors(self, kind: str, problem: str) -> VectorSet:
@@ -289,9 +318,9 @@ class KnowledgeGraph(Explaining):
         from tgraph.index.items import items_of
         from tgraph.index.vectors import build
 
-        assert self._snapshot is not None
+        assert self._knowledge is not None
         self._message(f"The {kind} vectors are rebuilt: {problem}")
-        items = items_of(kind, self._snapshot.store, self.librarian)
+        items = items_of(kind, self._knowledge.store, self.librarian)
         vectors = build(kind, items, self._parts.embedder)
         try:
             with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):

@@ -41,6 +41,7 @@ class Parts:
         self._own_chat = chat
         self._own_embedder = embedder
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
+        self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._cancelled = False
         _check_prompts(settings.prompts)
 
@@ -52,7 +53,7 @@ class Parts:
         from tgraph.models.openai import OpenAIChat
 
         chat = self._settings.chat
-        make = partial(_endpoint, chat)
+        make = partial(self._endpoint, chat)
         return self._known(OpenAIChat(chat.model, make()), make)
 
     def cancel(self) -> None:
@@ -61,13 +62,13 @@ class Parts:
         The next run, which begins by asking for its ``extractor`` or ``concepts``, calls again.
         """
         self._cancelled = True
-        for client, _ in self._clients:
-            client.endpoint.limiter.cancellation.set()
+        for endpoint in self._endpoints.values():
+            endpoint.limiter.cancellation.set()
 
     def close(self) -> None:
         """Let go of connections."""
-        for client, _ in self._clients:
-            client.close()
+        for endpoint in self._endpoints.values():
+            endpoint.close()
 
     def _known(self, client: C, make: Callable[[], Endpoint]) -> C:
         self._clients.append((client, make))
@@ -77,9 +78,21 @@ class Parts:
         """Open endpoints that were cancelled again; steps and contexts keep their clients."""
         if self._cancelled:
             self._cancelled = False
+            for endpoint in self._endpoints.values():
+                endpoint.close()
+            self._endpoints.clear()
             for client, make in self._clients:
-                client.close()
                 client.endpoint = make()
+
+    def _endpoint(self, chat: ChatSettings) -> Endpoint:
+        """One endpoint for each server and key: connections and rate limits are theirs."""
+        from tgraph.models.endpoint import OPENAI_URL
+
+        key = chat.api_key.get_secret_value() if chat.api_key else ""
+        server = chat.base_url or OPENAI_URL, key
+        if server not in self._endpoints:
+            self._endpoints[server] = _endpoint(*server, chat)
+        return self._endpoints[server]
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -89,7 +102,7 @@ class Parts:
         if embedding.provider == "openai":
             from tgraph.models.openai_embedder import OpenAIEmbedder
 
-            make = partial(_embedding_endpoint, embedding, self._settings.chat)
+            make = partial(self._endpoint, _as_chat(embedding, self._settings.chat))
             return self._known(
                 OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
             )
@@ -201,23 +214,23 @@ def _check_prompts(folder: Path | None) -> None:
             raise UsageError(f"{path} replaces no prompt.", f"There are: {', '.join(known)}.")
 
 
-def _endpoint(chat: ChatSettings) -> Endpoint:
-    from tgraph.models.endpoint import OPENAI_URL, Endpoint
+def _endpoint(url: str, key: str, chat: ChatSettings) -> Endpoint:
+    from tgraph.models.endpoint import Endpoint
     from tgraph.models.limits import Limiter
 
     return Endpoint(
-        chat.base_url or OPENAI_URL,
-        chat.api_key.get_secret_value() if chat.api_key else "",
+        url,
+        key,
         timeout=chat.timeout,
         retries=chat.retries,
         limiter=Limiter(chat.concurrency, chat.requests_per_minute, chat.tokens_per_minute),
     )
 
 
-def _embedding_endpoint(embedding: EmbeddingSettings, chat: ChatSettings) -> Endpoint:
+def _as_chat(embedding: EmbeddingSettings, chat: ChatSettings) -> ChatSettings:
     """The embeddings' own endpoint; what it doesn't say is as for the chat."""
     changes = {
         "base_url": embedding.base_url or chat.base_url,
         "api_key": embedding.api_key or chat.api_key,
     }
-    return _endpoint(chat.model_copy(update=changes))
+    return chat.model_copy(update=changes)
