@@ -62,9 +62,9 @@ def read_selection(text: str, known: Collection[str]) -> tuple[dict[str, Selecti
     """
     rows, malformed = read_jsonl(text, SelectionRow)
     malformed += sum(not (row.id or row.none) for row in rows)
-    if not rows:
+    if not rows and not malformed:
         rows = list(_named_in(text, known))
-        malformed += not (rows or malformed)
+        malformed = int(not rows)
     chosen: dict[str, SelectionRow] = {}
     unknown = set()
     for row in rows:

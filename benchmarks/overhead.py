@@ -1,0 +1,288 @@
+"""What tgraph itself costs: CPU seconds and peak memory of its commands, as a Markdown table.
+
+The language model is the scripted server of ``tgraph.testing`` in a process of its own, so that its
+time is not counted. Every figure is the best of some runs, because anything else that runs on the
+machine only adds to it.
+
+Run: python benchmarks/overhead.py [--data FILE] [--runs 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+import tgraph
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.model import Answer
+from tgraph.store.journal import Journal
+from tgraph.store.oxigraph import OxigraphStore
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TEXT = REPOSITORY.parent / "shared" / "data" / "christmas_carol" / "mock_data.txt"
+QUESTION = "Who visited Scrooge on Christmas Eve?"
+WARM_RUNS = 20
+
+# Measured elsewhere (two quiet cores, a stub model with no latency), CPU s and MB
+LIGHTRAG_COLD = "LightRAG 1.5.7: 2.4–3.5 s, 270–420 MB; GraphRAG: 6.5–8.3 s, 490–640 MB"
+LIGHTRAG_WARM = "LightRAG: 0.16–0.17 s (0.19 MB of text); GraphRAG local: 0.32 s (3.2 MB)"
+LIGHTRAG_INDEX = "LightRAG: 4.4 s (7.9 as shipped); GraphRAG: 13.4 s"
+NONE = ""
+
+# A process inherits the peak of the one that starts it, so a small one has to.
+LAUNCHER = """
+import os, sys
+nowhere = os.open(os.devnull, os.O_WRONLY)
+to = [(os.POSIX_SPAWN_DUP2, nowhere, 1)]
+pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=to)
+_, status, used = os.wait4(pid, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds (user and system) and peak resident memory in MB of a process."""
+
+    cpu: float
+    memory: float
+
+    def __str__(self) -> str:
+        return f"{self.cpu:.2f} s | {self.memory:.0f} MB"
+
+
+class FailedError(Exception):
+    """The command did not end with exit code 0."""
+
+
+def measure(arguments: Sequence[str], runs: int = 1) -> Cost:
+    """The cheapest of several runs of this Python with these arguments."""
+    costs = [_once(arguments) for _ in range(runs)]
+    return Cost(min(c.cpu for c in costs), min(c.memory for c in costs))
+
+
+def _once(arguments: Sequence[str]) -> Cost:
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TGRAPH_", "OPENAI_"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", LAUNCHER, sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**environment, "PYTHONPATH": str(REPOSITORY)},
+    )
+    code, cpu, kilobytes = done.stdout.split()
+    if code != "0":
+        raise FailedError(done.stderr.strip()[-500:])
+    return Cost(float(cpu), int(kilobytes) / 1024)
+
+
+def command(*arguments: str) -> list[str]:
+    return ["-c", "from tgraph.cli.main import main; main()", *arguments]
+
+
+@contextmanager
+def server() -> Iterator[str]:
+    """The base URL of a scripted server in another process."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tgraph.testing"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+class Table:
+    """Prints rows as they are measured."""
+
+    def __init__(self) -> None:
+        print("| what | CPU | peak memory | measured elsewhere |\n|---|---|---|---|", flush=True)
+
+    def row(self, what: str, figures: Callable[[], object], elsewhere: str = NONE) -> None:
+        try:
+            shown = str(figures())
+        except FailedError as error:
+            print(f"{what}: {error}", file=sys.stderr)
+            shown = "failed | "
+        print(f"| {what} | {shown} | {elsewhere} |", flush=True)
+
+
+EMBEDDINGS = {"hashing": "hashed vectors", "embedded": "MiniLM", "openai": "vectors over HTTP"}
+
+
+def commands(table: Table, folder: Path, text: Path, url: str, runs: int) -> None:
+    """The rows that are processes of their own."""
+    table.row("`import tgraph`", lambda: measure(["-c", "import tgraph"], runs))
+    table.row("`tgraph --help`", lambda: measure(command("--help"), runs))
+    for embedding, name in EMBEDDINGS.items():
+        root = str(folder / embedding)
+        model = ["-r", root, "--base-url", url, "--embedding-provider", embedding]
+        index = command("index", str(text), "--quiet", *model)
+        table.row(f"index, a model and {name}", lambda i=index: measure(i), LIGHTRAG_INDEX)  # type: ignore[misc]
+        ask = command("ask", "-q", QUESTION, *model)
+        table.row(f"cold ask, a model and {name}", lambda a=ask: measure(a, runs), LIGHTRAG_COLD)  # type: ignore[misc]
+    own = ["-r", str(folder / "own")]
+    index = command("index", str(text), "--quiet", *own)
+    table.row("index, embedded default", lambda: measure(index))
+    ask = command("ask", "-q", QUESTION, *own)
+    table.row("cold ask, embedded default", lambda: measure(ask, runs))
+    for name in ("sessions", "trace last", "audit --list"):
+        line = command(*name.split(), *own)
+        table.row(f"`tgraph {name}`", lambda line=line: measure(line, runs))  # type: ignore[misc]
+
+
+# --- in one process -----------------------------------------------------------------------------
+
+
+def counted(store_class: type[Any]) -> tuple[Counts, Callable[[], None]]:
+    """Counts the calls of a store's reading methods from now on; the second undoes it."""
+    counts = Counts()
+    originals = {name: getattr(store_class, name) for name in ("match", "query")}
+
+    def counting(name: str) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            counts.calls += 1
+            return originals[name](*arguments, **options)
+
+        return call
+
+    for name in originals:
+        setattr(store_class, name, counting(name))
+
+    def undo() -> None:
+        for name, original in originals.items():
+            setattr(store_class, name, original)
+
+    return counts, undo
+
+
+@dataclass(slots=True)
+class Counts:
+    calls: int = 0
+
+
+def warm(kg: KnowledgeGraph) -> str:
+    kg.ask(QUESTION, history=[])
+    costs = []
+    for _ in range(WARM_RUNS):
+        start = time.process_time()
+        kg.ask(QUESTION, history=[])
+        costs.append(time.process_time() - start)
+    return f"{statistics.median(costs):.3f} s | "
+
+
+def store_calls(kg: KnowledgeGraph) -> int:
+    """Calls of the store by one question, its recording included, in a process that is warm."""
+    counts, undo = counted(OxigraphStore)
+    try:
+        kg.ask(QUESTION, history=[])
+    finally:
+        undo()
+    return counts.calls
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    quads: int
+    wall: float
+    cpu: float
+    fold_wall: float
+    fold_cpu: float
+
+
+def recording(kg: KnowledgeGraph) -> Recording:
+    """Journal of one session (synced at each stage), and its folding into the store: medians."""
+    writes: list[tuple[float, float]] = []
+    original = Journal.append
+
+    def append(journal: Journal, frame: Any) -> None:
+        start = time.perf_counter(), time.process_time()
+        original(journal, frame)
+        writes.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+
+    Journal.append = append  # type: ignore[method-assign, assignment]
+    sessions, folds = [], []
+    try:
+        for _ in range(WARM_RUNS // 2):
+            writes.clear()
+            kg.ask(QUESTION, history=[])
+            sessions.append((sum(w for w, _ in writes), sum(c for _, c in writes)))
+            start = time.perf_counter(), time.process_time()
+            kg.read()
+            folds.append((time.perf_counter() - start[0], time.process_time() - start[1]))
+    finally:
+        Journal.append = original  # type: ignore[method-assign]
+    bundle = kg.sessions()[0].bundle
+    graph = NamedNode(bundle)
+    quads = sum(1 for _ in kg.read().match(None, None, None, graph))
+    middle = [statistics.median(column) for column in zip(*sessions, strict=True)]
+    folded = [statistics.median(column) for column in zip(*folds, strict=True)]
+    return Recording(quads, middle[0], middle[1], folded[0], folded[1])
+
+
+def in_process(table: Table, folder: Path, url: str) -> None:
+    """The rows that are measured inside one process that has asked before."""
+    model = {"chat.base_url": url, "chat.model": "scripted", "embedding.provider": "hashing"}
+    found: list[Recording] = []
+    for name, root, settings, elsewhere in (
+        ("a model and hashed vectors", "hashing", model, LIGHTRAG_WARM),
+        ("embedded default", "own", {}, NONE),
+    ):
+        with tgraph.open(folder / root, settings=settings) as kg:
+            answer = kg.ask(QUESTION, history=[])
+            assert isinstance(answer, Answer)
+            table.row(f"warm ask, {name}", lambda kg=kg: warm(kg), elsewhere)  # type: ignore[misc]
+            calls = store_calls(kg)
+            sizes = kg.trace()
+            found.append(recording(kg))
+        what = f"store calls of a question, {name} ({sizes.edge_count} edges retrieved)"
+        table.row(what, lambda calls=calls: f"{calls} calls | ", "TrustGraph: 338 calls")  # type: ignore[misc]
+    one = found[0]
+    table.row(
+        f"recording a session ({one.quads} quads): its journal, synced",
+        lambda: f"{one.cpu * 1e3:.1f} ms ({one.wall * 1e3:.1f} ms wall) | ",
+    )
+    table.row(
+        "folding it into the store: sealing, chaining, publishing",
+        lambda: f"{one.fold_cpu * 1e3:.1f} ms ({one.fold_wall * 1e3:.1f} ms wall) | ",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=TEXT, help="a text to index")
+    parser.add_argument("--runs", type=int, default=3, help="the best of so many")
+    options = parser.parse_args()
+    table = Table()
+    with tempfile.TemporaryDirectory() as folder, server() as url:
+        commands(table, Path(folder), options.data.resolve(), url, options.runs)
+        in_process(table, Path(folder), url)
+
+
+if __name__ == "__main__":
+    main()

