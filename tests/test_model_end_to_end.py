@@ -35,11 +35,13 @@ QUESTION = "What did Marie Curie discover?"
 KEY = "sk-test-0123456789abcdef"
 
 
-@pytest.fixture(autouse=True)
-def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith(("TGRAPH_", "OPENAI_")):
-            monkeypatch.delenv(name)
+@pytest.fixture(scope="module", autouse=True)
+def _no_settings_from_outside() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(("TGRAPH_", "OPENAI_")):
+                patch.delenv(name)
+        yield
 
 
 @contextmanager
@@ -70,14 +72,22 @@ def documents(tmp_path: Path) -> Path:
 Asked = Callable[..., tuple[Answer | TgraphError, Trace, list[dict[str, Any]]]]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The place of a graph that was made without faults."""
+    root = tmp_path_factory.mktemp("made")
+    (root / "curie.md").write_text(TEXT)
+    with ScriptedServer() as server, opened(root, server) as kg:
+        kg.index([root / "curie.md"])
+    return root
+
+
 @pytest.fixture
-def asked(tmp_path: Path, documents: Path) -> Asked:
-    """Asks a graph that was made without faults; the answer or the error, its trace and calls."""
-    with ScriptedServer() as server, opened(tmp_path, server) as kg:
-        kg.index([documents])
+def asked(made: Path) -> Asked:
+    """Asks that graph in a fresh way; the answer or the error, its trace and calls."""
 
     def ask(server: ScriptedServer | str, **settings: Any):
-        with opened(tmp_path, server, **settings) as kg:
+        with opened(made, server, **settings) as kg:
             outcome: Answer | TgraphError
             try:
                 outcome = kg.ask(QUESTION)
