@@ -1,4 +1,4 @@
-"""What the documents say works: their commands and code blocks are run, their links lead somewhere."""
+"""What the documents say works: commands and code are run, links lead somewhere."""
 
 from __future__ import annotations
 

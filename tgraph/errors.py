@@ -1,15 +1,15 @@
 """What can go wrong, as one tree; the command line ends with the class's ``exit_code``.
 
-    TgraphError                 1
-    ├── UsageError              2   the call itself is wrong
-    ├── NotAGraphError          1   the folder holds no graph
-    ├── FormatError             1   the graph was written by a newer tgraph
-    ├── StoreError              1   the disk or the store failed
-    ├── IngestError             1   one document can't be read; carries its path
-    ├── ModelError              1   a model's reply can't be used
-    │   └── EndpointError       5   a model or store endpoint can't be reached or refuses
-    ├── QueryError              1   a SPARQL query is wrong, refused or was stopped
-    └── VerificationError       4   an audit or a verification failed
+TgraphError                 1
+├── UsageError              2   the call itself is wrong
+├── NotAGraphError          1   the folder holds no graph
+├── FormatError             1   the graph was written by a newer tgraph
+├── StoreError              1   the disk or the store failed
+├── IngestError             1   one document can't be read; carries its path
+├── ModelError              1   a model's reply can't be used
+│   └── EndpointError       5   a model or store endpoint can't be reached or refuses
+├── QueryError              1   a SPARQL query is wrong, refused or was stopped
+└── VerificationError       4   an audit or a verification failed
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ print("ADDRESS", server.listening_address, flush=True)
 sys.stdin.read()
 """
 TEXTS = {
-    "fram.txt": "Colin Archer built the Fram for Fridtjof Nansen. Roald Amundsen sailed on the Fram.",
+    "fram.txt": "Colin Archer built the Fram for Fridtjof Nansen. Amundsen sailed on the Fram.",
     "pole.txt": "Roald Amundsen reached the South Pole on 14 December 1911 with four men.",
 }
 

@@ -15,8 +15,37 @@ from tgraph.vocabulary import normalise_name
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
 _ARTICLES = ("the ", "a ", "an ")
 _HONORIFICS = frozenset(
-    "mr mrs ms miss dr prof professor sir lady lord captain capt lieutenant lt colonel col "
-    "general gen major commander admiral sergeant king queen prince princess president saint st".split()
+    {
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "prof",
+        "professor",
+        "sir",
+        "lady",
+        "lord",
+        "captain",
+        "capt",
+        "lieutenant",
+        "lt",
+        "colonel",
+        "col",
+        "general",
+        "gen",
+        "major",
+        "commander",
+        "admiral",
+        "sergeant",
+        "king",
+        "queen",
+        "prince",
+        "princess",
+        "president",
+        "saint",
+        "st",
+    }
 )
 _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 

@@ -110,9 +110,7 @@ def with_labels(store: Store, triples: Sequence[Triple]) -> list[Edge]:
     """The triples as edges with their labels."""
     nodes = {term for triple in triples for term in triple if isinstance(term, NamedNode)}
     labels = labels_of(store, nodes)
-    return [
-        Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples
-    ]
+    return [Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples]
 
 
 def described(edge: Edge, weight: float, description: str) -> Edge:
