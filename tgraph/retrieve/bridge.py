@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode
 
 from tgraph.model import Edge
 from tgraph.retrieve.inquiry import Inquiry, new_names
 from tgraph.retrieve.lexical import Frequencies, terms
+from tgraph.retrieve.meaning import Meaning
 from tgraph.retrieve.passages import (
     ASKED,
     KIND,
@@ -44,6 +45,9 @@ NESTED_TOLL, PLAIN_TOLL = 0.04, 0.11
 """What a bridge must be worth more than one window, where the question describes something by a
 clause of its own, and where it doesn't."""
 
+HALVES_TOLL = -0.04
+"""The same for a question that was taken apart."""
+
 BRIDGE = 0.08
 """What the rarest name counts as a bridge."""
 
@@ -54,6 +58,7 @@ SECOND = 0.86
 """The share of the best window's score from which another one is part of the answer."""
 
 _NESTED = re.compile(r"(?<=\w\s)(?:that|who|whom|whose|which|where)\b|\.\s+\w", re.IGNORECASE)
+_PROPER = re.compile(r"(?<=[\w,*_\"“] )[*_\"“]?([^\W\d_a-z]\w+(?:[-'’ ]+[^\W\d_a-z]\w+)*)")
 _PRONOUN = re.compile(r"\b(?:he|she|it|they|his|her|its|their|him|them)\b", re.IGNORECASE)
 
 
@@ -65,11 +70,21 @@ class _Bridge:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Half:
+    """What is asked, or the description of whom it is asked about, with its windows, best first."""
+
+    inquiry: Inquiry
+    meaning: Meaning
+    ranked: Sequence[Window]
+
+
 def link(
     inquiry: Inquiry,
     passages: Mapping[Place, Passage],
     edges: Mapping[str, Edge],
     frequencies: Frequencies,
+    halves: tuple[Half, Half] | None = None,
 ) -> Promotions:
     """Scores, with the reason, of sentences that are worth more together with others."""
     ranked = windows(passages.values(), inquiry)
@@ -81,8 +96,12 @@ def link(
             taken |= places
             for passage in window.passages:
                 why = "it stands in a row of sentences that answer together"
-                _promote(promoted, passage, window.score, why)
-    bridge = _bridge(inquiry, ranked, edges, frequencies)
+                if window.score > passage.score:
+                    _promote(promoted, passage, window.score, why)
+    if halves and ranked:
+        bridge = _join(*halves, edges, frequencies, ranked[0].score + HALVES_TOLL)
+    else:
+        bridge = _bridge(inquiry, ranked, edges, frequencies)
     ends = (bridge.first, bridge.second) if bridge else tuple(ranked[:1])
     if bridge:
         told = (
@@ -100,7 +119,7 @@ def link(
 
 
 def _promote(promoted: Promotions, passage: Passage, score: float, why: str) -> None:
-    if score > max(passage.score, promoted.get(passage.place, (0.0, ""))[0]):
+    if score > promoted.get(passage.place, (0.0, ""))[0]:
         promoted[passage.place] = score, why
 
 
@@ -115,11 +134,8 @@ def _bridge(
     best: _Bridge | None = None
     seconds = _by_term(ranked)
     least = ranked[0].score + (NESTED_TOLL if _NESTED.search(inquiry.text) else PLAIN_TOLL)
-    for first in _first_ends(ranked):
-        for label in sorted(_names(first, edges)):
-            rarity, term = max((frequencies.idf(term), term) for term in terms(label))
-            if rarity < RARE or term in inquiry.weights:
-                continue
+    for first in first_ends(ranked):
+        for label, term, rarity in _entities(first, edges, inquiry.weights, frequencies):
             for second in seconds.get(term, ()):
                 score = _together(inquiry, first, second) + BRIDGE * rarity
                 if score > (best.score if best else least):
@@ -127,7 +143,35 @@ def _bridge(
     return best
 
 
-def _first_ends(ranked: Sequence[Window]) -> list[Window]:
+def _join(
+    main: Half,
+    rest: Half,
+    edges: Mapping[str, Edge],
+    frequencies: Frequencies,
+    least: float,
+) -> _Bridge | None:
+    """The two ends of a question in two halves: each end answers its half, both share a name."""
+    best: _Bridge | None = None
+    seconds = _by_term(main.ranked)
+    known = {**main.inquiry.weights, **rest.inquiry.weights}
+    for first in first_ends(rest.ranked):
+        for label, term, rarity in _bridges(first, edges, known, frequencies):
+            for second in seconds.get(term, ()):
+                score = 0.5 * (first.score + _about(main.inquiry, second, rarity))
+                apart = first.passages[0].place[0] != second.passages[0].place[0]
+                if apart and score > (best.score if best else least):
+                    best = _Bridge(score, first, second, label)
+    top = least - HALVES_TOLL
+    return replace(best, score=max(best.score, top + 0.001)) if best else None
+
+
+def _about(inquiry: Inquiry, window: Window, rarity: float) -> float:
+    """The window's score as if the question had named the bridge, which the window does."""
+    named = WORDS * (rarity * (1 - coverage(inquiry, window.matches))) / (inquiry.total + rarity)
+    return window.score + named
+
+
+def first_ends(ranked: Sequence[Window]) -> list[Window]:
     """The best windows that don't overlap."""
     found: list[Window] = []
     taken: set[Place] = set()
@@ -158,19 +202,47 @@ def _together(inquiry: Inquiry, first: Window, second: Window) -> float:
     return points * ROW**rows * support(inquiry, both, asked)
 
 
+def _bridges(
+    window: Window, edges: Mapping[str, Edge], known: Mapping[str, float], frequencies: Frequencies
+) -> list[tuple[str, str, float]]:
+    """What the window names beyond the question: the name, its rarest term, and how rare that is."""
+    found = {}
+    title = set(terms(window.passages[0].evidence.title))
+    for name in sorted(_names(window, edges)):
+        stems = terms(name)
+        if stems and not title <= set(stems) and not any(stem in known for stem in stems):
+            rarity, term = max((frequencies.idf(stem), stem) for stem in stems)
+            if rarity >= RARE:
+                found.setdefault(term, (name, term, rarity))
+    return list(found.values())
+
+
+def _entities(
+    window: Window, edges: Mapping[str, Edge], known: Mapping[str, float], frequencies: Frequencies
+) -> list[tuple[str, str, float]]:
+    """The entities of the window whose rarest term the question doesn't have, as ``_bridges``."""
+    found = []
+    for passage in window.passages:
+        for label in sorted({e for iri in passage.edges for e in _ends(edges[iri])}):
+            stems = terms(label)
+            if passage.wording.quote.isdisjoint(stems):
+                continue
+            rarity, term = max((frequencies.idf(stem), stem) for stem in stems)
+            if rarity >= RARE and term not in known:
+                found.append((label, term, rarity))
+    return found
+
+
 def _names(window: Window, edges: Mapping[str, Edge]) -> set[str]:
-    """What the window's sentences name or speak of."""
-    return {
+    """What the window's sentences name, or speak of by a pronoun."""
+    spoken = {
         label
         for passage in window.passages
         for iri in passage.edges
         for label in _ends(edges[iri])
-        if terms(label)
-        and (
-            any(stem in passage.wording.quote for stem in terms(label))
-            or edges[iri].predicate_label != "mentions"
-        )
+        if edges[iri].predicate_label != "mentions"
     }
+    return spoken | {name for p in window.passages for name in _PROPER.findall(p.quote)}
 
 
 def _ends(edge: Edge) -> list[str]:
@@ -201,12 +273,15 @@ def _antecedents(
     first = window.passages[0]
     if not _PRONOUN.search(first.quote[:60]):
         return []
+    spoken = {
+        edges[iri].subject_label for iri in first.edges if edges[iri].predicate_label != "mentions"
+    }
     meant = {
         stem
-        for iri in first.edges
-        if edges[iri].predicate_label != "mentions"
-        for stem in terms(edges[iri].subject_label)
-    } - first.wording.quote
+        for label in spoken
+        if not any(word in first.quote for word in label.split())
+        for stem in terms(label)
+    }
     document, page, start, _ = first.place
     before = [
         p
@@ -217,5 +292,7 @@ def _antecedents(
     ]
     before.sort(key=lambda p: (-p.place[2], p.place[3]))
     resolved = [p for p in before if meant & p.wording.quote]
-    named = [p for p in before[:2] if new_names(inquiry, p.quote)]
+    named = [
+        p for p in before[:3] if new_names(inquiry, p.quote) and not _PRONOUN.search(p.quote[:60])
+    ]
     return (resolved or named)[:1]

@@ -9,21 +9,23 @@ and, where no sentence answers alone, by the bridge that two of them make.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.bridge import link
+from tgraph.retrieve.bridge import Half, first_ends, link
 from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.evidence import evidence_of
-from tgraph.retrieve.inquiry import Inquiry, read_question
+from tgraph.retrieve.inquiry import Inquiry, read_question, split_question
 from tgraph.retrieve.labels import described, with_labels
-from tgraph.retrieve.lexical import STOP_WORDS, stem, terms, words
+from tgraph.retrieve.lexical import STOP_WORDS, Frequencies, stem, terms, words
 from tgraph.retrieve.meaning import Meaning
 from tgraph.retrieve.passages import Passage, gather, place_of, score
 from tgraph.retrieve.seeds import match_entities, match_names, triple_of
-from tgraph.retrieve.subgraph import Subgraph, ends, grow
+from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
+from tgraph.retrieve.windows import windows
 from tgraph.store.base import select
 
 __all__ = ["GraphRetriever", "match_entities", "match_names"]
@@ -33,6 +35,9 @@ NEAREST_EDGES = 80
 
 READ = 500
 """Edges whose sentences are read: those that the first ranking, by meaning, leaves."""
+
+DESCRIBED, OF_ONE = 3, 12
+"""Descriptions whose entities are followed, and edges read of each of these."""
 
 AROUND_BEST = 12
 """Sentences whose neighbours are read."""
@@ -63,8 +68,47 @@ class GraphRetriever:
         if found.read_around(meaning):
             for passage in found.passages.values():
                 score(passage, inquiry, meaning)
-        promoted = link(inquiry, found.passages, found.edges, counts)
+        halves = _halves(inquiry, meaning, found, counts, context)
+        promoted = link(inquiry, found.passages, found.edges, counts, halves)
         return _rank(question, inquiry, matches, found, promoted)
+
+
+def _halves(
+    inquiry: Inquiry, meaning: Meaning, found: _Found, counts: Frequencies, context: Context
+) -> tuple[Half, Half] | None:
+    """The question's two halves, each with the windows that answer it best."""
+    parts = split_question(inquiry.text)
+    if parts is None:
+        return None
+    rest = _half(parts[1], found, counts, context)
+    main = _half(parts[0], found, counts, context)
+    if found.read_of(_described(rest, found.edges), main.meaning):
+        for passage in found.passages.values():
+            if not passage.matches:
+                score(passage, inquiry, meaning)
+        main = _half(parts[0], found, counts, context)
+    return main, rest
+
+
+def _described(rest: Half, edges: Mapping[str, Edge]) -> list[str]:
+    """The entities that the best descriptions speak of."""
+    found: dict[str, None] = {}
+    for window in first_ends(rest.ranked)[:DESCRIBED]:
+        for passage in window.passages:
+            for iri in passage.edges:
+                edge = edges[iri]
+                found.update(dict.fromkeys(ends((edge.subject, edge.predicate, edge.object))))
+    return list(found)
+
+
+def _half(text: str, found: _Found, counts: Frequencies, context: Context) -> Half:
+    inquiry = read_question(text, counts)
+    meaning = Meaning(context.vectors["edge"], context.embed([text, inquiry.asked or text]))
+    meaning.learn(found.edges)
+    passages = [replace(passage) for passage in found.passages.values()]
+    for passage in passages:
+        score(passage, inquiry, meaning)
+    return Half(inquiry, meaning, windows(passages, inquiry))
 
 
 def _in_context(question: Question) -> str:
@@ -124,6 +168,24 @@ class _Found:
         meaning.learn(admitted)
         self.read([*self.edges, *admitted], READ + len(admitted))
         return True
+
+    def read_of(self, entities: Sequence[str], meaning: Meaning) -> bool:
+        """Read the edges of the entities that are nearest to what is asked about them."""
+        new: dict[str, None] = {}
+        for entity in entities:
+            around = {
+                i: t for i, t in edges_of(entity, self.context).items() if i not in self.edges
+            }
+            meaning.learn(around)
+            for iri in sorted(around, key=lambda i: (-meaning.of_edge(i), i))[:OF_ONE]:
+                self.subgraph.admit(iri, around[iri], self.context)
+                new[iri] = None
+        admitted = [iri for iri in new if iri in self.subgraph.edges]
+        if admitted:
+            known = self.passages
+            self.read([*self.edges, *admitted], len(self.edges) + len(admitted))
+            self.passages = {p: known.get(p, passage) for p, passage in self.passages.items()}
+        return bool(admitted)
 
     def _stated_near(self, passages: Sequence[Passage]) -> list[str]:
         """The edges stated within a few sentences of the passages."""

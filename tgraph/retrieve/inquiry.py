@@ -77,6 +77,36 @@ def read_question(text: str, frequencies: Frequencies) -> Inquiry:
     return Inquiry(text, weights, names, _kind(text), focal - names)
 
 
+_CLAUSE = re.compile(
+    r"(?<=[\w?'’] )(?:(?:in|on|at|to|from|for|of|by|with|under|after|before|near|during|through) )?"
+    r"(?:that|who|whom|whose|which|where)\b",
+    re.IGNORECASE,
+)
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=\w)")
+
+
+def split_question(text: str) -> tuple[str, str] | None:
+    """What is asked and, apart, the description of whom or what it is asked about; None without one.
+
+    "Who designed the ship that carried the first party?" asks "Who designed the ship" about
+    "the ship that carried the first party?".
+    """
+    sentences = _SENTENCES.split(text.strip())
+    if len(sentences) > 1 and sentences[-1].endswith("?"):
+        return sentences[-1], " ".join(sentences[:-1])
+    for clause in _CLAUSE.finditer(text):
+        main = text[: clause.start()].strip()
+        head = " ".join(main.split()[-2:])
+        rest = f"{head} {text[clause.start() :]}"
+        if _stems_of(main) and len(_stems_of(text[clause.end() :])) > 1:
+            return main, rest
+    return None
+
+
+def _stems_of(text: str) -> list[str]:
+    return [w for w in words(text) if w not in STOP_WORDS and w not in _FRAME]
+
+
 def _stems(text: str) -> list[str]:
     telling = [w for w in words(text) if w not in STOP_WORDS]
     return [stem(w) for w in telling if w not in _FRAME] or [stem(w) for w in telling]
