@@ -420,7 +420,6 @@ class IndexRun:
                 kind,
                 generation=pointer.generation,
                 agent=embedder.agent,
-                dimension=embedder.dimension,
             )
         except StoreError as error:
             if pointer.generation:

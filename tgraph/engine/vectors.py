@@ -35,7 +35,6 @@ class LazyVectors(Mapping[str, VectorSet]):
                     kind,
                     generation=self._generation,
                     agent=self._embedder.agent,
-                    dimension=self._embedder.dimension,
                 )
             except (StaleIndexError, DamagedIndexError) as error:
                 self._sets[kind] = self._repair(kind, error.message)

@@ -51,7 +51,7 @@ _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 
 
 def name_key(name: str) -> str:
-    """The form in which two names are the same name: no case, no punctuation, no leading article."""
+    """The form in which names are the same: no case, no punctuation, no leading article."""
     key = normalise_name(_PUNCTUATION.sub(" ", normalise_name(name)))
     for article in _ARTICLES:
         if key.startswith(article) and len(key) > len(article):
