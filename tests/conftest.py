@@ -1,8 +1,13 @@
-"""Makes ``tests.workers`` importable, in the tests' own processes too."""
+"""Makes ``tests.workers`` importable, in the tests' own processes too, and hypothesis repeatable."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
+
+settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("repeatable")
