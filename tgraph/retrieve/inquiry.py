@@ -86,7 +86,7 @@ _SENTENCES = re.compile(r"(?<=[.!])\s+(?=\w)")
 
 
 def split_question(text: str) -> tuple[str, str] | None:
-    """What is asked and, apart, the description of whom or what it is asked about; None without one.
+    """What is asked, and the description of whom or what it is asked about; None without one.
 
     "Who designed the ship that carried the first party?" asks "Who designed the ship" about
     "the ship that carried the first party?".

@@ -1,0 +1,113 @@
+"""Graph retrieval: its limits, its determinism, and that it reads knowledge only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tgraph
+from tgraph.engine.parts import Parts
+from tgraph.retrieve.base import Question
+from tgraph.retrieve.graph import GraphRetriever
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder
+
+PEOPLE = ["Ada", "Berta", "Clara", "Dora", "Emma", "Frida", "Gerda", "Hanna"]
+TOWNS = ["Oslo", "Bergen", "Lund", "Turku", "Riga", "Visby", "Kiel", "Aarhus"]
+TEXT = "name,town,friend\n" + "".join(
+    f"{name},{town},{PEOPLE[(i + 1) % len(PEOPLE)]}\n"
+    for i, (name, town) in enumerate(zip(PEOPLE, TOWNS, strict=True))
+)
+QUESTION = "In which town does Clara live?"
+
+
+def open_graph(folder: Path, **limits: int):
+    settings = {f"graph.{name}": value for name, value in limits.items()}
+    parts = Parts(load_settings(None, settings), folder / "cache", embedder=HashingEmbedder())
+    return tgraph.open(folder / "graph", create=True, parts=parts, settings=settings)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("people")
+    (folder / "people.csv").write_text(TEXT)
+    with open_graph(folder) as kg:
+        assert not kg.index([folder / "people.csv"]).failed
+    return folder
+
+
+def retrieve(folder: Path, text: str = QUESTION, **limits: int):
+    with open_graph(folder, **limits) as kg:
+        return GraphRetriever().retrieve(Question(text, concepts=("Clara",)), kg._open_context())
+
+
+def test_ranks_count_from_one_and_scores_fall(folder):
+    found = retrieve(folder)
+    assert [c.rank for c in found.candidates] == list(range(1, len(found.candidates) + 1))
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert all(c.evidence and c.reasons and c.hop >= 0 for c in found.candidates)
+    assert found.total >= len(found.candidates)
+
+
+def test_a_name_in_the_question_is_a_seed(folder):
+    found = retrieve(folder)
+    assert any(match.label == "Clara" and match.method == "name" for match in found.matches)
+    assert "Clara" in found.candidates[0].edge.labels
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+def test_the_subgraph_is_no_larger_than_its_limit(folder, limit):
+    found = retrieve(folder, max_subgraph_size=limit)
+    assert len(found.candidates) <= limit
+    assert found.total == len(found.cut) > limit
+    assert found.dropped["subgraph size"] == found.total - limit
+
+
+def test_the_triples_of_one_entity_are_limited(folder):
+    found = retrieve(folder, entity_limit=1, triple_limit=2, max_path_length=1)
+    assert 0 < found.total <= 2
+    assert found.dropped["triple limit"] > 0
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_seeds_are_limited(folder, limit):
+    assert len(retrieve(folder, entity_limit=limit).matches) <= limit
+
+
+def test_a_longer_path_reaches_farther(folder):
+    near = retrieve(folder, entity_limit=2, max_path_length=1)
+    far = retrieve(folder, entity_limit=2, max_path_length=2)
+    assert {c.hop for c in near.candidates} == {0}
+    assert {c.hop for c in far.candidates} == {0, 1}
+
+
+def test_evidence_is_limited(folder):
+    assert all(len(c.evidence) == 1 for c in retrieve(folder, evidence_limit=1).candidates)
+
+
+def test_the_same_question_finds_the_same_whatever_was_asked_before(folder):
+    first = retrieve(folder)
+    with open_graph(folder) as kg:
+        kg.ask("Who is the friend of Clara?")
+        kg.ask(QUESTION)
+    with open_graph(folder) as kg:
+        context = kg._open_context()
+        question = Question(QUESTION, concepts=("Clara",))
+        GraphRetriever().retrieve(Question("Who lives in Riga?"), context)
+        again = GraphRetriever().retrieve(question, context)
+        once_more = GraphRetriever().retrieve(question, context)
+    assert first.candidates == again.candidates == once_more.candidates
+    assert first.matches == again.matches
+
+
+def test_a_question_without_words_is_no_failure(folder):
+    assert retrieve(folder, "?").candidates is not None
+
+
+def test_history_brings_its_concepts(folder):
+    with open_graph(folder) as kg:
+        question = Question("In which town does she live?", concepts=("Clara",))
+        found = GraphRetriever().retrieve(question, kg._open_context())
+    assert "Clara" in found.candidates[0].edge.labels
