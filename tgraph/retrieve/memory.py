@@ -24,20 +24,24 @@ class Remembered(Generic[Key, Item]):
         What ``read`` has nothing for is asked for again the next time.
         """
         wanted = list(dict.fromkeys(keys))
-        missing = [key for key in wanted if key not in self._items]
+        items = self._items
+        known = {key: items[key] for key in wanted if key in items}
+        missing = [key for key in wanted if key not in known]
         fresh = read(missing) if missing else {}
-        known = {**self._items, **fresh} if fresh else self._items
-        found = {key: known[key] for key in wanted if key in known}
+        found = {**known, **fresh}
         if len(self._items) + len(fresh) > self._limit:
-            self._items.clear()
+            self._items = {}  # a question that is being answered keeps what it holds
         if len(fresh) <= self._limit:
             self._items.update(fresh)
-        return found
+        return {key: found[key] for key in wanted if key in found}
 
     def get(self, key: Key, read: Callable[[], Item]) -> Item:
         """The item of one key, read where it is not known."""
-        if key not in self._items:
-            if len(self._items) >= self._limit:
-                self._items.clear()
-            self._items[key] = read()
-        return self._items[key]
+        items = self._items
+        if key in items:
+            return items[key]
+        item = read()
+        if len(items) >= self._limit:
+            self._items = {}
+        self._items[key] = item
+        return item
