@@ -1,4 +1,4 @@
-"""Makes ``tests.workers`` importable, in the tests' own processes too, and hypothesis repeatable."""
+"""Makes ``tests.workers`` importable, also in the tests' processes; hypothesis repeatable."""
 
 from __future__ import annotations
 
