@@ -17,7 +17,7 @@ from tgraph.answer.base import Draft, Notes
 from tgraph.model import Agent, Candidate, EdgeSelection, Evidence, Rejected, Retrieval, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.lexical import STOP_WORDS, terms, words
+from tgraph.retrieve.lexical import STOP_WORDS, words
 from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
@@ -121,7 +121,6 @@ class _Quotation:
 
     evidence: Evidence
     selections: tuple[EdgeSelection, ...]
-    terms: frozenset[str]
     score: float
 
 
@@ -170,7 +169,6 @@ def _quotations(selection: Selection) -> list[_Quotation]:
         _Quotation(
             evidence,
             tuple(selections),
-            frozenset(terms(f"{evidence.quote} {evidence.title}")),
             max(s.score for s in selections),
         )
         for evidence, selections in by_place.values()

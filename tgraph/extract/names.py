@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tgraph.extract.kinds import gender_of_name, is_title, kind_of_name, without_title
+from tgraph.extract.kinds import gender_of_name, is_title, without_title
 from tgraph.vocabulary import normalise_name
 
 UNKNOWN = "thing"
@@ -150,10 +150,6 @@ def acronym_of(short: str, name: str) -> bool:
         return False
     initials = "".join(word[0] for word in re.findall(r"[^\W\d_]+", name) if word[0].isupper())
     return "".join(letters).upper() == initials.upper()
-
-
-def kind_or_unknown(name: str) -> str:
-    return kind_of_name(name) or UNKNOWN
 
 
 def _looks_personal(name: str) -> bool:

@@ -90,10 +90,6 @@ def chunks_of_document(store: Store, document: str) -> Iterator[str]:
         yield from derived(store, page, "Chunk")
 
 
-def has_chunks(store: Store, document: str) -> bool:
-    return next(chunks_of_document(store, document), None) is not None
-
-
 def evidence_of_document(store: Store, document: str) -> Iterator[str]:
     for chunk in chunks_of_document(store, document):
         yield from derived(store, chunk, "Evidence")

@@ -54,8 +54,6 @@ BRIDGE = 0.08
 RARE = 0.4
 """The least inverse document frequency of a name that is a bridge."""
 
-SECOND = 0.86
-"""The share of the best window's score from which another one is part of the answer."""
 
 _NESTED = re.compile(r"(?<=\w\s)(?:that|who|whom|whose|which|where)\b|\.\s+\w", re.IGNORECASE)
 _PROPER = re.compile(r"(?<=[\w,*_\"“] )[*_\"“]?([^\W\d_a-z]\w+(?:[-'’ ]+[^\W\d_a-z]\w+)*)")

@@ -116,6 +116,3 @@ class Frequencies:
         count = self._counts[term]
         rarest = math.log(1 + (self._size + 0.5) / 0.5)
         return math.log(1 + (self._size - count + 0.5) / (count + 0.5)) / rarest
-
-    def knows(self, term: str) -> bool:
-        return term in self._counts

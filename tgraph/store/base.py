@@ -18,7 +18,6 @@ from pyoxigraph import (
 )
 
 from tgraph.resources import read_text
-from tgraph.vocabulary import PREFIXES
 
 Term = NamedNode | Literal | BlankNode | Triple
 Subject = NamedNode | BlankNode | Triple
@@ -47,10 +46,6 @@ class Store(Protocol):
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads; a quad that is not there is no error."""
-
-
-def prologue() -> str:
-    return "".join(f"PREFIX {name}: <{iri}>\n" for name, iri in PREFIXES.items())
 
 
 def load_query(name: str, parameters: Mapping[str, Sequence[Term]] | None = None) -> str:
