@@ -36,6 +36,7 @@ _FOLLOWED = (
     v.prov("used"),
     v.dcterms("isPartOf"),
     v.tg("edge"),
+    v.tg("mergedFrom"),
 )
 
 

@@ -126,8 +126,7 @@ class EvidenceReader:
 
     def of_edge(self, edge: str) -> list[Evidence]:
         """The standing evidence of an edge and of the edges merged into it, strongest first."""
-        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.KNOWLEDGE_GRAPH)
-        edges = [NamedNode(edge), *(q.object for q in merged if isinstance(q.object, NamedNode))]
+        edges = [NamedNode(edge), *self._merged_into(edge)]
         found = [
             evidence
             for node in edges
@@ -139,6 +138,15 @@ class EvidenceReader:
         return list({(e.document, e.page, e.start, e.end): e for e in reversed(found)}.values())[
             ::-1
         ]
+
+    def _merged_into(self, edge: str) -> Iterator[NamedNode]:
+        """The edges merged into this one; one that is known by itself has been separated since."""
+        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
+        for quad in merged:
+            assert isinstance(quad.object, NamedNode)
+            known = self._store.match(quad.object, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
+            if next(known, None) is None:
+                yield quad.object
 
     def read(self, subject: str, edge: str) -> Evidence | None:
         """One evidence, or None where its document does not stand any more."""
