@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 
 from pyoxigraph import Literal, NamedNode
 
@@ -14,14 +13,13 @@ from tgraph.index.sources import (
     chunks_of_document,
     standing_documents,
 )
+from tgraph.index.vectors import text_hash
 from tgraph.librarian import Librarian
-from tgraph.models.embedding_call import well_formed
 from tgraph.store.base import Store
 
 KINDS = ("entity", "edge", "chunk")
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
-_HASH_BYTES = 16
 
 
 def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
@@ -54,9 +52,9 @@ def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
             yield chunk, texts.of_chunk(chunk)
 
 
-def text_hash(text: str) -> bytes:
+def sentence_hash(quote: str) -> bytes:
     """What a vector set knows an edge's sentence by."""
-    return sha256(well_formed(text[:_DESCRIPTIONS]).encode()).digest()[:_HASH_BYTES]
+    return text_hash(quote[:_DESCRIPTIONS])
 
 
 def _instances(store: Store, kind: str) -> list[NamedNode]:

@@ -63,7 +63,7 @@ def build(
     texts: dict[bytes, str] = {}
     wanted: set[tuple[str, bytes]] = set()
     for iri, text in items:
-        digest = _text_hash(text)
+        digest = text_hash(text)
         texts[digest] = text
         wanted.add((iri, digest))
     known = _rows_by_text(previous) if previous and previous.agent == embedder.agent else {}
@@ -76,7 +76,8 @@ def build(
     return _arrange(kind, embedder, sorted(wanted), matrix, places, parameters)
 
 
-def _text_hash(text: str) -> bytes:
+def text_hash(text: str) -> bytes:
+    """What a set knows a text by: equal texts have equal hashes."""
     return sha256(well_formed(text).encode()).digest()[:_HASH_BYTES]
 
 

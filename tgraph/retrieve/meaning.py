@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tgraph.index.items import text_hash
+from tgraph.index.items import sentence_hash
 from tgraph.index.vectors import VectorSet
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Meaning:
 
     def of_sentence(self, quote: str, edges: Iterable[str]) -> tuple[float, float]:
         """Of the sentence itself where it was embedded, else the best of its edges'."""
-        known = self._sentences.get(text_hash(quote))
+        known = self._sentences.get(sentence_hash(quote))
         if known is not None:
             return known
         return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))
