@@ -117,6 +117,27 @@ class ExtractedRelationship:
     span: Span | None = None
 
 
+ClaimStatus = Choice["TRUE", "FALSE", "SUSPECTED"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedClaim:
+    """What a chunk claims of an entity (GraphRAG's covariate): who, what sort, whether it holds.
+
+    ``object`` is the name of an entity, empty where the claim is about nobody else; the dates are
+    ``xsd:date`` or ``xsd:dateTime`` literals, None where none is said.
+    """
+
+    subject: str
+    object: str
+    type: str
+    status: ClaimStatus
+    description: str
+    started: Literal | None = None
+    ended: Literal | None = None
+    span: Span | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Extraction:
     """Everything that one extractor found in one chunk, and what it had to drop, by reason."""
@@ -126,6 +147,7 @@ class Extraction:
     relationships: tuple[ExtractedRelationship, ...]
     reply_hash: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[ExtractedClaim, ...] = ()
 
 
 # --- who did it ---------------------------------------------------------------------------------
@@ -178,6 +200,56 @@ class Usage:
 
 
 NO_USAGE = Usage()
+
+
+# --- communities --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Entities that belong together, by IRI, and the edges between them.
+
+    ``level`` 0 is the coarsest; ``parent`` is the community of the level before that contains this
+    one, None at level 0; ``children`` are those of the next level.
+    """
+
+    iri: str
+    level: int
+    members: tuple[str, ...]
+    edges: tuple[str, ...]
+    parent: str | None = None
+    children: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One insight of a report, with what it cites of what the report was made from, by IRI."""
+
+    iri: str
+    summary: str
+    explanation: str
+    cites: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityReport:
+    """What a community is about. ``rating`` is its importance from 0 to 10."""
+
+    iri: str
+    community: str
+    level: int
+    title: str
+    summary: str
+    rating: float
+    rating_explanation: str
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole report as Markdown."""
+        parts = [f"# {self.title}", self.summary]
+        parts += [f"## {finding.summary}\n\n{finding.explanation}" for finding in self.findings]
+        return "\n\n".join(parts)
 
 
 # --- the graph as a question sees it ------------------------------------------------------------
