@@ -95,6 +95,20 @@ def test_wherever_a_reply_is_cut_no_half_item_is_kept(texts: list[str], data: An
         assert kept == [(t, [t]) for t in texts[: len(kept)]]
 
 
+@pytest.mark.parametrize("end", ['"}', "1}", "1}]}", '"]}]}', "}"])
+def test_a_string_that_is_cut_after_a_brace_is_no_end(end: str) -> None:
+    whole = json.dumps({"things": [{"name": "a"}, {"name": f"b {end} and more"}]})
+    read = read_reply(whole[: whole.index(" and more")], Things)
+    assert isinstance(read, Read)
+    assert ([t.name for t in read.value.things], read.truncated) == (["a"], True)
+
+
+def test_a_quote_that_is_not_escaped_does_not_make_a_whole_reply_a_cut_one() -> None:
+    read = read_reply('{"things": [{"name": "the 5" pipe", "aliases": ["x"]}]}', Things)
+    assert isinstance(read, Read)
+    assert ([t.name for t in read.value.things], read.truncated) == (['the 5" pipe'], False)
+
+
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_refused_in_a_sentence(text: str) -> None:
     assert isinstance(read_reply(text, Things), Read | str)

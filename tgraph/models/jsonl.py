@@ -135,6 +135,17 @@ def parsed(text: str) -> Any:
         return None
 
 
+def breaks_off_in_a_string(text: str) -> bool:
+    """Whether a text is sound JSON as far as it goes, and ends within a string."""
+    try:
+        _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Unterminated string")
+    except RecursionError:
+        pass
+    return False
+
+
 def repaired(text: str) -> Any:
     """What ``json_repair`` makes of a text, None if nothing or if it is nested beyond reason."""
     import json_repair

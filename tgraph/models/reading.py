@@ -10,7 +10,15 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tgraph.models.jsonl import DEEPEST, brackets, closing, parsed, repaired, shares_a_field
+from tgraph.models.jsonl import (
+    DEEPEST,
+    brackets,
+    breaks_off_in_a_string,
+    closing,
+    parsed,
+    repaired,
+    shares_a_field,
+)
 
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
@@ -94,7 +102,8 @@ def _within(text: str) -> Iterator[tuple[Any, bool, bool]]:
 def _unclosed(text: str) -> Iterator[tuple[Any, bool, bool]]:
     """Values of a text whose end was not seen: it was cut off, or its quotes are out of step."""
     ended = text.rstrip("` \t\r\n")
-    if _ENDED.search(ended) and len(_QUOTE.findall(ended)) % 2:
+    out_of_step = _ENDED.search(ended) and len(_QUOTE.findall(ended)) % 2
+    if out_of_step and not breaks_off_in_a_string(text):
         yield repaired(text), True, False
     part = complete_part(text)
     if part:
