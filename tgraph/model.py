@@ -157,7 +157,8 @@ class Extraction:
 class Agent:
     """A software, embedded method or model that a record names as responsible.
 
-    ``kind`` is ``software``, ``method`` (the embedded default) or ``model``.
+    ``kind`` is ``software``, ``method`` (the embedded default) or ``model``. One model at two
+    providers (a package or the URL of a server) is two agents.
     """
 
     kind: Choice["software", "method", "model"]
@@ -167,7 +168,8 @@ class Agent:
 
     @property
     def iri(self) -> str:
-        return v.agent_iri(self.kind, self.name, self.version)
+        provider = self.provider if self.kind == "model" else ""
+        return v.agent_iri(self.kind, self.name, self.version, provider)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import hashlib
 import re
 import unicodedata
 from functools import cache, lru_cache
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
@@ -183,9 +183,15 @@ def evidence_iri(statement: str, chunk: str, start: int, end: int, extraction: s
     return f"{URN}evidence:{digest(statement, chunk, str(start), str(end), extraction)}"
 
 
-def agent_iri(kind: str, name: str, version: str) -> str:
+def agent_iri(kind: str, name: str, version: str, provider: str = "") -> str:
+    """An agent's name; where a provider counts, as in ``model:NAME:VERSION@HOST:PORT``.
+
+    Of a provider that is a URL the host is taken, and the port where one is given: never a user,
+    a path or a query, because these may hold a secret.
+    """
     parts = [kind, quote(name, safe=""), *([quote(version, safe="")] if version else [])]
-    return f"{URN}agent:{':'.join(parts)}"
+    host = urlsplit(provider).netloc.rpartition("@")[2] if "://" in provider else provider
+    return f"{URN}agent:{':'.join(parts)}" + (f"@{quote(host, safe=':')}" if host else "")
 
 
 def prompt_iri(name: str, sha256: str) -> str:
