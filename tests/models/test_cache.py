@@ -73,22 +73,34 @@ def test_failures_are_not_kept(tmp_path: Path) -> None:
     assert cached.complete(REQUEST).text == "Yes."
 
 
-@pytest.mark.parametrize("kind", ["length", "empty", "cut_stream"])
-def test_truncated_replies_are_not_kept(tmp_path: Path, kind: str) -> None:
-    request = replace(REQUEST, messages=[{"role": "user", "content": "Step: say\nTell a story."}])
+STORY = replace(REQUEST, messages=[{"role": "user", "content": "Step: say\nTell a story."}])
+
+
+def test_a_reply_cut_by_the_limit_is_kept_as_what_it_is(tmp_path: Path) -> None:
+    faults = [Fault.parse("length:say:1")]
+    with (
+        ScriptedServer({"say": "A long story " * 9}, faults=faults) as server,
+        OpenAIChat("m", Endpoint(server.base_url)) as chat,
+    ):
+        first = CachedChat(chat, tmp_path).complete(STORY)
+        second = CachedChat(chat, tmp_path).complete(STORY)
+        assert (first.text, first.finish_reason) == (second.text, second.finish_reason)
+        assert (second.finish_reason, second.usage) == ("length", Usage())
+        assert CachedChat(chat, tmp_path).complete(replace(STORY, max_tokens=99)) != first
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut_stream"])
+def test_broken_replies_are_not_kept(tmp_path: Path, kind: str) -> None:
     faults = [Fault.parse(f"{kind}:say:1")]
     with (
         ScriptedServer({"say": "A long story " * 9}, faults=faults) as server,
         OpenAIChat("m", Endpoint(server.base_url)) as chat,
     ):
         cached = CachedChat(chat, tmp_path)
-        if kind == "length":
-            assert cached.complete(request).finish_reason == "length"
-        else:
-            with pytest.raises(ModelError):
-                list(cached.stream(request))
+        with pytest.raises(ModelError):
+            list(cached.stream(STORY))
         assert len(CacheFolder(tmp_path)) == 0
-        assert cached.complete(request).text == "A long story " * 9
+        assert cached.complete(STORY).text == "A long story " * 9
         assert len(CacheFolder(tmp_path)) == 1
 
 

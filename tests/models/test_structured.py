@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -205,6 +206,14 @@ def test_an_unreachable_endpoint_is_not_asked_again() -> None:
     with pytest.raises(EndpointError):
         ask(model, REQUEST, Things)
     assert model.count("extract_things") == 1
+
+
+def test_a_reply_that_had_to_be_asked_for_again_is_paid_for_once(tmp_path: Path) -> None:
+    model = ScriptedModel({"extract_things": ["Prose.", TEXT]})
+    outcomes = [ask(CachedChat(model, tmp_path), REQUEST, Things) for _ in range(2)]
+    assert [outcome.asked for outcome in outcomes] == [2, 2]
+    assert outcomes[0].value == outcomes[1].value
+    assert model.count("extract_things") == 2
 
 
 def test_a_useless_reply_does_not_stay_in_the_cache() -> None:

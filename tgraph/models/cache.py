@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 
 Store = MutableMapping[str, bytes]
 _DIGEST = 64
-_UNFIT = frozenset({"length", "content_filter"})
+_UNFIT = frozenset({"content_filter"})
 
 
 class CacheFolder(MutableMapping[str, bytes]):
@@ -147,8 +147,9 @@ class CachedChat:
     """A ``ChatModel`` that remembers. ``cache`` is a folder or any mapping of text to bytes.
 
     A reply that was had before is given again: its call goes to the sink with ``cached`` set, with
-    the request and the reply as they were, and costs nothing. Failed, empty, filtered and truncated
-    replies aren't kept.
+    the request and the reply as they were, and costs nothing. A reply that ``max_tokens`` cut short
+    is kept with its finish reason (another limit is another request); failed, empty and filtered
+    replies and broken streams aren't.
     """
 
     def __init__(

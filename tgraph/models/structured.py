@@ -53,14 +53,17 @@ def ask(
 
     A reply that can't be used is asked for once more, with what was wrong with it. Each call goes
     to ``sink`` once, with ``repaired`` set where its text had to be mended. Raises ``ModelError``
-    when the second reply can't be used either, and ``EndpointError`` as the model does.
+    when the second reply can't be used either (a ``Forgetful`` model then forgets both, so that the
+    next run asks anew), and ``EndpointError`` as the model does.
     """
     wanted = request
     if wanted.schema is None:
         wanted = replace(wanted, schema=strict_schema(schema))
     problem, said = "", ""
+    tried: list[ChatRequest] = []
     for attempt in (1, 2):
         asked = wanted if attempt == 1 else _again(wanted, said, problem)
+        tried.append(asked)
         try:
             outcome = _try(model, asked, schema, sink)
         except EndpointError:
@@ -71,7 +74,8 @@ def ask(
         if isinstance(outcome, Structured):
             return replace(outcome, asked=attempt)
         problem, said = outcome
-        if isinstance(model, Forgetful):
+    if isinstance(model, Forgetful):
+        for asked in tried:
             model.forget(asked)
     raise ModelError(
         f"The reply of {model.agent.name} to the step {request.prompt.name}"
