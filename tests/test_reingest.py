@@ -11,7 +11,10 @@ import tgraph
 from tests.workers import collection, edges, generation, knowledge, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.indexing import IndexReport
+from tgraph.index.evidence import evidence_of
+from tgraph.index.sources import Texts
 from tgraph.index.standing import value
+from tgraph.librarian import Librarian
 from tgraph.record.chain import canonical_hash
 
 ONE = "Marie Curie discovered polonium.\n"
@@ -44,6 +47,20 @@ class Corpus:
     def hash(self) -> str:
         with snapshot(self.root) as found:
             return canonical_hash(knowledge(found.store))
+
+    def quotes(self) -> dict[str, list[str]]:
+        """The quotes that vouch for each edge, by the name of its subject."""
+        with snapshot(self.root) as found:
+            store = found.store
+            edges = [q.subject.value for q in store.match(None, v.RDF_TYPE, v.tg("Edge"))]  # type: ignore[union-attr]
+            subjects = {
+                edge: value(q.object.subject).rpartition(":")[2]  # type: ignore[union-attr]
+                for edge in edges
+                for q in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+            }
+            texts = Texts(store, Librarian(collection(self.root).librarian))
+            evidence = evidence_of(store, texts, edges, 10)
+        return {subjects[e]: sorted(item.quote for item in evidence[e]) for e in edges}
 
     def labels(self) -> set[str]:
         with snapshot(self.root) as found:
@@ -191,6 +208,27 @@ def test_an_alias_that_becomes_ambiguous_undoes_the_merge(tmp_path: Path) -> Non
     assert _difference(corpus, never) == ([], [])
     corpus.index(w="nothing of note\n")
     assert corpus.hash() == merged
+
+
+def test_evidence_goes_with_the_name_that_it_was_merged_into_last(corpus: Corpus) -> None:
+    """An edge that became another, and now a third, has left the second's evidence."""
+    stated = "{} reached South Pole.\n"
+    corpus.index(
+        a="Robert Falcon Scott = Scott\n",
+        b=stated.format("Scott"),
+        c=stated.format("Robert Falcon Scott"),
+    )
+    assert corpus.quotes() == {
+        "robert-falcon-scott": [
+            "Robert Falcon Scott reached South Pole.",
+            "Scott reached South Pole.",
+        ]
+    }
+    corpus.index(a="Walter Henry Scott = Scott\n")
+    assert corpus.quotes() == {
+        "robert-falcon-scott": ["Robert Falcon Scott reached South Pole."],
+        "walter-henry-scott": ["Scott reached South Pole."],
+    }
 
 
 def test_what_was_withdrawn_leaves_no_trace_in_knowledge(tmp_path: Path) -> None:

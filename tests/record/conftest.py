@@ -17,7 +17,8 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
 from tgraph.explain.export import catalogue_quads, classic, serialise, session_quads
-from tgraph.index.sources import EvidenceReader, Texts
+from tgraph.index.evidence import evidence_of
+from tgraph.index.sources import Texts
 from tgraph.model import (
     Agent,
     Candidate,
@@ -224,15 +225,17 @@ class SampleRecord:
         known.add(v.type_iri("person"), (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, "person"))
         merged = self._edges()[-1]
         original = v.edge_iri(NamedNode(v.entity_iri("M. Curie")), merged.predicate, merged.object)
-        known.add(merged.iri, (v.tg("mergedFrom"), NamedNode(original)))
+        known.add(merged.iri, (v.tg("original"), NamedNode(original)))
+        source.add(merged.iri, (v.tg("mergedFrom"), NamedNode(original)))
         source.quads.append(
             reifier(merged.iri, Triple(merged.subject, merged.predicate, merged.object))
         )
         return known.quads + source.quads
 
     def _candidates(self, store: Store) -> list[Candidate]:
-        reader = EvidenceReader(store, Texts(store, self.ledger.librarian))
-        found = [(edge, tuple(reader.of_edge(edge.iri))) for edge in self._edges()]
+        edges, texts = self._edges(), Texts(store, self.ledger.librarian)
+        evidence = evidence_of(store, texts, [edge.iri for edge in edges], 10)
+        found = [(edge, evidence.get(edge.iri, ())) for edge in edges]
         return [
             Candidate(edge, rank, 1.0 / rank, rank - 1, evidence)
             for rank, (edge, evidence) in enumerate(found, 1)

@@ -92,6 +92,7 @@ OPTIONAL = {
     (TG.Evidence, TG.aliasKey),
     (TG.Evidence, TG.keyword),
     (TG.Edge, TG.mergedFrom),
+    (TG.Edge, TG.original),
     (TG.Edge, TG.description),
     (TG.Edge, TG.keyword),
     (TG.Batch, TG.generation),

@@ -19,10 +19,10 @@ from tgraph.explain.traced import (
     TracedSentence,
     TracedStep,
 )
+from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
-from tgraph.retrieve.evidence import documents_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.store.base import Store, Term
 from tgraph.store.journal import read_journal

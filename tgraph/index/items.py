@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import (
-    EvidenceReader,
-    Texts,
-    chunks_of_document,
-    standing_documents,
-)
+from tgraph.index.evidence import evidence_of
+from tgraph.index.sources import Texts, chunks_of_document, standing_documents
 from tgraph.index.vectors import text_hash
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
@@ -20,6 +16,7 @@ from tgraph.store.base import Store
 KINDS = ("entity", "edge", "chunk")
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
+_AT_ONCE = 5_000
 
 
 def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
@@ -37,12 +34,16 @@ def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
 
 def _edges(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     """An edge is found by each sentence that states it, and by what a model said of it."""
-    reader = EvidenceReader(store, Texts(store, librarian))
-    for edge in _instances(store, "Edge"):
-        described = " ".join(_texts(store, edge, v.tg("description")))
-        quotes = [item.quote for item in reader.of_edge(edge.value)[:_QUOTES]]
-        for text in dict.fromkeys(filter(None, [described, *quotes])):
-            yield edge.value, text[:_DESCRIPTIONS]
+    texts = Texts(store, librarian)
+    edges = _instances(store, "Edge")
+    for start in range(0, len(edges), _AT_ONCE):
+        batch = edges[start : start + _AT_ONCE]
+        evidence = evidence_of(store, texts, [edge.value for edge in batch], _QUOTES)
+        for edge in batch:
+            described = " ".join(_texts(store, edge, v.tg("description")))
+            quotes = [item.quote for item in evidence.get(edge.value, ())]
+            for text in dict.fromkeys(filter(None, [described, *quotes])):
+                yield edge.value, text[:_DESCRIPTIONS]
 
 
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:

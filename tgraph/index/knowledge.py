@@ -138,11 +138,13 @@ class Derivation:
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        evidence = [item for original in originals for item in self._texts.of_edge(original)]
+        stated = {original: self._texts.of_edge(original) for original in originals}
+        evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
         if evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
-            desired += _edge_attributes(edge, evidence)
+            others = [original for original in originals if stated[original] and original != edge]
+            desired += _edge_attributes(edge, evidence, others)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
             names.add(commonest(evidence, "name"))
@@ -274,7 +276,9 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(subject, triple.predicate, obj)
 
 
-def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
+def _edge_attributes(
+    edge: str, evidence: Sequence[Properties], originals: Sequence[str]
+) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
@@ -283,6 +287,7 @@ def _edge_attributes(edge: str, evidence: Sequence[Properties]) -> list[Quad]:
         (v.tg("weight"), float(sum(strengths))),
         (v.tg("description"), distinct(evidence, "description")),
         (v.tg("keyword"), distinct(evidence, "keyword")),
+        (v.tg("original"), map(iri, originals)),
     )
     return out.quads
 

@@ -8,7 +8,6 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.model import Evidence
 from tgraph.store.base import Store, Term
 
 
@@ -36,14 +35,6 @@ def latest_accession(store: Store, path: str) -> tuple[str, str] | None:
 
 def document_of_accession(store: Store, accession: str) -> str:
     return text_value(store, accession, v.prov("specializationOf"))
-
-
-def accessions_of(store: Store, document: str) -> list[str]:
-    """The accessions of a document that stand, sorted by path."""
-    quads = store.match(None, v.prov("specializationOf"), NamedNode(document), v.SOURCE_GRAPH)
-    found = [quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode)]
-    standing = [a for a in found if value(store, a, v.prov("invalidatedAtTime")) is None]
-    return sorted(standing, key=lambda accession: text_value(store, accession, v.tg("path")))
 
 
 def standing_documents(store: Store) -> set[str]:
@@ -114,84 +105,3 @@ class Texts:
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)
         return self.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end]
-
-
-class EvidenceReader:
-    """Reads evidence whole, with the title and path of the document; only what stands."""
-
-    def __init__(self, store: Store, texts: Texts) -> None:
-        self._store = store
-        self._texts = texts
-        self._documents: dict[str, tuple[str, str] | None] = {}
-
-    def of_edge(self, edge: str) -> list[Evidence]:
-        """The standing evidence of an edge and of the edges merged into it, strongest first."""
-        edges = [NamedNode(edge), *self._merged_into(edge)]
-        found = [
-            evidence
-            for node in edges
-            for quad in self._store.match(None, v.tg("edge"), node, v.SOURCE_GRAPH)
-            if isinstance(quad.subject, NamedNode)
-            and (evidence := self.read(quad.subject.value, edge)) is not None
-        ]
-        found.sort(key=lambda e: (-e.strength, e.document, e.page or 0, e.start, e.iri))
-        return list({(e.document, e.page, e.start, e.end): e for e in reversed(found)}.values())[
-            ::-1
-        ]
-
-    def _merged_into(self, edge: str) -> Iterator[NamedNode]:
-        """The edges merged into this one; one that is known by itself has been separated since."""
-        merged = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
-        for quad in merged:
-            assert isinstance(quad.object, NamedNode)
-            known = self._store.match(quad.object, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
-            if next(known, None) is None:
-                yield quad.object
-
-    def read(self, subject: str, edge: str) -> Evidence | None:
-        """One evidence, or None where its document does not stand any more."""
-        properties = {
-            quad.predicate: quad.object
-            for quad in self._store.match(NamedNode(subject), None, None, v.SOURCE_GRAPH)
-        }
-        chunk = properties.get(v.prov("wasDerivedFrom"))
-        if not isinstance(chunk, NamedNode):
-            return None
-        document = document_of_chunk(chunk.value)
-        named = self._document(document)
-        if named is None:
-            return None
-        start = _integer(properties[v.tg("charOffset")])
-        end = start + _integer(properties[v.tg("charLength")])
-        page = page_of_chunk(chunk.value)
-        quote = properties.get(v.tg("quote"))
-        strength = properties.get(v.tg("strength"))
-        return Evidence(
-            iri=subject,
-            edge=edge,
-            chunk=chunk.value,
-            document=document,
-            title=named[0],
-            path=named[1],
-            page=page,
-            start=start,
-            end=end,
-            quote=quote.value
-            if isinstance(quote, Literal)
-            else self._texts.of_page(document, page)[start:end],
-            strength=float(strength.value) if isinstance(strength, Literal) else 5.0,
-        )
-
-    def _document(self, document: str) -> tuple[str, str] | None:
-        """Title and path of a document that stands, None of one that doesn't."""
-        if document not in self._documents:
-            standing = accessions_of(self._store, document)
-            title = text_value(self._store, document, v.dcterms("title"))
-            path = text_value(self._store, standing[0], v.tg("path")) if standing else ""
-            self._documents[document] = (title, path) if standing else None
-        return self._documents[document]
-
-
-def _integer(term: object) -> int:
-    assert isinstance(term, Literal)
-    return int(term.value)

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from pyoxigraph import Literal, NamedNode
 
+from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.bridge import Half, first_ends, link
 from tgraph.retrieve.corpus import frequencies
-from tgraph.retrieve.evidence import evidence_of
 from tgraph.retrieve.inquiry import Inquiry, read_question, split_question
 from tgraph.retrieve.labels import described, with_labels
 from tgraph.retrieve.lexical import STOP_WORDS, Frequencies, stem, terms, words
