@@ -42,6 +42,17 @@ def test_an_unknown_key_is_an_error_that_names_it(tmp_path: Path, monkeypatch: p
         load_settings(tmp_path)
 
 
+def test_a_path_of_the_file_is_relative_to_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "tgraph.toml").write_text("prompts = 'mine'\n")
+    assert load_settings(tmp_path).prompts == tmp_path / "mine"
+    (tmp_path / "tgraph.toml").write_text("prompts = '/etc/mine'\n")
+    assert load_settings(tmp_path).prompts == Path("/etc/mine")
+    monkeypatch.setenv("TGRAPH_PROMPTS", "here")
+    assert load_settings(tmp_path).prompts == Path("here")
+
+
 def test_a_value_out_of_range_is_an_error():
     with pytest.raises(UsageError, match=r"graph\.edge_limit"):
         load_settings(None, {"graph.edge_limit": 0})

@@ -2,7 +2,8 @@
 
 Environment variables are ``TGRAPH_`` with ``__`` between levels (``TGRAPH_CHAT__MODEL``); the
 standard ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` are honoured. Keys are secrets: they are never
-written.
+written. A relative path is relative to the graph's folder in ``tgraph.toml``, and to the working
+folder elsewhere.
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ class GraphSettings(_Section):
     )
 
 
+class _GraphFile(TomlConfigSettingsSource):
+    """The graph's file, whose paths are relative to the folder that it stands in."""
+
+    def __call__(self) -> dict[str, Any]:
+        values = super().__call__()
+        prompts = values.get("prompts")
+        if isinstance(prompts, str) and isinstance(self.toml_file_path, Path):
+            values = {**values, "prompts": self.toml_file_path.parent / prompts}
+        return values
+
+
 class Settings(BaseSettings):
     """Everything that can be set."""
 
@@ -115,7 +127,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, _GraphFile(settings_cls)
 
     def uses_model(self) -> bool:
         """Whether a language model does the work, rather than the embedded default."""
