@@ -154,16 +154,13 @@ class KnowledgeGraph(Explaining):
     def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
         return {
             "ledger": self._ledger,
-            "extractor": self._parts.extractor,
-            "embedder": self._parts.embedder,
-            "chunking": self.settings.chunk,
-            "concurrency": self.settings.chat.concurrency,
+            "parts": self._parts,
+            "settings": self.settings,
             "uuid": self._uuid(),
             "clock": self._clock,
             "catalogue": self._catalogue,
             "progress": progress,
             "message": message or self._message,
-            "cancel": self._parts.cancel,
         }
 
     # --- ask ---

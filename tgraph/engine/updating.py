@@ -6,77 +6,70 @@ comparing, and enters the store as one batch. Design, sections 3.6 and 6.1.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.indexing import IndexRun
+from tgraph.engine.embedding import embed
+from tgraph.engine.indexing import Run
+from tgraph.engine.workshop import Workshop
 from tgraph.errors import QueryError
 from tgraph.explain.guard import check
 from tgraph.explain.sparql import Bounds, run_update
 from tgraph.record.agents import SOFTWARE, agent_quads, associations
-from tgraph.store.files import exclusive
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements
-from tgraph.store.writer import WorkingCopy, abandoned
+from tgraph.store.writer import WorkingCopy
 
 _SEALED = (v.bundle_iri(""), v.collection_iri(""))
 
 
-class UpdateRun(IndexRun):
+class UpdateRun(Run):
     """One update. It shares with an index run the copy, the vectors and the commit."""
+
+    kind = "update"
+    busy = "An index run is at work on this collection; waiting for it to finish."
 
     def update(self, text: str, bounds: Bounds) -> tuple[int, int]:
         """How many quads were added and removed. Raises ``QueryError``; then nothing changed."""
         check(text, update=True)
-        self.iri = f"{v.URN}update:{self._uuid}"
-        folder = self._ledger.folder
-        busy = "An index run is at work on this collection; waiting for it to finish."
-        with exclusive(folder.index_lock, timeout=None, waiting=lambda: self._message(busy)):
-            for leftover in abandoned(folder):
-                shutil.rmtree(leftover, ignore_errors=True)
-            started = self._clock()
-            with self._ledger.open() as (store, _):
-                copy = WorkingCopy(folder, self._uuid, store)
-                store.backup(copy.path / "changed")
-            try:
-                counts = self._change(copy, text, bounds)
-                if copy.changed:
-                    self._embed(copy)
-                    self._describe_update(copy, text, started)
-                    self._commit(copy)
-            finally:
-                copy.close()
-            self._ledger.fold()
+        with self._workshop() as shop:
+            started = shop.clock()
+            counts = _change(shop.copy, text, bounds)
+            if shop.copy.changed:
+                embed(shop, self._ledger)
+                _describe_update(shop, text, started)
+                self._commit(shop)
+            self._publish(shop)
         return counts
 
-    def _change(self, copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
-        run_update(copy.path / "changed", text, bounds)
-        changed = OxigraphStore.snapshot(copy.path / "changed")
-        added, removed = difference(copy.store, changed)
-        del changed
-        _check_allowed(added, removed)
-        copy.remove(removed)
-        copy.add(added)
-        return len(added), len(removed)
 
-    def _describe_update(self, copy: WorkingCopy, text: str, started: datetime) -> None:
-        key = self._ledger.librarian.put_text(text)
-        self._content.add(key)
-        out = Statements(v.SOURCE_GRAPH)
-        out.add(
-            self.iri,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Update")]),
-            (v.RDFS_LABEL, "SPARQL update"),
-            (v.prov("startedAtTime"), started),
-            (v.prov("endedAtTime"), self._clock()),
-            (v.tg("contentHash"), key),
-        )
-        associations(out, self.iri, SOFTWARE)
-        copy.add([*out.quads, *agent_quads([SOFTWARE])])
+def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
+    copy.store.backup(copy.path / "changed")
+    run_update(copy.path / "changed", text, bounds)
+    changed = OxigraphStore.snapshot(copy.path / "changed")
+    added, removed = difference(copy.store, changed)
+    del changed
+    _check_allowed(added, removed)
+    copy.remove(removed)
+    copy.add(added)
+    return len(added), len(removed)
+
+
+def _describe_update(shop: Workshop, text: str, started: datetime) -> None:
+    out = Statements(v.SOURCE_GRAPH)
+    out.add(
+        shop.run,
+        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Update")]),
+        (v.RDFS_LABEL, "SPARQL update"),
+        (v.prov("startedAtTime"), started),
+        (v.prov("endedAtTime"), shop.clock()),
+        (v.tg("contentHash"), shop.record.keep(text)),
+    )
+    associations(out, shop.run, SOFTWARE)
+    shop.copy.add([*out.quads, *agent_quads([SOFTWARE])])
 
 
 def difference(before: OxigraphStore, after: OxigraphStore) -> tuple[list[Quad], list[Quad]]:

@@ -1,0 +1,58 @@
+"""The vector sets of the new knowledge; vectors of texts that did not change are kept."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from tgraph.engine.workshop import Workshop
+from tgraph.errors import StoreError
+from tgraph.index.items import KINDS, items_of
+from tgraph.index.vectors import VectorSet, build
+from tgraph.index.vectors import load as load_vectors
+from tgraph.models.base import Embedder
+from tgraph.models.cache import CachedEmbedder
+from tgraph.record.ledger import Ledger
+from tgraph.store.snapshot import read_pointer
+
+CACHE = "embeddings"
+
+_PLURALS = {"entity": "entities", "edge": "edges", "chunk": "chunks"}
+
+
+def remembering(embedder: Embedder, cache: Path) -> Embedder:
+    """A paid embedder with a memory, so that an interrupted run does not pay for a text twice."""
+    return CachedEmbedder(embedder, cache / CACHE) if embedder.agent.kind == "model" else embedder
+
+
+def embed(shop: Workshop, ledger: Ledger) -> bool:
+    """Put the vector sets beside the working copy; False where those published still fit."""
+    generation = ledger.generation(shop.copy.store) + 1
+    previous = {kind: _previous(shop, ledger, kind) for kind in KINDS}
+    if not shop.copy.changed and all(vectors is not None for vectors in previous.values()):
+        return False
+    for kind in KINDS:
+        items = items_of(kind, shop.copy.store, shop.librarian)
+        shown = partial(shop.show, "Embedding", detail=_PLURALS[kind])
+        vectors = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
+        vectors.save(shop.copy.vectors, generation)
+    shop.record.write_calls(shop.copy)
+    return True
+
+
+def _previous(shop: Workshop, ledger: Ledger, kind: str) -> VectorSet | None:
+    """The vectors of the knowledge before, if they are whole and of the same embedder."""
+    pointer = read_pointer(ledger.folder)
+    if pointer is None:
+        return None
+    try:
+        return load_vectors(
+            ledger.folder.vectors,
+            kind,
+            generation=pointer.generation,
+            agent=shop.embedder.agent,
+        )
+    except StoreError as error:
+        if pointer.generation:
+            shop.message(f"The {kind} vectors are made anew: {error.message}")
+        return None

@@ -1,0 +1,137 @@
+"""What the phases of an index run share: the copy they change, the parts, the record, who listens.
+
+A phase is a function of a ``Workshop``. It reads and changes ``copy``, asks the models that
+``parts`` gives it, passes their calls to ``record.call``, and shows how far it is.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from pyoxigraph import Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.parts import Parts
+from tgraph.engine.progress import OnMessage, OnProgress, Progress
+from tgraph.extract.base import Extractor
+from tgraph.librarian import Librarian
+from tgraph.model import Agent, Prompt, Usage
+from tgraph.models.base import Call, Embedder
+from tgraph.record.agents import agent_quads, prompt_quads
+from tgraph.record.calls import call_content, describe_call
+from tgraph.settings import Settings
+from tgraph.store.statements import Statements
+from tgraph.store.writer import WorkingCopy
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class RunRecord:
+    """What a run puts on record beside what it finds.
+
+    ``content`` are the hashes of everything it gave the librarian, ``usage`` what its calls cost
+    as far as they are written, ``dropped`` what was left out, by reason.
+    """
+
+    def __init__(self, librarian: Librarian, run: str, uuid: str) -> None:
+        self.usage = Usage()
+        self.dropped: Counter[str] = Counter()
+        self.content: set[str] = set()
+        self._librarian = librarian
+        self._run = run
+        self._uuid = uuid
+        self._lock = threading.Lock()
+        self._calls: list[Call] = []
+        self._seen: Counter[str] = Counter()
+
+    def call(self, call: Call) -> None:
+        """Note a call, from any thread, until ``write_calls``; equal requests are numbered."""
+        with self._lock:
+            occurrence = self._seen[call.request_hash]
+            self._seen[call.request_hash] += 1
+            self._calls.append(replace(call, occurrence=occurrence))
+
+    def keep(self, content: str | bytes) -> str:
+        """Give the librarian a text or bytes to keep; returns the hash they are kept under."""
+        librarian = self._librarian
+        key = librarian.put_text(content) if isinstance(content, str) else librarian.put(content)
+        self.content.add(key)
+        return key
+
+    def prompts(self, prompts: Iterable[Prompt]) -> list[Quad]:
+        """Keep the prompts' texts; returns their description."""
+        known = list(prompts)
+        for prompt in known:
+            self.keep(prompt.text)
+        return prompt_quads(known)
+
+    def write_calls(self, copy: WorkingCopy) -> None:
+        """What models were asked since the last time and what they said, by content."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+        agents: dict[str, Agent] = {}
+        prompts: dict[str, Prompt] = {}
+        out = Statements(v.SOURCE_GRAPH)
+        for call in calls:
+            describe_call(out, self._uuid, self._run, call, self.keep(call_content(call)))
+            agents[call.agent.iri] = call.agent
+            if call.prompt:
+                prompts[call.prompt.iri] = call.prompt
+            self.usage += call.usage
+        copy.add([*out.quads, *agent_quads(agents.values()), *self.prompts(prompts.values())])
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by."""
+
+    run: str
+    uuid: str
+    copy: WorkingCopy
+    record: RunRecord
+    librarian: Librarian
+    settings: Settings
+    parts: Parts
+    extractor: Extractor
+    embedder: Embedder
+    clock: Callable[[], datetime]
+    progress: OnProgress
+    message: OnMessage
+
+    def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
+        """Tell who waits how far a stage is, and what the run has cost."""
+        self.progress(Progress(stage, done, total, self.record.usage, detail))
+
+    def each(
+        self, items: Sequence[Item], work: Callable[[Item], Result], *, by_model: bool
+    ) -> Iterator[tuple[Item, Result, datetime]]:
+        """The work's results and when each began, in the order of the items.
+
+        Work that waits for a model is done for several at the same time, as many as
+        ``chat.concurrency`` says; if it is interrupted, calls under way end at once.
+        """
+        if not by_model:
+            for item in items:
+                began = self.clock()
+                yield item, work(item), began
+            return
+        pool = ThreadPoolExecutor(self.settings.chat.concurrency, "index")
+        try:
+            began = self.clock()
+            futures: list[Future[Result]] = [pool.submit(work, item) for item in items]
+            for item, future in zip(items, futures, strict=True):
+                while not future.done():
+                    wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
+                yield item, future.result(), began
+        except BaseException:
+            self.parts.cancel()  # replies that came already are not lost
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
