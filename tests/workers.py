@@ -328,7 +328,7 @@ def assert_tidy(root: Path) -> None:
     assert len(kept) == 2, kept
     assert not list(folder.journals.glob("*"))
     assert not list(folder.staging.glob("*"))
-    assert not [path for path in folder.path.rglob(".*.tmp") if folder.cache not in path.parents]
+    assert not list(folder.path.rglob(".*.tmp"))
 
 
 def copy_graph(source: Path, target: Path) -> Path:

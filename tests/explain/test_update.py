@@ -15,6 +15,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.updating import difference
 from tgraph.errors import QueryError
 from tgraph.settings import load_settings
+from tgraph.store.files import FileLock
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -62,6 +63,20 @@ def test_the_vectors_fit_the_knowledge_after_an_update(graph):
     graph.update(INSERT)
     assert graph.ask("What did Marie Curie discover?", history=[]).sentences
     assert said == []
+
+
+def test_an_update_says_that_it_waits_for_another_writer(graph):
+    lock = FileLock.try_acquire(graph.root / "collections" / "default" / "write.lock")
+    assert lock is not None
+    said: list[str] = []
+
+    def let_go(text: str) -> None:
+        said.append(text)
+        lock.release()
+
+    graph._message = let_go
+    assert graph.update(INSERT) == (2, 0)
+    assert [text for text in said if "waiting" in text]
 
 
 def test_what_was_removed_is_gone_and_can_come_back(graph):

@@ -19,6 +19,7 @@ from tgraph.models.cache import CachedChat, CachedEmbedder, CacheFolder, chat_ke
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat
 from tgraph.models.openai_embedder import OpenAIEmbedder
+from tgraph.store.files import sweep
 from tgraph.testing import Fault, ScriptedModel, ScriptedServer
 
 PROMPT = Prompt("say", "Say it.", "0" * 64)
@@ -151,6 +152,13 @@ def test_processes_and_threads_share_a_folder(tmp_path: Path) -> None:
         assert list(threads.map(_fill, [str(tmp_path)] * 4)) == [0] * 4
     assert len(CacheFolder(tmp_path)) == 5
     assert all(not path.name.startswith(".") for path in tmp_path.rglob("*"))
+
+
+def test_what_a_kill_left_half_written_is_no_entry_and_is_swept(tmp_path: Path) -> None:
+    cache = CacheFolder(tmp_path)
+    cache["ab" * 32] = b"one"
+    (tmp_path / f".{'cd' * 32}.1.2.tmp").write_bytes(b"half")
+    assert (sweep(tmp_path), dict(cache)) == (1, {"ab" * 32: b"one"})
 
 
 def test_entries_can_be_listed_and_removed(tmp_path: Path) -> None:

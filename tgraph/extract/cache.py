@@ -54,7 +54,7 @@ class CachedExtractor:
                 pass  # written by another version or damaged
         extraction = self._extractor.extract(chunk, title, sink)
         data = json.dumps(_encode(extraction), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        write_atomic(path, data, durable=False)
+        write_atomic(path, data, durable=False, scratch=self._folder)
         return extraction
 
 

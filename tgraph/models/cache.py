@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +31,7 @@ from tgraph.models.base import (
     request_hash,
 )
 from tgraph.models.exchange import now
+from tgraph.store.files import write_atomic
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +44,8 @@ class CacheFolder(MutableMapping[str, bytes]):
     """Entries by key (hexadecimal digits), each a file of its own, safe for threads and processes.
 
     An entry is written whole under another name and renamed, so that a reader sees all of it or
-    nothing; with ``durable`` it is also synced. A damaged entry counts as absent. What can't be
+    nothing (``tgraph.store.files.sweep`` deletes what a kill left half-written); with ``durable``
+    it is also synced. A damaged entry counts as absent. What can't be
     written (a full disk, a read-only folder) is left out, with one warning.
     """
 
@@ -70,28 +69,16 @@ class CacheFolder(MutableMapping[str, bytes]):
 
     def __setitem__(self, key: str, value: bytes) -> None:
         try:
-            self._write(self._path(key), _digest(value) + value)
+            write_atomic(
+                self._path(key),
+                _digest(value) + value,
+                durable=self._durable,
+                scratch=self.folder,
+            )
         except OSError as error:
             if not self._warned:
                 log.warning("Replies can't be cached in %s: %s.", self.folder, error.strerror)
             self._warned = True
-
-    def _write(self, path: Path, data: bytes) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        number, name = tempfile.mkstemp(prefix=".", dir=path.parent)
-        try:
-            with os.fdopen(number, "wb") as file:
-                file.write(data)
-                file.flush()
-                if self._durable:
-                    os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-        if self._durable:
-            _sync_folder(path.parent)
 
     def __delitem__(self, key: str) -> None:
         try:
@@ -110,16 +97,6 @@ class CacheFolder(MutableMapping[str, bytes]):
 
 def _digest(value: bytes) -> bytes:
     return sha256(value).hexdigest().encode("ascii")
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "nt":  # folders can't be opened there
-        return
-    number = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def chat_key(agent: Agent, request: ChatRequest) -> str:

@@ -126,9 +126,11 @@ class Ledger:
 
     def _tidy(self) -> None:
         """What processes that died left behind, and nobody will ask for."""
-        count = sum(map(sweep, (self.folder.path, self.folder.journals)))
+        folder = self.folder
+        caches = folder.cache.glob("*/")
+        count = sum(map(sweep, (folder.path, folder.journals, *caches)))
         count += self.librarian.sweep()
-        remove_abandoned(self.folder)
+        remove_abandoned(folder)
         if count:
             log.info("Deleted %d temporary files of processes that died.", count)
 

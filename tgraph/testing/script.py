@@ -207,7 +207,7 @@ def _spoken(row: Mapping[str, Any]) -> str:
 def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:
     """The rows as JSON Lines, or in the schema's lists if a schema is asked for."""
     if schema is None and not rows:
-        return "Nothing here helps to answer the question."  # an empty reply would be a failure
+        return json.dumps({"none": True})  # as prompts/select_edges.md asks
     if schema is None:
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     reply = {
