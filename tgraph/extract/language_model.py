@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import EndpointError, ModelError
-from tgraph.extract.parse import GraphReply, one_line, read_reply
+from tgraph.extract.located import one_line
+from tgraph.extract.parse import GraphReply, read_reply
+from tgraph.extract.tuples import read_graph
 from tgraph.model import (
     Agent,
     Chunk,
@@ -93,7 +95,7 @@ class ModelExtractor:
             temperature=temperature,
             seed=seed,
         )
-        return ask(self._model, request, GraphReply, sink)
+        return ask(self._model, request, GraphReply, sink, read=read_graph)
 
 
 class _Gathered:

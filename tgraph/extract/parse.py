@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from datetime import date, datetime
 from typing import Annotated, Any
 
@@ -14,7 +13,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
-from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Span
+from tgraph.extract.located import Located, one_line
+from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship
 from tgraph.vocabulary import normalise_name
 
 LONGEST_NAME = 300
@@ -66,6 +66,12 @@ class RelationshipRow(_Row):
     quote: Text
 
 
+class UnquotedRow(RelationshipRow):
+    """A relationship in a format that has no quotes: its evidence is looked for in the passage."""
+
+    quote: Text = ""
+
+
 class AttributeRow(_Row):
     subject: Text
     predicate: Text
@@ -86,14 +92,14 @@ def read_reply(
     reply: GraphReply, chunk: Chunk, dropped: Counter[str]
 ) -> tuple[list[ExtractedEntity], list[ExtractedRelationship]]:
     """The usable rows of a reply; what can't be used is counted in ``dropped`` by reason."""
-    text = _Located(chunk)
+    text = Located(chunk)
     entities = [e for row in reply.entities if (e := _entity(row, text, dropped))]
     relationships = [r for row in reply.relationships if (r := _relationship(row, text, dropped))]
     relationships += [r for row in reply.attributes if (r := _attribute(row, text, dropped))]
     return entities, relationships
 
 
-def _entity(row: EntityRow, text: _Located, dropped: Counter[str]) -> ExtractedEntity | None:
+def _entity(row: EntityRow, text: Located, dropped: Counter[str]) -> ExtractedEntity | None:
     name = _name(row.name)
     if name is None:
         dropped["entity without a name"] += 1
@@ -104,7 +110,7 @@ def _entity(row: EntityRow, text: _Located, dropped: Counter[str]) -> ExtractedE
 
 
 def _relationship(
-    row: RelationshipRow, text: _Located, dropped: Counter[str]
+    row: RelationshipRow, text: Located, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
     subject, predicate, obj = _name(row.subject), _name(row.predicate), _name(row.object)
     if subject is None or predicate is None or obj is None:
@@ -113,10 +119,13 @@ def _relationship(
     if normalise_name(subject) == normalise_name(obj):
         dropped["relationship of a thing with itself"] += 1
         return None
-    span = text.find(row.quote)
-    if span is None:
+    unquoted = isinstance(row, UnquotedRow)
+    span = text.window((subject, obj), row.description) if unquoted else text.find(row.quote)
+    if span is None and not unquoted:
         dropped["relationship whose quote is not in the chunk"] += 1
         return None
+    if span is None:
+        dropped["sentence that names both ends (the whole chunk is the evidence)"] += 1
     keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := _name(word))))
     return ExtractedRelationship(
         subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
@@ -131,7 +140,7 @@ def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
 
 
 def _attribute(
-    row: AttributeRow, text: _Located, dropped: Counter[str]
+    row: AttributeRow, text: Located, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
     subject, predicate = _name(row.subject), _name(row.predicate)
     if subject is None or predicate is None or not row.value.strip():
@@ -188,78 +197,6 @@ _FORMS = {
 }
 
 
-class _Located:
-    """The text of a chunk in which quotes are looked up."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self._chunk = chunk
-        self._folded, self._origin = _fold(chunk.text)
-
-    def find(self, quote: str) -> Span | None:
-        """Where the quote stands as whole words, None where it doesn't. White space, letter case,
-        Unicode form and the shape of quotation marks, dashes and angle brackets (which a prompt
-        may have changed) may differ; the span is the chunk's own text."""
-        wanted = _fold(quote)[0].strip(" \"'.…")
-        for at in _places(self._folded, wanted):
-            after = at + len(wanted)
-            if self._is_cut(at) or self._is_cut(after):
-                continue
-            start, end = self._origin[at], self._origin[after - 1] + 1
-            text = self._chunk.text
-            if end < len(text) and text[end] in ".!?":
-                end += 1
-            return Span(self._chunk.start + start, self._chunk.start + end, text[start:end])
-        return None
-
-    def _is_cut(self, at: int) -> bool:
-        """Whether a boundary there would be inside a character or a word."""
-        if not 0 < at < len(self._folded):
-            return False
-        before, after = self._folded[at - 1], self._folded[at]
-        if self._origin[at - 1] == self._origin[at] or unicodedata.combining(after):
-            return True
-        return all(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in (before, after))
-
-
-def _places(text: str, wanted: str) -> Iterator[int]:
-    at = text.find(wanted) if wanted else -1
-    while at >= 0:
-        yield at
-        at = text.find(wanted, at + 1)
-
-
-_SCRIPTS_WITHOUT_SPACES = "\u0e00"  # Thai, and beyond it Tibetan to Chinese
-_SAME = str.maketrans(
-    {
-        **dict.fromkeys("“”„", '"'),
-        **dict.fromkeys("‘’", "'"),
-        **dict.fromkeys("–—", "-"),
-        "‹": "<",
-        "›": ">",
-    }
-)
-
-
-def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """The text as it is compared, and for each of its characters the one that it comes from."""
-    folded: list[str] = []
-    origin: list[int] = []
-    for index, character in enumerate(text):
-        for part in unicodedata.normalize("NFKD", character).casefold().translate(_SAME):
-            if part.isspace():
-                if folded and folded[-1] == " ":
-                    continue
-                part = " "
-            folded.append(part)
-            origin.append(index)
-    return "".join(folded), origin
-
-
 def _name(text: str) -> str | None:
     name = one_line(text).strip('"“”').strip()
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
-
-
-def one_line(text: str) -> str:
-    """The text on one line, without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -11,10 +11,12 @@ from pydantic import BaseModel
 
 from tgraph.errors import EndpointError, ModelError
 from tgraph.models.base import Call, CallSink, ChatModel, ChatReply, ChatRequest, no_sink
-from tgraph.models.reading import read_reply
+from tgraph.models.reading import Read, read_reply
 from tgraph.resources import read_text
 
 T = TypeVar("T", bound=BaseModel)
+Reader = Callable[[str, type[T]], Read[T] | str]
+"""Reads a reply as a schema; one sentence on what is wrong where it is none."""
 
 _QUOTED_REPLY = 4_000
 _UNSUPPORTED = frozenset(
@@ -47,9 +49,16 @@ class Forgetful(Protocol):
 
 
 def ask(
-    model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink = no_sink
+    model: ChatModel,
+    request: ChatRequest,
+    schema: type[T],
+    sink: CallSink = no_sink,
+    *,
+    read: Reader[T] | None = None,
 ) -> Structured[T]:
     """The reply to ``request`` as a ``schema``, whatever the model wrapped it in.
+
+    ``read`` replaces the reader of replies for a step whose models also know another format.
 
     A reply that can't be used is asked for once more, with what was wrong with it. Each call goes
     to ``sink`` once, with ``repaired`` set where its text had to be mended. Raises ``ModelError``
@@ -65,7 +74,7 @@ def ask(
         asked = wanted if attempt == 1 else _again(wanted, said, problem)
         tried.append(asked)
         try:
-            outcome = _try(model, asked, schema, sink)
+            outcome = _try(model, asked, schema, sink, read or read_reply)
         except EndpointError:
             raise
         except ModelError as error:
@@ -85,14 +94,14 @@ def ask(
 
 
 def _try(
-    model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink
+    model: ChatModel, request: ChatRequest, schema: type[T], sink: CallSink, reader: Reader[T]
 ) -> Structured[T] | tuple[str, str]:
     """The value, or what is wrong with the reply and its text."""
     calls: list[Call] = []
     mended = False
     try:
         reply = model.complete(request, calls.append)
-        read = read_reply(reply.text, schema)
+        read = reader(reply.text, schema)
         if isinstance(read, str):
             return read, reply.text
         mended = read.repaired

@@ -1,6 +1,7 @@
 """Public fakes for tests of programs that use tgraph: no key, no network, the same every time.
 
 - ``ScriptedModel``: a language model that says what it was told to, or something plausible.
+- ``RecordedModel``: gives replies of a real model, recorded elsewhere, to the prompts they fit.
 - ``ScriptedServer``: the same as a small OpenAI-compatible HTTP server on this machine, with faults
   on request; ``python -m tgraph.testing`` runs one.
 - ``Fault``: what goes wrong, where and how often.
@@ -16,23 +17,28 @@ if TYPE_CHECKING:
     from tgraph.models.hashing import HashingEmbedder
     from tgraph.testing.faults import Fault
     from tgraph.testing.model import ScriptedModel, ticking_clock
+    from tgraph.testing.recorded import RecordedModel, read_recorded
     from tgraph.testing.server import ScriptedServer, ServerRequest
 
 __all__ = [
     "Fault",
     "HashingEmbedder",
+    "RecordedModel",
     "ScriptedModel",
     "ScriptedServer",
     "ServerRequest",
+    "read_recorded",
     "ticking_clock",
 ]
 
 _HOMES = {
     "Fault": "tgraph.testing.faults",
     "HashingEmbedder": "tgraph.models.hashing",
+    "RecordedModel": "tgraph.testing.recorded",
     "ScriptedModel": "tgraph.testing.model",
     "ScriptedServer": "tgraph.testing.server",
     "ServerRequest": "tgraph.testing.server",
+    "read_recorded": "tgraph.testing.recorded",
     "ticking_clock": "tgraph.testing.model",
 }
 

@@ -1,0 +1,109 @@
+"""Replies of a real model, recorded elsewhere, given again to the prompts that they fit.
+
+A recording is known by its request; where the requests are not tgraph's, or are not kept, the
+content tells: the reply about a passage speaks in the passage's words and names.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from tgraph.errors import UsageError
+from tgraph.models.base import ChatRequest
+from tgraph.testing.model import ScriptedModel
+from tgraph.testing.script import blocks
+
+_WORD = re.compile(r"\w+")
+Term = str | tuple[str, str]
+_NOTHING = '{"entities": [], "relationships": [], "attributes": []}'
+_ENOUGH = 0.08
+
+
+def read_recorded(path: str | Path) -> list[str]:
+    """The replies of a JSON file: of nano-graphrag's cache (``{key: {"return": text, ...}}``), of
+    any object of texts, or of a list of texts. ``UsageError`` where it holds something else."""
+    data = json.loads(Path(path).read_text("utf-8"))
+    values = list(data.values()) if isinstance(data, dict) else data
+    entries = values if isinstance(values, list) else [None]
+    replies = [entry.get("return") if isinstance(entry, dict) else entry for entry in entries]
+    texts = [reply for reply in replies if isinstance(reply, str)]
+    if len(texts) < len(replies):
+        raise UsageError(f"{path} holds no recorded replies.", "It should hold an object of texts.")
+    return texts
+
+
+class RecordedModel(ScriptedModel):
+    """A ``ChatModel`` whose replies were recorded: no key, no network, the same every time.
+
+    ``replies`` are sorted by what they are: extractions in the tuple format, community reports,
+    and the rest, descriptions. A passage (the block ``TEXT`` of ``extract_graph``) gets the
+    extraction that fits it best, the round for what was missed the one that fits second best, and
+    ``community_report`` the report that fits its data best; a passage that none fits gets an
+    extraction of nothing. Steps that were not recorded, and data that no report fits, are answered
+    as by ``ScriptedModel``. ``used`` holds every recorded reply that was given.
+    """
+
+    def __init__(self, replies: Iterable[str], *, name: str = "recorded") -> None:
+        given = list(replies)
+        tuples = [reply for reply in given if "<|>" in reply]
+        reports = [reply for reply in given if reply not in set(tuples) and '"findings"' in reply]
+        self._extractions = _Matcher(tuples)
+        self._reports = _Matcher(reports)
+        self.used: set[str] = set()
+        super().__init__(name=name)
+
+    def _say(self, request: ChatRequest) -> str:
+        step = request.prompt.name
+        if step in ("extract_graph", "extract_graph_more"):
+            passage = blocks(request.messages).get("TEXT", "")
+            fitting = self._extractions.fitting(passage, 2)
+            return self._given(fitting[step == "extract_graph_more" :]) or _NOTHING
+        if step == "community_report":
+            data = "\n".join(blocks(request.messages).values())
+            report = self._given(self._reports.fitting(data, 1))
+            if report:
+                return report
+        return super()._say(request)
+
+    def _given(self, fitting: Sequence[str]) -> str:
+        self.used.update(fitting[:1])
+        return fitting[0] if fitting else ""
+
+
+class _Matcher:
+    """Which of some texts speak of the same as another: by the words, and the pairs of neighbouring
+    words, that they share, rare ones first.
+
+    The weight of each is its inverse document frequency (Spärck Jones 1972) among the texts.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [(text, _terms(text)) for text in texts]
+        counts = Counter(term for _, terms in self._texts for term in terms)
+        self._weight = {term: math.log((len(texts) + 1) / n) for term, n in counts.items()}
+        self._whole = [self._sum(terms) or 1.0 for _, terms in self._texts]
+
+    def fitting(self, text: str, most: int) -> list[str]:
+        """At most ``most`` of the texts, best first; those with hardly a word in common are out."""
+        wanted = _terms(text)
+        shared = [self._sum(terms & wanted) for _, terms in self._texts]
+        near = [
+            (-(weight**1.5) / whole, at)  # between the share of a text and the amount of it
+            for at, (weight, whole) in enumerate(zip(shared, self._whole, strict=True))
+            if weight > _ENOUGH * whole
+        ]
+        return [self._texts[at][0] for _, at in sorted(near)[:most]]
+
+    def _sum(self, terms: Iterable[Term]) -> float:
+        return math.fsum(self._weight[term] for term in terms)
+
+
+def _terms(text: str) -> frozenset[Term]:
+    words = _WORD.findall(text.lower())
+    return frozenset([*words, *pairwise(words)])
