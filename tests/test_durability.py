@@ -145,6 +145,23 @@ def test_index_killed_at_each_change_of_the_disk(indexed: Path, tmp_path: Path) 
     assert_recovered(root, [])
 
 
+def test_split_killed_at_each_change_of_the_disk(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Marie Curie = Curie\nCurie discovered polonium.\n")
+    root = tmp_path / "g"
+    assert start(index, root, [tmp_path / "a.txt"]).end() == 0
+    merged = (1, {"marie-curie discovered polonium"})
+    seen = []
+    for number in range(0, 10_000, 17):
+        worker = start(killed_at, number, workers.split, root, "Curie")
+        worker.end()
+        seen.append((generation(root), edges(root)))
+        if ("whole",) in worker.told or seen[-1] != merged:
+            break
+    assert len(seen) > 3
+    assert seen == [merged] * (len(seen) - 1) + [(2, {"curie discovered polonium"})]
+    assert_recovered(root, [])
+
+
 def test_a_committed_change_is_rolled_forward_by_whoever_comes(tmp_path: Path) -> None:
     document = tmp_path / "a.txt"
     document.write_text(OLD)

@@ -214,6 +214,11 @@ def index(
     tell(("indexed", report.generation, len(report.indexed), len(report.failed)))
 
 
+def split(tell: Tell, root: Path, name: str) -> None:
+    with open_graph(root, create=False) as kg:
+        tell(("split", kg.split(name, reason="They are two.")))
+
+
 def fold(tell: Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:
         tell(("sessions", [session.explain_id for session in kg.sessions()]))

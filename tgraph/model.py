@@ -155,13 +155,13 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """A software, embedded method or model that a record names as responsible.
+    """A software, embedded method, model or person that a record names as responsible.
 
-    ``kind`` is ``software``, ``method`` (the embedded default) or ``model``. One model at two
-    providers (a package or the URL of a server) is two agents.
+    ``kind`` is ``software``, ``method`` (the embedded default), ``model`` or ``person``, whom only
+    a setting can name. One model at two providers (a package or the URL of a server) is two agents.
     """
 
-    kind: Choice["software", "method", "model"]
+    kind: Choice["software", "method", "model", "person"]
     name: str
     version: str = ""
     provider: str = ""

@@ -111,6 +111,9 @@ class Settings(BaseSettings):
 
     collection: str = "default"
     explain_collection: str = "explainability"
+    person: str | None = Field(
+        None, min_length=1, description="who is on record for decisions made by hand; unset: nobody"
+    )
     prompts: Path | None = Field(None, description="a folder whose files replace tgraph's prompts")
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()

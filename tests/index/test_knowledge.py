@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from random import Random
 
 import pytest
@@ -25,6 +26,12 @@ LINES = st.one_of(
     st.builds("{} {} {}".format, *map(st.sampled_from, (NAMES, RELATIONS, NAMES))),
     st.builds("{} = {}".format, *map(st.sampled_from, (NAMES, NAMES))),
 )
+SPLITS = st.lists(
+    st.lists(st.sampled_from(NAMES).map(v.entity_iri), min_size=2, max_size=2, unique=True).map(
+        lambda pair: (pair[0], pair[1])
+    ),
+    max_size=2,
+)
 DOCUMENTS = st.lists(
     st.lists(LINES, min_size=1, max_size=5).map("\n".join), max_size=6, unique=True
 )
@@ -33,20 +40,31 @@ DOCUMENTS = st.lists(
 class Graph:
     """A store in memory in which documents come to stand and cease to."""
 
-    def __init__(self) -> None:
+    def __init__(self, splits: Iterable[tuple[str, str]] = ()) -> None:
         self.store = OxigraphStore.memory()
+        self.splits = tuple(splits)
         self.standing: set[str] = set()
         self.merges: dict[str, str] = {}
         self._touched: dict[str, Touched] = {}
 
-    def change(self, *, add: list[str] = [], withdraw: list[str] = []) -> None:  # noqa: B006
-        touched = Touched()
+    def change(
+        self,
+        *,
+        add: Sequence[str] = (),
+        withdraw: Sequence[str] = (),
+        touched: Iterable[str] = (),
+    ) -> None:
+        self._change(add, withdraw, Touched(set(touched)))
+
+    def _change(self, add: Sequence[str], withdraw: Sequence[str], touched: Touched) -> None:
         for text in [*add, *withdraw]:
             found = self._read(text)
             touched.entities |= found.entities
             touched.edges |= found.edges
         self.standing = (self.standing | set(map(iri, add))) - set(map(iri, withdraw))
-        derivation = Derivation(self.store, self.merges, lambda chunk: chunk in self.standing)
+        derivation = Derivation(
+            self.store, self.merges, lambda chunk: chunk in self.standing, self.splits
+        )
         change = derivation.run(touched)
         self.store.remove(change.removed)
         self.store.extend(change.added)
@@ -73,28 +91,46 @@ def iri(text: str) -> str:
     return _chunk(text).iri
 
 
-def at_once(documents: list[str]) -> set[Quad]:
-    graph = Graph()
+def at_once(documents: list[str], splits: Iterable[tuple[str, str]] = ()) -> set[Quad]:
+    graph = Graph(splits)
     graph.change(add=documents)
     return knowledge(graph.store)
 
 
 @settings(max_examples=80, deadline=None)
-@given(DOCUMENTS, DOCUMENTS, st.randoms(use_true_random=False))
-def test_the_way_does_not_matter(kept: list[str], passing: list[str], random: Random) -> None:
+@given(DOCUMENTS, DOCUMENTS, SPLITS, st.randoms(use_true_random=False))
+def test_the_way_does_not_matter(
+    kept: list[str], passing: list[str], splits: list[tuple[str, str]], random: Random
+) -> None:
     """Documents that come and go, one by one and in any order, leave nothing behind."""
     coming = sorted({*kept, *passing})
     random.shuffle(coming)
     leaving = [text for text in passing if text not in kept]
-    graph = Graph()
+    graph = Graph(splits)
     for text in coming:
         graph.change(add=[text])
     for text in leaving:
         graph.change(withdraw=[text])
-    assert knowledge(graph.store) == at_once(kept)
+    assert knowledge(graph.store) == at_once(kept, splits)
     for text in leaving:
         graph.change(add=[text])
-    assert knowledge(graph.store) == at_once([*kept, *leaving])
+    assert knowledge(graph.store) == at_once([*kept, *leaving], splits)
+    for first, second in splits:
+        assert graph.merges.get(first, first) != graph.merges.get(second, second)
+
+
+@settings(max_examples=50, deadline=None)
+@given(DOCUMENTS, SPLITS)
+def test_a_split_made_later_is_as_if_it_had_always_been(
+    documents: list[str], splits: list[tuple[str, str]]
+) -> None:
+    graph = Graph()
+    graph.change(add=documents)
+    before = knowledge(graph.store)
+    for taken in (tuple(splits), ()):
+        graph.splits = taken
+        graph.change(touched={entity for pair in splits for entity in pair})
+        assert knowledge(graph.store) == (at_once(documents, taken) if taken else before)
 
 
 @settings(max_examples=50, deadline=None)

@@ -50,6 +50,7 @@ from tgraph.record.sources import (
     document_quads,
     run_quads,
 )
+from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
@@ -142,7 +143,26 @@ class SampleRecord:
         again = now()
         quads += merge_quads(store, LATER_RUN, now(), now(), {}, {three: one})
         quads += run_quads(LATER_RUN, again, now(), agents, {})
+        quads += self._curations()
         return quads + agent_quads(agents) + prompt_quads([prompt("extract_graph")])
+
+    def _curations(self) -> list[Quad]:
+        """A split that stands, and one that was taken back."""
+        now, person = self.now, Agent("person", "Ada")
+        pairs = [(v.entity_iri("M. Curie"), v.entity_iri(name)) for name in ("Marie", "Ève Curie")]
+        quads = []
+        for number, pair in enumerate([*pairs, None]):
+            activity = f"{v.URN}curation:00000000-0000-4000-8000-{number:012d}"
+            started = now()
+            if pair:
+                made = split_quads(activity, pair, now())
+                split = made[0].subject
+            else:
+                assert isinstance(split, NamedNode)
+                made = rejoin_quads(activity, split.value, now())
+            agents = [SOFTWARE, person]
+            quads += made + curation_quads(activity, "Split", "Seen.", started, now(), agents)
+        return quads
 
     @staticmethod
     def _document(name: str, kind: str, pages: object) -> Document:

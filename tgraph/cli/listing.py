@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 
@@ -17,6 +18,7 @@ from tgraph.cli.terminal import (
     table,
 )
 from tgraph.explain.audit import Audit, list_audits
+from tgraph.explain.entities import Merge, Split
 from tgraph.explain.sessions import SessionSummary
 from tgraph.vocabulary import session_iri
 
@@ -51,6 +53,44 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
         for session in sessions
     ]
     show(table(("Session", "Time (UTC)", "Status", "Mode", "Question"), rows))
+
+
+def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:
+    """The merges as a table, or as JSON."""
+    if as_json:
+        click.echo(json_text([asdict(merge) for merge in merges]))
+    elif merges:
+        rows = (
+            (
+                one_line(merge.absorbed_name),
+                one_line(merge.canonical_name),
+                time(merge.merged),
+                one_line("; ".join(ground.text for ground in merge.grounds)),
+            )
+            for merge in merges
+        )
+        show(table(("Name", "Entity", "Merged (UTC)", "Grounds"), rows))
+    else:
+        say("No names have been merged.")
+
+
+def print_splits(splits: Sequence[Split], *, as_json: bool) -> None:
+    """The splits as a table, or as JSON."""
+    if as_json:
+        click.echo(json_text([asdict(split) for split in splits]))
+    elif splits:
+        rows = (
+            (
+                *map(one_line, split.names),
+                time(split.decided),
+                one_line(split.person),
+                one_line(split.reason),
+            )
+            for split in splits
+        )
+        show(table(("Name", "Other", "Split (UTC)", "By", "Reason"), rows))
+    else:
+        say("No names have been split.")
 
 
 def time(text: str) -> str:

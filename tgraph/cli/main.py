@@ -9,6 +9,7 @@ from tgraph.cli.ask import ask
 from tgraph.cli.audit import audit
 from tgraph.cli.config import config
 from tgraph.cli.doctor import doctor
+from tgraph.cli.entities import entities
 from tgraph.cli.index import index
 from tgraph.cli.options import common
 from tgraph.cli.sessions import sessions
@@ -38,7 +39,7 @@ def cli() -> None:
     """
 
 
-for _command in (index, ask, sessions, trace, source, audit, sparql, config, doctor):
+for _command in (index, ask, sessions, trace, source, audit, entities, sparql, config, doctor):
     cli.add_command(_command)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pyoxigraph import NamedNode
 
+from tgraph.explain.entities import Merge, Split
 from tgraph.explain.sessions import SessionSummary
 from tgraph.model import Answer, EdgeSelection, GraphRagResponse, Sentence
 
@@ -226,5 +227,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "ask": AskOut.model_json_schema(mode="serialization"),
             "ask-event": EventOut.model_json_schema(mode="serialization"),
             "sessions": array,
+            "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
+            "splits": TypeAdapter(tuple[Split, ...]).json_schema(mode="serialization"),
         }.items()
     }

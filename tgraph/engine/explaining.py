@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tgraph.explain.audit import AuditResult
     from tgraph.explain.documents import DocumentSummary
+    from tgraph.explain.entities import Merge, Split
     from tgraph.explain.extraction import SourceTree
     from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.sparql import Bounds
@@ -103,6 +104,20 @@ class Explaining(ABC):
         from tgraph.explain.extraction import source_text
 
         return source_text(self.read(), self.librarian, document, page)
+
+    # --- names ---
+
+    def merges(self) -> list[Merge]:
+        """The names that stand for another entity, each with the grounds for it."""
+        from tgraph.explain.entities import Entities
+
+        return Entities(self.read()).merges()
+
+    def splits(self) -> list[Split]:
+        """The names that ``split`` told apart, as far as ``rejoin`` has not taken it back."""
+        from tgraph.explain.entities import Entities
+
+        return Entities(self.read()).splits()
 
     # --- questions about the record ---
 

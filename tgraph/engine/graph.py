@@ -151,6 +151,28 @@ class KnowledgeGraph(Explaining):
 
         return UpdateRun(**self._run_options(silent, None)).update(text, bounds or Bounds())
 
+    def split(self, name: str, other: str | None = None, *, reason: str) -> str:
+        """Tell two names apart that entity resolution made one entity; the split's IRI.
+
+        ``other`` is by default the entity that ``name`` was merged into. The decision lasts: later
+        index runs honour it until ``rejoin`` takes it back. It is recorded with the reason and, if
+        ``person`` is set, with who made it. ``UsageError`` where the names are not one entity.
+        """
+        from tgraph.engine.curating import CurationRun
+
+        return CurationRun(**self._run_options(silent, None)).split(
+            name, other, reason, self.settings.person
+        )
+
+    def rejoin(self, name: str, other: str, *, reason: str) -> str:
+        """Take a split back; its IRI. The names are one entity again if the texts still say so.
+        ``UsageError`` where they have not been split."""
+        from tgraph.engine.curating import CurationRun
+
+        return CurationRun(**self._run_options(silent, None)).rejoin(
+            name, other, reason, self.settings.person
+        )
+
     def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
         return {
             "ledger": self._ledger,

@@ -28,6 +28,7 @@ from tgraph.record.agents import SOFTWARE, agent_quads
 from tgraph.record.ledger import Ledger, batch_text
 from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.sources import run_quads
+from tgraph.record.splits import standing_splits
 from tgraph.settings import Settings
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import read_pointer
@@ -196,6 +197,7 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> int:
         copy.store,
         standing_merges(copy.store),
         lambda chunk: document_of_chunk(chunk) in standing,
+        standing_splits(copy.store).values(),
     )
     change = derivation.run(touched, lambda done, total: shop.show("Resolving", done, total))
     copy.remove(change.removed)

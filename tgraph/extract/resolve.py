@@ -73,15 +73,16 @@ class Name:
         return name_key(self.name)
 
 
-def resolve(names: Iterable[Name]) -> dict[str, str]:
+def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """For each entity that another absorbs, the canonical one's IRI.
 
     Names with the same key are one entity. A name that is claimed as an alias joins its claimant,
     unless two claimants that can't be the same entity claim it. Canonical is the fullest name: most
-    words, then longest, then first in the alphabet.
+    words, then longest, then first in the alphabet. The two of a pair in ``apart`` are never in one
+    entity; what would bring them together is not done.
     """
     entities = sorted(names, key=lambda item: item.iri)
-    groups = _Groups(entity.iri for entity in entities)
+    groups = _Groups((entity.iri for entity in entities), apart)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
     for entity in entities:
@@ -121,10 +122,11 @@ def _fullness(entity: Name) -> tuple[int, int, tuple[int, ...]]:
 
 
 class _Groups:
-    """Disjoint sets of IRIs."""
+    """Disjoint sets of IRIs, some of which must not meet."""
 
-    def __init__(self, items: Iterable[str]) -> None:
+    def __init__(self, items: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
         self._parent = {item: item for item in items}
+        self._apart = [pair for pair in apart if set(pair) <= self._parent.keys()]
 
     def find(self, item: str) -> str:
         root = item
@@ -135,7 +137,9 @@ class _Groups:
         return root
 
     def join(self, left: str, right: str) -> None:
-        self._parent[self.find(right)] = self.find(left)
+        left, right = self.find(left), self.find(right)
+        if not any({self.find(a), self.find(b)} == {left, right} for a, b in self._apart):
+            self._parent[right] = left
 
     def canonical(self, names: Mapping[str, Name]) -> dict[str, str]:
         members: dict[str, list[str]] = {}

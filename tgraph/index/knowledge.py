@@ -46,13 +46,18 @@ class Derivation:
     """Recomputes knowledge in a store whose source graph is already up to date."""
 
     def __init__(
-        self, store: Store, merges: Mapping[str, str], stands: Callable[[str], bool]
+        self,
+        store: Store,
+        merges: Mapping[str, str],
+        stands: Callable[[str], bool],
+        splits: Iterable[tuple[str, str]] = (),
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
-        chunk's document still stands."""
+        chunk's document still stands; ``splits`` are the pairs that are to stay apart."""
         self._store = store
         self._texts = StandingEvidence(store, stands)
         self._old = dict(merges)
+        self._splits = tuple(splits)
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
@@ -85,7 +90,7 @@ class Derivation:
         around = self._neighbourhood(set(touched))
         kept = {k: c for k, c in self._old.items() if k not in around}
         names = [self._name(entity) for entity in sorted(around)]
-        return {**kept, **resolve(name for name in names if name is not None)}
+        return {**kept, **resolve((name for name in names if name is not None), self._splits)}
 
     def _neighbourhood(self, entities: set[str]) -> set[str]:
         """Every entity that shares a key or an alias with these, directly or through others."""

@@ -11,7 +11,8 @@ from tgraph import vocabulary as v
 from tgraph.store.base import Store
 
 Properties = Mapping[str, Sequence[NamedNode | Literal]]
-"""The values of an evidence by the last part of the predicate's name, such as ``nameKey``."""
+"""The values of an evidence by the last part of the predicate's name, such as ``nameKey``; its own
+IRI is under ``evidence``."""
 
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
@@ -46,8 +47,8 @@ class StandingEvidence:
         return self._evidence[subject]
 
     def _properties(self, subject: object) -> Properties:
-        found: dict[str, list[NamedNode | Literal]] = {}
         assert isinstance(subject, NamedNode)
+        found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
         for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
             name = quad.predicate.value.rpartition("#")[2].rpartition("/")[2]
             assert isinstance(quad.object, NamedNode | Literal)

@@ -13,15 +13,21 @@ from tgraph.version import __version__
 
 SOFTWARE = Agent("software", "tgraph", __version__)
 
+_CLASSES = {
+    "software": (v.prov("SoftwareAgent"), v.tg("Software")),
+    "method": (v.prov("SoftwareAgent"), v.tg("EmbeddedMethod")),
+    "model": (v.prov("SoftwareAgent"), v.tg("LanguageModel")),
+    "person": (v.prov("Person"),),
+}
+
 
 def agent_quads(agents: Iterable[Agent]) -> list[Quad]:
-    """Each agent as a ``prov:SoftwareAgent``, and by the class of its kind."""
+    """Each agent as a ``prov:SoftwareAgent`` by the class of its kind, or a ``prov:Person``."""
     out = Statements(v.SOURCE_GRAPH)
-    classes = {"software": "Software", "method": "EmbeddedMethod", "model": "LanguageModel"}
     for agent in agents:
         out.add(
             agent.iri,
-            (v.RDF_TYPE, [v.prov("Agent"), v.prov("SoftwareAgent"), v.tg(classes[agent.kind])]),
+            (v.RDF_TYPE, [v.prov("Agent"), *_CLASSES[agent.kind]]),
             (v.RDFS_LABEL, agent.name),
             (v.tg("componentVersion"), agent.version or None),
             (v.tg("provider"), agent.provider or None),

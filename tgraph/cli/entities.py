@@ -1,0 +1,82 @@
+"""``tgraph entities``."""
+
+from __future__ import annotations
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, opened
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
+
+
+@click.group("entities", context_settings={"help_option_names": ["-h", "--help"]})
+def entities() -> None:
+    """Look at which names are one entity, and tell them apart."""
+
+
+@command("merges")
+@as_json_option
+@common
+def merges(as_json: bool) -> None:
+    """List the names that stand for another entity, with the grounds and the time.
+
+    \b
+    Examples:
+      tgraph entities merges
+      tgraph entities merges --json | jq '.[] | select(.canonical_name == "Robert Falcon Scott")'
+    """
+    from tgraph.cli.listing import print_merges
+
+    with opened() as graph:
+        print_merges(graph.merges(), as_json=as_json)
+
+
+@command("splits")
+@as_json_option
+@common
+def splits(as_json: bool) -> None:
+    """List the names that were told apart by hand, with who, why and when."""
+    from tgraph.cli.listing import print_splits
+
+    with opened() as graph:
+        print_splits(graph.splits(), as_json=as_json)
+
+
+@command("split")
+@click.argument("name")
+@click.argument("other", required=False)
+@reason_option
+@common
+def split(name: str, other: str | None, reason: str) -> None:
+    """Undo the merge of NAME (with OTHER, if not with the entity that it stands for).
+
+    The two stay apart in later index runs too, whatever the documents say, until `rejoin`. Who
+    decided is on record if the setting `person` names them.
+
+    \b
+    Example:
+      tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
+    """
+    from tgraph.cli.terminal import say
+
+    with opened() as graph:
+        say(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
+
+
+@command("rejoin")
+@click.argument("name")
+@click.argument("other")
+@reason_option
+@common
+def rejoin(name: str, other: str, reason: str) -> None:
+    """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
+    from tgraph.cli.terminal import say
+
+    with opened() as graph:
+        say(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
+
+
+for _command in (merges, splits, split, rejoin):
+    entities.add_command(_command)
