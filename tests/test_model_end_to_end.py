@@ -177,7 +177,7 @@ def test_own_prompts_are_used_and_on_record(tmp_path, documents):
     own = tmp_path / "prompts"
     own.mkdir()
     text = "=== system\nStep: synthesise_answer\nBe brief.\n=== user\n{{question}}\n"
-    text += "<<<EDGES\n{{edges}}\nEDGES>>>\n"
+    text += "<<<EVIDENCE\n{{evidence}}\nEVIDENCE>>>\n"
     (own / "synthesise_answer.md").write_text(text)
     with ScriptedServer() as server, opened(tmp_path, server, prompts=own) as kg:
         kg.index([documents])

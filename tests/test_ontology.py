@@ -53,9 +53,22 @@ def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
                     yield path, node
 
 
+def steps() -> set[str]:
+    """The classes of activities that retrievers and selectors name as their ``step``."""
+    return {
+        str(TG[node.value.value])
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]) == "step"
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    }
+
+
 def in_code() -> set[str]:
     """The terms of ``tg("...")`` and the kinds of ``step("...")``, which become classes."""
-    return {
+    return steps() | {
         str(TG[call.args[0].value])
         for name in ("tg", "step")
         for _, call in calls(name)

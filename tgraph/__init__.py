@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tgraph.model import (
         Answer,
         Citation,
-        EdgeSelection,
         GraphRagResponse,
+        Selected,
         Sentence,
         Source,
         Turn,
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Citation",
-    "EdgeSelection",
     "GraphRagResponse",
     "KnowledgeGraph",
+    "Selected",
     "Sentence",
     "Source",
     "TgraphError",

@@ -17,6 +17,7 @@ from tgraph import vocabulary as v
 
 Object = NamedNode | Literal
 CitationKind = Choice["edge", "chunk", "report", "summary"]
+ItemKind = Choice["chunk", "report", "entity", "claim", "point", "summary"]
 
 
 # --- documents ---------------------------------------------------------------------------------
@@ -275,6 +276,10 @@ class Edge:
         return v.edge_iri(self.subject, self.predicate, self.object)
 
     @property
+    def kind(self) -> Choice["edge"]:
+        return "edge"
+
+    @property
     def labels(self) -> tuple[str, str, str]:
         return self.subject_label, self.predicate_label, self.object_label
 
@@ -284,11 +289,28 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """What an answer can rest on beside an edge; ``text`` is what a model is shown of it.
+
+    A point is what a model or a method drew from reports on the way to an answer.
+    """
+
+    kind: ItemKind
+    iri: str
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """One place that states an edge: immutable, with the exact characters and where they stand."""
+    """One place that states something: immutable, with the exact characters and where they stand.
+
+    ``statement`` is the edge, entity or claim that it is for, or the chunk itself. ``via`` leads
+    from an item down to it, by IRI; it is empty where the item's own evidence is meant.
+    """
 
     iri: str
-    edge: str
+    statement: str
     chunk: str
     document: str
     title: str
@@ -298,18 +320,30 @@ class Evidence:
     end: int
     quote: str
     strength: float = 5.0
+    via: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An edge that retrieval considered: its rank (from 1), score and hops from a seed entity."""
+    """What retrieval considered: its rank (from 1), score and, of an edge, hops from a seed entity.
 
-    edge: Edge
+    ``tokens`` is what it costs in a prompt, where the mode has a budget.
+    """
+
+    item: Edge | Item
     rank: int
     score: float
-    hop: int
+    hop: int = 0
     evidence: tuple[Evidence, ...] = ()
     reasons: tuple[str, ...] = ()
+    tokens: int | None = None
+
+    @property
+    def edge(self) -> Edge:
+        """The edge. ``TypeError`` where the item is none."""
+        if not isinstance(self.item, Edge):
+            raise TypeError(f"{self.item.iri} is a {self.item.kind}, not an edge")
+        return self.item
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,12 +361,14 @@ class EntityMatch:
 class Retrieval:
     """What a question retrieved: the candidates, best first, and how they were found.
 
-    ``total`` counts every edge that was retrieved; ``cut`` lists them all by IRI where a limit left
-    some out of the candidates. ``dropped`` counts what was left out, by reason.
+    ``total`` counts the edges retrieved, ``items`` everything else; ``cut`` lists them all
+    by IRI where a limit left some out of the candidates. ``dropped`` counts what was left out, by
+    reason.
     """
 
     candidates: tuple[Candidate, ...]
     total: int
+    items: int = 0
     concepts: tuple[str, ...] = ()
     matches: tuple[EntityMatch, ...] = ()
     cut: tuple[str, ...] = ()
@@ -348,8 +384,8 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeSelection:
-    """A selected edge with the reasoning that chose it; ``index`` counts from 0."""
+class Selected:
+    """A selected edge or item with the reasoning that chose it; ``index`` counts from 0."""
 
     index: int
     candidate: Candidate
@@ -357,7 +393,12 @@ class EdgeSelection:
     score: float
 
     @property
+    def item(self) -> Edge | Item:
+        return self.candidate.item
+
+    @property
     def edge(self) -> Edge:
+        """The edge. ``TypeError`` where the item is none."""
         return self.candidate.edge
 
 
@@ -365,7 +406,7 @@ class EdgeSelection:
 class Selection:
     """What was selected and what was not; ``unknown_ids`` counts ids that a model made up."""
 
-    selected: tuple[EdgeSelection, ...]
+    selected: tuple[Selected, ...]
     rejected: tuple[Rejected, ...] = ()
     unknown_ids: int = 0
     malformed: int = 0
@@ -376,10 +417,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The proof of a sentence: the exact characters of a page that a selected edge rests on."""
+    """The proof of a sentence: the exact characters of a page that what it cites rests on.
+
+    ``edge`` is None where it cites something else; ``item`` is what it cites in any case, and
+    ``via`` the path from there down to the characters.
+    """
 
     kind: CitationKind
     edge: str | None
+    item: str
     edge_selection: str
     evidence: str
     chunk: str
@@ -395,10 +441,22 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of an answer and the citations that carry it, best first."""
+    """One sentence of an answer and the citations that carry it, best first.
+
+    ``lead`` is what stands between it and the sentence before: nothing, a space, a new paragraph
+    or a new item of a list.
+    """
 
     text: str
     citations: tuple[Citation, ...]
+    lead: str = " "
+
+
+def joined(sentences: Sequence[Sentence]) -> str:
+    """The text of an answer."""
+    return "".join(
+        (sentence.lead if index else "") + sentence.text for index, sentence in enumerate(sentences)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,7 +495,7 @@ class Answer:
     text: str
     no_evidence: bool
     sentences: tuple[Sentence, ...]
-    selection: tuple[EdgeSelection, ...]
+    selection: tuple[Selected, ...]
     session: str
     explain_collection: str
     usage: Usage

@@ -76,6 +76,15 @@ class ExtractSettings(_Section):
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
 
 
+class AnswerSettings(_Section):
+    """The form of an answer, in every mode that has a model write it."""
+
+    response_type: str = Field("", description='such as "multiple paragraphs" or "a list"')
+    general_knowledge: bool = Field(
+        False, description="let the model add what it knows itself, marked [LLM: verify]"
+    )
+
+
 class GraphSettings(_Section):
     """The limits of the graph mode, with TrustGraph's defaults."""
 
@@ -119,6 +128,7 @@ class Settings(BaseSettings):
     embedding: EmbeddingSettings = EmbeddingSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    answer: AnswerSettings = AnswerSettings()
     graph: GraphSettings = GraphSettings()
 
     @classmethod

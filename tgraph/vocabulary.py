@@ -221,6 +221,13 @@ def edge_selection_iri(uuid: str, index: int) -> str:
     return f"{URN}prov:edge:{uuid}:{index}"
 
 
+def selected_iri(uuid: str, kind: str, index: int) -> str:
+    """What was selected at ``index``: an edge, as the specification has it, or another item."""
+    return (
+        edge_selection_iri(uuid, index) if kind == "edge" else session_part_iri("item", uuid, index)
+    )
+
+
 def answer_iri(uuid: str) -> str:
     return f"{URN}prov:answer:{uuid}"
 

@@ -16,7 +16,7 @@ from tgraph.answer.model import ModelConcepts, ModelSelector, ModelSynthesiser
 from tgraph.answer.replies import NO_REASON, read_citations, read_selection, score_of
 from tgraph.answer.shown import show
 from tgraph.errors import ModelError, UsageError
-from tgraph.model import Candidate, Edge, EdgeSelection, Evidence, Retrieval, Selection, Turn
+from tgraph.model import Candidate, Edge, Evidence, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import no_sink
 from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import Context, Question
@@ -56,7 +56,7 @@ def retrieval(*subjects: str, quote: str = "He built it.") -> Retrieval:
 RETRIEVAL = retrieval(*NAMES)
 IDS = [edge_id(*c.edge.labels) for c in RETRIEVAL.candidates]
 SELECTION = Selection(
-    tuple(EdgeSelection(i, c, "because", 1.0) for i, c in enumerate(RETRIEVAL.candidates))
+    tuple(Selected(i, c, "because", 1.0) for i, c in enumerate(RETRIEVAL.candidates))
 )
 
 
@@ -229,7 +229,7 @@ def test_broken_json_alone_is_never_shown_as_an_answer():
 def test_a_sentence_has_one_citation_for_each_place():
     one = edge("Colin Archer")
     places = (evidence(one, "He built it."), evidence(one, "It was his.", 1))
-    chosen = EdgeSelection(4, Candidate(one, 1, 1.0, 1, places), "because", 1.0)
+    chosen = Selected(4, Candidate(one, 1, 1.0, 1, places), "because", 1.0)
     model = ScriptedModel(
         {"synthesise_answer": row(sentence="He did.", citations=[edge_id(*one.labels)])}
     )

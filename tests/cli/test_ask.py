@@ -58,7 +58,7 @@ def test_explainable_shows_each_stage_with_reasons_and_quotes(terminal):
     stages = ["[session]", "[retrieval]", "[selection]", "[answer]"]
     places = [shown.index(stage) for stage in stages]
     assert places == sorted(places)
-    for expected in ("Reasoning:", "Score:", "“", "characters", "Edges retrieved:"):
+    for expected in ("Reasoning:", "Score:", "“", "characters", "Retrieved:"):
         assert expected in shown
 
 

@@ -25,13 +25,15 @@ from tgraph.model import (
     Chunk,
     Document,
     Edge,
-    EdgeSelection,
+    EntityMatch,
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
     Page,
     Prompt,
     Rejected,
+    Retrieval,
+    Selected,
     Selection,
     Sentence,
     Span,
@@ -288,11 +290,16 @@ class SampleRecord:
             concepts = record.concepts(step, ["Marie Curie"])
         with record.step("EntityMatching", EMBEDDER, [concepts]) as step:
             record.call(call(now, "embedding", EMBEDDER, None))
-            found = [(v.entity_iri("Marie Curie"), "Marie Curie", 1.0, "name")]
-            matches = record.matches(step, concepts, found)
+            found = [
+                EntityMatch(v.entity_iri("Marie Curie"), "Marie Curie", "Marie Curie", 1.0, "name")
+            ]
+            matches = record.matches(step, [concepts], found)
         with record.step("Traversal", used=[matches]):
             everything = [f"{c.edge.iri}" for c in candidates] + [f"{v.URN}edge:{'0' * 40}"]
-            record.retrieval(candidates, 4, [matches], everything, {"over the limit": 1})
+            retrieval = Retrieval(
+                tuple(candidates), 4, cut=tuple(everything), dropped={"over the limit": 1}
+            )
+            record.retrieval(retrieval, [matches])
         with record.step("EdgeSelecting", MODEL, [record.retrieval_iri]) as step:
             record.call(call(now, "chat", MODEL, prompt("select_edges")))
             if ending not in ("completed", "no-evidence"):
@@ -309,7 +316,7 @@ class SampleRecord:
     @staticmethod
     def _selection(candidates: list[Candidate], count: int) -> Selection:
         chosen = [
-            EdgeSelection(index, candidate, "It names the discovery.", candidate.score)
+            Selected(index, candidate, "It names the discovery.", candidate.score)
             for index, candidate in enumerate(candidates[:count])
         ]
         rejected = [Rejected(candidate, "not chosen") for candidate in candidates[count:]]

@@ -17,6 +17,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tests.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
+from tgraph.model import Retrieval
 from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
@@ -51,7 +52,7 @@ def record(
     """A session's journal, finished or not, let go of."""
     session = SessionRecord(folder.journals, uuid(number), clock or ticking_clock())
     session.start("Who?", "graph", {"edge-limit": 5}, 1, "default", "explainability")
-    session.retrieval([], 0, [])
+    session.retrieval(Retrieval((), 0))
     if end:
         session.finish("completed")
     session.close()

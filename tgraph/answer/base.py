@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tgraph.model import Agent, EdgeSelection, Retrieval, Selection
+from tgraph.model import Agent, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 
@@ -15,12 +15,14 @@ from tgraph.retrieve.base import Context, Question
 class Draft:
     """A sentence as a synthesiser wrote it: its text and what it says that it rests on.
 
-    ``evidence`` narrows a citation to some of the edge's evidence; empty means all that was shown.
+    ``evidence`` narrows a citation to some of the items' evidence; empty means all that was shown.
+    ``lead`` is what stands before the sentence: a space, a new paragraph, a new item of a list.
     """
 
     text: str
-    selections: tuple[EdgeSelection, ...]
+    selections: tuple[Selected, ...]
     evidence: tuple[str, ...] = ()
+    lead: str = " "
 
 
 @dataclass(slots=True)
@@ -45,10 +47,13 @@ class ConceptFinder(Protocol):
 
 
 class Selector(Protocol):
-    """Chooses the edges that matter, with a reason for each."""
+    """Chooses what matters, with a reason for each. ``step`` is the class of its activity."""
 
     @property
     def agent(self) -> Agent: ...
+
+    @property
+    def step(self) -> str: ...
 
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
@@ -66,8 +71,3 @@ class Synthesiser(Protocol):
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
         """The answer's sentences as they come; none where the selection has no answer."""
-
-
-def edge_line(identity: str, labels: Sequence[str], quotes: Sequence[str]) -> Mapping[str, object]:
-    """How an edge is shown to a model."""
-    return {"id": identity, "edge": " | ".join(labels), "quotes": list(quotes)}

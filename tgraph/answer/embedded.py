@@ -14,7 +14,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
-from tgraph.model import Agent, Candidate, EdgeSelection, Evidence, Rejected, Retrieval, Selection
+from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import STOP_WORDS, words
@@ -73,6 +73,7 @@ class EmbeddedSelector:
     """Takes candidates in the order of their scores, one sentence of the sources after another."""
 
     agent = Agent("method", "embedded-selection", __version__)
+    step = "EdgeSelecting"
 
     SHARE = 0.45
     """Candidates below this share of the best score are not chosen."""
@@ -84,7 +85,7 @@ class EmbeddedSelector:
     ) -> Selection:
         most = min(limit, self.MOST)
         best = max((candidate.score for candidate in retrieval.candidates), default=0.0)
-        selected: list[EdgeSelection] = []
+        selected: list[Selected] = []
         rejected: list[Rejected] = []
         shown: dict[_Place, int] = {}
         for candidate in retrieval.candidates:
@@ -95,7 +96,7 @@ class EmbeddedSelector:
             for place in map(_place, candidate.evidence[:1]):
                 shown[place] = shown.get(place, 0) + 1
             why = f"Chosen because {_list(candidate.reasons)}."
-            selected.append(EdgeSelection(len(selected), candidate, why, candidate.score))
+            selected.append(Selected(len(selected), candidate, why, candidate.score))
         return Selection(tuple(selected), tuple(rejected))
 
     def _objection(
@@ -120,7 +121,7 @@ class _Quotation:
     """A sentence of a source with the selections that it is evidence for."""
 
     evidence: Evidence
-    selections: tuple[EdgeSelection, ...]
+    selections: tuple[Selected, ...]
     score: float
 
 
@@ -161,7 +162,7 @@ class EmbeddedSynthesiser:
 
 def _quotations(selection: Selection) -> list[_Quotation]:
     """The distinct sentences behind the selection, best first."""
-    by_place: dict[_Place, tuple[Evidence, list[EdgeSelection]]] = {}
+    by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
         for evidence in selected.candidate.evidence[:1]:  # the one that the edge was chosen for
             by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.replies import (
     SentenceRow,
+    clean,
     read_citations,
     read_prose,
     read_selection,
@@ -23,7 +25,7 @@ from tgraph.answer.replies import (
 )
 from tgraph.answer.shown import Shown, T, show
 from tgraph.errors import ModelError
-from tgraph.model import Agent, EdgeSelection, Prompt, Rejected, Retrieval, Selection, Turn
+from tgraph.model import Agent, Prompt, Rejected, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.jsonl import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
@@ -31,6 +33,12 @@ from tgraph.models.structured import ask
 from tgraph.retrieve.base import Context, Question
 
 MAX_CONTEXT_TOKENS = 12_000
+VERIFY = "[LLM: verify]"
+"""The mark of a sentence from a model's general knowledge, which no document proves."""
+
+GENERAL_KNOWLEDGE = """. You may add what you know of the world yourself where it helps: such a
+  sentence cites nothing, ends with [LLM: verify], and its row has "general_knowledge": true"""
+_LEADS = {"paragraph": "\n\n", "item": "\n- "}
 
 
 class _Step:
@@ -72,9 +80,9 @@ class _Step:
             seed=self._seed,
         )
 
-    def _show(self, items: Sequence[T], values: Mapping[str, str]) -> Shown[T]:
-        """The items that the prompt has room for beside the other values."""
-        empty = messages(self._prompt, {**values, "edges": ""})
+    def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> Shown[T]:
+        """The items that the prompt has room for, under ``name``, beside the other values."""
+        empty = messages(self._prompt, {**values, name: ""})
         fixed = "\n".join(message["content"] for message in empty)
         return show(items, fixed, self._budget, self.agent.name)
 
@@ -98,6 +106,7 @@ class ModelSelector(_Step):
     """The model selects edges and says why."""
 
     name = "select_edges"
+    step = "EdgeSelecting"
 
     def select(
         self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
@@ -105,14 +114,12 @@ class ModelSelector(_Step):
         if not retrieval.candidates:
             return Selection(())
         values = {**_asked(question), "limit": str(limit)}
-        shown = self._show(retrieval.candidates, values)
+        shown = self._show(retrieval.candidates, "edges", values)
         reply = self._model.complete(self._request({**values, "edges": shown.text}), sink)
         rows, unknown, malformed = read_selection(reply.text, shown.by_id)
         chosen = list(rows)[:limit]
         selected = tuple(
-            EdgeSelection(
-                index, candidate, reasoning_of(rows[i]), score_of(rows[i], candidate.score)
-            )
+            Selected(index, candidate, reasoning_of(rows[i]), score_of(rows[i], candidate.score))
             for index, i in enumerate(chosen)
             for candidate in [shown.by_id[i]]
         )
@@ -130,31 +137,47 @@ class ModelSynthesiser(_Step):
 
     name = "synthesise_answer"
 
+    def __init__(
+        self,
+        model: ChatModel,
+        prompts: Path | None = None,
+        *,
+        response_type: str = "",
+        general_knowledge: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, prompts, **options)
+        self._form = {
+            "response_type": f", in the form of: {clean(response_type)}" if response_type else "",
+            "general_knowledge": GENERAL_KNOWLEDGE if general_knowledge else "",
+        }
+        self._general = general_knowledge
+
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
         """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read."""
         if not selection.selected:
             return
-        values = _asked(question)
-        shown = self._show(selection.selected, values)
-        notes.drop("selected edge over the token budget", len(shown.left_out))
-        pieces = self._model.stream(self._request({**values, "edges": shown.text}), sink)
+        values = {**_asked(question), **self._form}
+        shown = self._show(selection.selected, "evidence", values)
+        notes.drop("selected item over the token budget", len(shown.left_out))
+        pieces = self._model.stream(self._request({**values, "evidence": shown.text}), sink)
         reader, whole, rows = JsonlReader(SentenceRow), [], 0
         for piece in pieces:
             whole.append(piece)
             for row in reader.feed(piece):
                 rows += 1
-                yield from _drafts(row, shown.by_id, notes)
+                yield from self._drafts(row, shown.by_id, notes)
         for row in reader.finish():
             rows += 1
-            yield from _drafts(row, shown.by_id, notes)
+            yield from self._drafts(row, shown.by_id, notes)
         notes.drop("malformed row", reader.malformed)
         if not rows:
             yield from self._prose("".join(whole), reader.malformed, shown.by_id, notes)
 
     def _prose(
-        self, text: str, malformed: int, by_id: Mapping[str, EdgeSelection], notes: Notes
+        self, text: str, malformed: int, by_id: Mapping[str, Selected], notes: Notes
     ) -> Iterator[Draft]:
         """A model that wrote prose: its sentences, cited where they contain ids, else unproven."""
         if malformed:
@@ -165,19 +188,25 @@ class ModelSynthesiser(_Step):
             )
         notes.drop("reply in prose instead of rows")
         for sentence in read_prose(text):
-            yield from _drafts(SentenceRow(sentence=sentence), by_id, notes)
+            yield from self._drafts(SentenceRow(sentence=sentence), by_id, notes)
 
-
-def _drafts(row: SentenceRow, by_id: Mapping[str, EdgeSelection], notes: Notes) -> Iterator[Draft]:
-    text, cited, unknown = read_citations(row.sentence, row.citations, by_id)
-    if row.no_evidence:
-        return
-    notes.drop("citation of an id that was not shown", unknown)
-    if not text:
-        notes.drop("malformed row")
-        return
-    notes.drop("sentence without a citation that holds", 0 if cited else 1)
-    yield Draft(text, tuple(by_id[i] for i in cited))
+    def _drafts(
+        self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
+    ) -> Iterator[Draft]:
+        text, cited, unknown = read_citations(row.sentence, row.citations, by_id)
+        if row.no_evidence:
+            return
+        notes.drop("citation of an id that was not shown", unknown)
+        if not text:
+            notes.drop("malformed row")
+            return
+        lead = _LEADS.get(row.start, " ")
+        if self._general and row.general_knowledge and not cited:
+            notes.drop("sentence from general knowledge, to be verified")
+            yield Draft(text if text.endswith(VERIFY) else f"{text} {VERIFY}", (), lead=lead)
+            return
+        notes.drop("sentence without a citation that holds", 0 if cited else 1)
+        yield Draft(text, tuple(by_id[i] for i in cited), lead=lead)
 
 
 def _asked(question: Question) -> dict[str, str]:

@@ -51,6 +51,8 @@ class SelectionRow(_Row):
 class SentenceRow(_Row):
     sentence: Annotated[str, BeforeValidator(_as_text)] = ""
     citations: Annotated[list[str], BeforeValidator(_as_texts)] = Field(default_factory=list)
+    start: Annotated[str, BeforeValidator(_as_text)] = ""
+    general_knowledge: bool = False
     no_evidence: bool = False
 
 

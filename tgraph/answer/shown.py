@@ -1,27 +1,28 @@
-"""What a model is shown of the edges: one line for each, as many as the token budget holds."""
+"""What a model is shown: one line for each item, as many as the token budget holds."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Generic, Protocol, TypeVar
 
-from tgraph.answer.base import edge_line
 from tgraph.errors import UsageError
-from tgraph.model import Candidate, Edge, EdgeSelection
+from tgraph.model import Candidate, Edge, Item, Selected
 from tgraph.retrieve.labels import get_labelgraph
 
 _BYTES_OF_A_TOKEN = 2  # text has more than that on average, so what is short enough needs no count
 _FRAME = 16  # tokens that a chat template puts around the messages
 
 
-class _HasEdge(Protocol):
+class _HasItem(Protocol):
     @property
-    def edge(self) -> Edge: ...
+    def item(self) -> Edge | Item: ...
 
 
-T = TypeVar("T", bound=_HasEdge)
+T = TypeVar("T", bound=_HasItem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,16 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> Shown[T]:
     The prompt as a whole keeps within ``budget`` tokens, counted as for ``model``; an item that
     doesn't fit is passed over. ``UsageError`` where none fits.
     """
-    graph = get_labelgraph([item.edge for item in items])
-    lines = [
-        _line(i, labels, item)
-        for i, labels, item in zip(graph.ids, graph.labeled_edges, items, strict=True)
-    ]
+    identified = shown_lines(items)
+    lines = [line for _, line in identified]
     fits = _fitting(lines, fixed, budget, model)
     if items and not any(fits):
         raise UsageError(
             f"The question and its history leave no room for an edge in {budget:,} tokens.",
             "Raise graph.max_context_tokens, or ask with less history.",
         )
-    rows = list(zip(graph.ids, lines, items, fits, strict=True))
+    ids = [identity for identity, _ in identified]
+    rows = list(zip(ids, lines, items, fits, strict=True))
     return Shown(
         {i: item for i, _, item, fit in rows if fit},
         "\n".join(line for _, line, _, fit in rows if fit),
@@ -58,14 +57,39 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> Shown[T]:
     )
 
 
-def _line(identity: str, labels: Sequence[str], item: _HasEdge) -> str:
-    """One JSON object; JSON keeps a label's newlines and pipes from posing as structure."""
-    quotes = [evidence.quote for evidence in _candidate(item).evidence]
-    return json.dumps(edge_line(identity, labels, quotes), ensure_ascii=False)
+def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
+    """For each item its id and its line: a JSON object, so that no text can pose as structure.
+
+    Ids are unique and depend on nothing but the items: an edge's as in ``get_labelgraph``, any
+    other's by its IRI.
+    """
+    graph = get_labelgraph([each.item for each in items if isinstance(each.item, Edge)])
+    edges = iter(zip(graph.ids, graph.labeled_edges, strict=True))
+    others = _ids([each.item.iri for each in items if isinstance(each.item, Item)])
+    found = []
+    for each in items:
+        if isinstance(each.item, Edge):
+            identity, labels = next(edges)
+            quotes = [evidence.quote for evidence in _candidate(each).evidence]
+            row: dict[str, object] = {"edge": " | ".join(labels), "quotes": quotes}
+        else:
+            identity = others[each.item.iri]
+            row = {"title": each.item.label, each.item.kind: each.item.text}
+        found.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
+    return found
 
 
-def _candidate(item: _HasEdge) -> Candidate:
-    found = item.candidate if isinstance(item, EdgeSelection) else item
+def _ids(iris: Sequence[str]) -> dict[str, str]:
+    digests = {iri: sha256(iri.encode("utf-8", "surrogatepass")).hexdigest() for iri in iris}
+    count = Counter(digest[:8] for digest in digests.values())
+    return {
+        iri: digest[:8] if count[digest[:8]] == 1 else f"{digest[:8]}-{digest[8:20]}"
+        for iri, digest in digests.items()
+    }
+
+
+def _candidate(item: _HasItem) -> Candidate:
+    found = item.candidate if isinstance(item, Selected) else item
     assert isinstance(found, Candidate)
     return found
 

@@ -7,9 +7,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pyoxigraph import NamedNode
 
+from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
 from tgraph.explain.sessions import SessionSummary
-from tgraph.model import Answer, EdgeSelection, GraphRagResponse, Sentence
+from tgraph.model import Answer, Edge, GraphRagResponse, Selected, Sentence
 
 
 class _Model(BaseModel):
@@ -21,6 +22,7 @@ class CitationOut(_Model):
 
     kind: Literal["edge", "chunk", "report", "summary"]
     edge: str | None = Field(description="IRI of the edge; null where the item isn't one")
+    item: str = Field(description="IRI of what is cited: the edge, chunk, report, entity or claim")
     edge_selection: str = Field(description="IRI of the selection that carries the reasoning")
     chunk: str = Field(description="IRI of the chunk")
     document: str = Field(description="IRI of the document")
@@ -41,17 +43,22 @@ class SentenceOut(_Model):
 
 
 class SelectionOut(_Model):
-    """An edge that was selected, and why."""
+    """An edge, or another item, that was selected, and why.
+
+    What only an edge has is null for the others.
+    """
 
     kind: Literal["edge", "chunk", "report", "summary"]
     edge: str | None
+    item: str = Field(description="IRI of what was selected")
+    label: str = Field(description="what was selected, in words")
     edge_selection: str
-    subject: str
-    subject_label: str
-    predicate: str
-    predicate_label: str
-    object: str = Field(description="an IRI, or a literal as an N-Triples term")
-    object_label: str
+    subject: str | None
+    subject_label: str | None
+    predicate: str | None
+    predicate_label: str | None
+    object: str | None = Field(description="an IRI, or a literal as an N-Triples term")
+    object_label: str | None
     reasoning: str
     score: float
 
@@ -152,6 +159,7 @@ def sentence_out(sentence: Sentence) -> SentenceOut:
         CitationOut(
             kind=c.kind,
             edge=c.edge,
+            item=c.item,
             edge_selection=c.edge_selection,
             chunk=c.chunk,
             document=c.document,
@@ -168,21 +176,25 @@ def sentence_out(sentence: Sentence) -> SentenceOut:
     return SentenceOut(text=sentence.text, citations=citations)
 
 
-def _selection_out(selected: EdgeSelection, session: str) -> SelectionOut:
-    from tgraph.vocabulary import edge_selection_iri, session_iri
+def _selection_out(selected: Selected, session: str) -> SelectionOut:
+    from tgraph.vocabulary import selected_iri, session_iri
 
-    edge = selected.edge
+    item = selected.item
     uuid = session.removeprefix(session_iri(""))
+    edge = item if isinstance(item, Edge) else None
     return SelectionOut(
-        kind="edge",
-        edge=edge.iri,
-        edge_selection=edge_selection_iri(uuid, selected.index),
-        subject=edge.subject.value,
-        subject_label=edge.subject_label,
-        predicate=edge.predicate.value,
-        predicate_label=edge.predicate_label,
-        object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
-        object_label=edge.object_label,
+        kind=CITED_AS[item.kind],
+        edge=edge and edge.iri,
+        item=item.iri,
+        label=item.text if isinstance(item, Edge) else item.label,
+        edge_selection=selected_iri(uuid, item.kind, selected.index),
+        subject=edge and edge.subject.value,
+        subject_label=edge and edge.subject_label,
+        predicate=edge and edge.predicate.value,
+        predicate_label=edge and edge.predicate_label,
+        object=edge
+        and (edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object)),
+        object_label=edge and edge.object_label,
         reasoning=selected.reasoning,
         score=selected.score,
     )

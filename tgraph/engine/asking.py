@@ -9,12 +9,13 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from tgraph.answer.base import ConceptFinder, Notes, Selector, Synthesiser
+from tgraph.answer.base import Notes
 from tgraph.answer.citations import cite
+from tgraph.engine.methods import Method
 from tgraph.errors import StoreError, TgraphError
-from tgraph.model import Answer, GraphRagResponse, Retrieval, Selection, Sentence
+from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.base import Context, Question
 from tgraph.store.statements import Value
 
 NO_EVIDENCE = "There is no evidence for an answer in these documents."
@@ -29,27 +30,17 @@ class SentenceMessage(GraphRagResponse):
     sentence: Sentence | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Who does what between question and answer."""
-
-    concepts: ConceptFinder
-    retriever: Retriever
-    selector: Selector
-    synthesiser: Synthesiser
-
-
 class Asking:
     """One question. ``stream`` yields messages and returns the answer."""
 
     def __init__(
         self,
-        steps: Steps,
+        method: Method,
         context: Context,
         record: SessionRecord,
         explain_collection: str,
     ) -> None:
-        self._steps = steps
+        self._method = method
         self._context = context.for_question(record.call)
         self._record = record
         self._explain_collection = explain_collection
@@ -69,7 +60,7 @@ class Asking:
         try:
             record.start(
                 question.text,
-                self._steps.retriever.mode,
+                self._method.mode,
                 parameters,
                 generation,
                 collection,
@@ -97,50 +88,32 @@ class Asking:
 
     def _stages(self, question: Question) -> Stream:
         yield self._explain(self._record.session)
-        question, retrieval, retrieval_iri = self._retrieve(question)
-        yield self._explain(retrieval_iri)
-        selection, selection_iri = self._select(question, retrieval)
-        yield self._explain(selection_iri)
+        question, selection = yield from self._gather(question)
         sentences, notes, step = yield from self._synthesise(question, selection)
         return (yield from self._answer(question, selection, sentences, notes, step))
 
-    def _retrieve(self, question: Question) -> tuple[Question, Retrieval, str]:
-        record, steps, context = self._record, self._steps, self._context
-        with record.step("ConceptExtraction", steps.concepts.agent) as step:
-            found = steps.concepts.find(question, context, record.call)
-            question = Question(question.text, question.history, found)
-            concepts = record.concepts(step, found)
-        with record.step("EntityMatching", context.embedder.agent, [concepts]) as step:
-            retrieval = steps.retriever.retrieve(question, context)
-            matches = record.matches(
-                step,
-                concepts,
-                [(m.entity, m.concept, m.score, m.method) for m in retrieval.matches],
-            )
-        with record.step("Traversal", used=[matches]):
-            stage = record.retrieval(
-                retrieval.candidates, retrieval.total, [matches], retrieval.cut, retrieval.dropped
-            )
-        return question, retrieval, stage
-
-    def _select(self, question: Question, retrieval: Retrieval) -> tuple[Selection, str]:
-        record, selector = self._record, self._steps.selector
-        limit = self._context.limits.edge_limit
-        with record.step("EdgeSelecting", selector.agent, [record.retrieval_iri]) as step:
-            selection = selector.select(question, retrieval, limit, record.call)
-            stage = record.selection(step, selection)
-        return selection, stage
+    def _gather(
+        self, question: Question
+    ) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
+        gathering = self._method.gather(question, self._context, self._record)
+        while True:
+            try:
+                stage = next(gathering)
+            except StopIteration as end:
+                gathered: tuple[Question, Selection] = end.value
+                return gathered
+            yield self._explain(stage)
 
     def _synthesise(
         self, question: Question, selection: Selection
     ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
-        record, synthesiser = self._record, self._steps.synthesiser
+        record, synthesiser = self._record, self._method.synthesiser
         notes, sentences = Notes(), []
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(draft, record.uuid)
                 sentences.append(sentence)
-                lead = " " if len(sentences) > 1 else ""
+                lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
                     message_type="chunk", response=lead + sentence.text, sentence=sentence
                 )
@@ -157,13 +130,13 @@ class Asking:
         step: str,
     ) -> Stream:
         record = self._record
-        text = " ".join(sentence.text for sentence in sentences) or NO_EVIDENCE
+        text = joined(sentences) or NO_EVIDENCE
         stage = record.answer(step, text, sentences, notes.dropped)
         record.finish("completed" if sentences else "no-evidence")
         yield self._explain(stage)
         return Answer(
             question=question.text,
-            mode=self._steps.retriever.mode,
+            mode=self._method.mode,
             text=text,
             no_evidence=not sentences,
             sentences=tuple(sentences),
@@ -171,7 +144,7 @@ class Asking:
             session=record.session,
             explain_collection=self._explain_collection,
             usage=record.usage,
-            model=self._steps.synthesiser.agent.name,
+            model=self._method.synthesiser.agent.name,
             dropped=dict(notes.dropped),
         )
 

@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
-from tgraph.engine.asking import Asking, Steps, Stream
+from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.explaining import Explaining
+from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.vectors import LazyVectors
@@ -206,17 +207,12 @@ class KnowledgeGraph(Explaining):
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         if not question.strip():
             raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
-        steps = Steps(
-            self._parts.concepts,
-            self._parts.retriever(mode),
-            self._parts.selector,
-            self._parts.synthesiser,
-        )
+        method = method_of(mode, self._parts)
         context = self._open_context()
         turns = tuple(self._turns if history is None else history)
         turns = turns[-self.settings.graph.history_turns :] if turns else ()
         record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
-        asking = Asking(steps, context, record, self.settings.explain_collection)
+        asking = Asking(method, context, record, self.settings.explain_collection)
         generation = self._generation()
         self._asking += 1
         try:
@@ -301,7 +297,7 @@ class KnowledgeGraph(Explaining):
                     self._rebuild_vectors,
                 ),
                 self._parts.embedder,
-                self.settings.graph,
+                self.settings,
             )
         return self._context
 

@@ -17,12 +17,8 @@ if TYPE_CHECKING:
     from tgraph.extract.base import Extractor
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.exchange import Client
-    from tgraph.retrieve.base import Retriever
 
 C = TypeVar("C", bound="Client")
-
-MODES = {"graph": ("tgraph.retrieve.graph", "GraphRetriever")}
-"""The retrieval modes: where each one's retriever lives."""
 
 
 class Parts:
@@ -36,7 +32,7 @@ class Parts:
         chat: ChatModel | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
@@ -48,11 +44,11 @@ class Parts:
     @cached_property
     def chat(self) -> ChatModel | None:
         """The language model, or None where the embedded default does its work."""
-        if self._own_chat is not None or not self._settings.uses_model():
+        if self._own_chat is not None or not self.settings.uses_model():
             return self._own_chat
         from tgraph.models.openai import OpenAIChat
 
-        chat = self._settings.chat
+        chat = self.settings.chat
         make = partial(self._endpoint, chat)
         return self._known(OpenAIChat(chat.model, make()), make)
 
@@ -98,11 +94,11 @@ class Parts:
     def embedder(self) -> Embedder:
         if self._own_embedder is not None:
             return self._own_embedder
-        embedding = self._settings.embedding
+        embedding = self.settings.embedding
         if embedding.provider == "openai":
             from tgraph.models.openai_embedder import OpenAIEmbedder
 
-            make = partial(self._endpoint, _as_chat(embedding, self._settings.chat))
+            make = partial(self._endpoint, _as_chat(embedding, self.settings.chat))
             return self._known(
                 OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
             )
@@ -132,12 +128,12 @@ class Parts:
         from tgraph.extract.language_model import ModelExtractor
         from tgraph.models.cache import CachedChat
 
-        extract = self._settings.extract
+        extract = self.settings.extract
         return ModelExtractor(
             CachedChat(chat, self._cache / "replies"),
             extract.entity_types,
             extract.gleanings,
-            self._settings.prompts,
+            self.settings.prompts,
             **self._options,
         )
 
@@ -154,7 +150,7 @@ class Parts:
             return EmbeddedConcepts()
         from tgraph.answer.model import ModelConcepts
 
-        return ModelConcepts(self.chat, self._settings.prompts, **self._options)
+        return ModelConcepts(self.chat, self.settings.prompts, **self._options)
 
     @cached_property
     def selector(self) -> Selector:
@@ -164,37 +160,32 @@ class Parts:
             return EmbeddedSelector()
         from tgraph.answer.model import ModelSelector
 
-        budget = self._settings.graph.max_context_tokens
+        budget = self.settings.graph.max_context_tokens
         return ModelSelector(
-            self.chat, self._settings.prompts, max_context_tokens=budget, **self._options
+            self.chat, self.settings.prompts, max_context_tokens=budget, **self._options
         )
 
-    @cached_property
-    def synthesiser(self) -> Synthesiser:
+    def synthesiser(self, budget: int) -> Synthesiser:
+        """Who writes an answer, from at most ``budget`` tokens of prompt."""
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSynthesiser
 
             return EmbeddedSynthesiser()
         from tgraph.answer.model import ModelSynthesiser
 
-        budget = self._settings.graph.max_context_tokens
+        form = self.settings.answer
         return ModelSynthesiser(
-            self.chat, self._settings.prompts, max_context_tokens=budget, **self._options
+            self.chat,
+            self.settings.prompts,
+            response_type=form.response_type,
+            general_knowledge=form.general_knowledge,
+            max_context_tokens=budget,
+            **self._options,
         )
-
-    def retriever(self, mode: str) -> Retriever:
-        """The retriever of a mode. ``UsageError`` for a mode that there is not."""
-        from importlib import import_module
-
-        if mode not in MODES:
-            raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join(MODES)}.")
-        module, name = MODES[mode]
-        retriever: Retriever = getattr(import_module(module), name)()
-        return retriever
 
     @property
     def _options(self) -> Mapping[str, Any]:
-        chat = self._settings.chat
+        chat = self.settings.chat
         return {
             "temperature": chat.temperature,
             "seed": chat.seed,

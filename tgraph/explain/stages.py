@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from tgraph import vocabulary as v
-from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence
+from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
 from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
@@ -39,14 +39,14 @@ def _retrieval(trace: Trace) -> Iterator[str]:
         yield f"Concepts: {', '.join(map(_flat, trace.concepts))}"
     if trace.matches:
         yield f"Entities: {matches_text(trace)}"
-    yield f"Edges retrieved: {trace.edge_count}"
+    yield f"Retrieved: {retrieved_text(trace)}"
 
 
 def _selection(trace: Trace) -> Iterator[str]:
-    yield f"Edges selected: {len(trace.selected)}"
+    yield f"Selected: {len(trace.selected)}"
     for number, edge in enumerate(trace.selected, 1):
-        yield f"{number}. {edge_text(edge)}"
-        yield f"   Score: {edge.score:.4f}  Rank: {edge.rank}  Hop: {edge.hop}"
+        yield f"{number}. {item_text(edge)}"
+        yield f"   Score: {edge.score:.4f}, {standing_text(edge)}"
         if edge.reasoning:
             yield f"   Reasoning: {_flat(edge.reasoning)}"
         for place in edge.evidence:
@@ -71,9 +71,27 @@ def matches_text(trace: Trace) -> str:
     return f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
 
 
-def edge_text(edge: TracedEdge) -> str:
-    """An edge by its labels."""
-    return " — ".join(map(_flat, (edge.subject_label, edge.predicate_label, edge.object_label)))
+def item_text(item: TracedItem) -> str:
+    """An edge by its labels; anything else by its kind and label."""
+    if item.kind != "edge":
+        return f"{item.kind}: {_flat(item.label)}"
+    return " — ".join(map(_flat, (item.subject_label, item.predicate_label, item.object_label)))
+
+
+def standing_text(item: TracedItem) -> str:
+    """Its rank, and the hop of an edge or the cost of anything else."""
+    parts = [f"rank {item.rank}"] if item.rank else []
+    if item.kind == "edge":
+        parts.append(f"hop {item.hop}")
+    if item.tokens:
+        parts.append(f"{item.tokens} tokens")
+    return ", ".join(parts)
+
+
+def retrieved_text(trace: Trace) -> str:
+    """How much was retrieved."""
+    counts = [(trace.edge_count, "edges"), (trace.item_count, "other items")]
+    return " and ".join(f"{n} {what}" for n, what in counts if n) or "nothing"
 
 
 def place_text(place: TracedEvidence) -> str:

@@ -13,14 +13,14 @@ from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.traced import (
     Trace,
     TracedCall,
-    TracedEdge,
     TracedEvidence,
+    TracedItem,
     TracedMatch,
     TracedSentence,
     TracedStep,
 )
 from tgraph.index.evidence import documents_of
-from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
+from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
 from tgraph.retrieve.labels import with_labels
@@ -55,7 +55,7 @@ class TraceReader:
     def read(self) -> Trace:
         session = self._session
         candidates = self._iris(v.retrieval_iri(self._uuid), "candidate")
-        selections = self._sorted(v.selection_iri(self._uuid), "selectedEdge", _last_number)
+        selections = self._sorted(v.selection_iri(self._uuid), "hadMember", _last_number)
         edges = self._edges([*selections, *candidates])
         places = self._places(selections)
         chosen = {self._one(s, "candidate") for s in selections}
@@ -81,11 +81,12 @@ class TraceReader:
             concepts=tuple(self._texts(v.session_part_iri("concepts", self._uuid), "concept")),
             matches=self._matches(),
             edge_count=self._number(v.retrieval_iri(self._uuid), "edgeCount"),
+            item_count=self._number(v.retrieval_iri(self._uuid), "itemCount"),
             answer=self._answer_text(),
             sentences=self._sentences(),
-            selected=tuple(self._edge(s, edges, places) for s in selections),
+            selected=tuple(self._item(s, edges, places) for s in selections),
             rejected=tuple(
-                self._edge(c, edges, {})
+                self._item(c, edges, {})
                 for c in sorted(candidates, key=_last_number)
                 if c not in chosen
             ),
@@ -128,30 +129,37 @@ class TraceReader:
         )
 
     def _citation(self, citation: str) -> TracedEvidence:
-        evidence = next(
-            e for e in self._iris(citation, "wasDerivedFrom") if e.startswith(f"{v.URN}evidence:")
-        )
+        origins = self._iris(citation, "wasDerivedFrom")
+        chosen = next(o for o in origins if o.startswith(_SELECTIONS))
+        evidence = _lowest([o for o in origins if o != chosen])
         place = self._evidence(
             evidence,
             self._number(f"{citation}:position", "start"),
             self._number(f"{citation}:position", "end"),
             self._one(f"{citation}:quote", "exact"),
         )
-        chosen = next((e for e in self._iris(citation, "wasDerivedFrom") if e != evidence), "")
-        return replace(place, edge_selection=chosen)
+        via = tuple(o for o in origins if o not in (chosen, evidence))
+        return replace(place, edge_selection=chosen, via=tuple(sorted(via, key=_depth)))
 
     def _places(self, selections: Sequence[str]) -> dict[str, tuple[TracedEvidence, ...]]:
         return {
-            s: tuple(self._evidence(e) for e in sorted(self._iris(s, "wasDerivedFrom")))
+            s: tuple(
+                self._evidence(e)
+                for e in sorted(self._iris(s, "wasDerivedFrom"))
+                if e.startswith(_PLACES)
+            )
             for s in selections
         }
 
     def _evidence(
         self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
     ) -> TracedEvidence:
-        chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
+        is_chunk = evidence.startswith(_CHUNK)
+        chunk = evidence if is_chunk else self._chunk_of(evidence)
         document, page = document_of_chunk(chunk), page_of_chunk(chunk)
-        if start < 0:
+        if start < 0 and is_chunk:
+            start, end = range_of_chunk(chunk)
+        elif start < 0:
             start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
             end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
             quote = text_value(self._store, evidence, v.tg("quote"))
@@ -165,6 +173,8 @@ class TraceReader:
         triples = {}
         for item in items:
             edge = self._one(item, "edge")
+            if not edge:
+                continue
             reified = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
             triple = next((quad.object for quad in reified), None)
             if isinstance(triple, Triple):
@@ -172,30 +182,48 @@ class TraceReader:
         labelled = with_labels(self._store, list(triples.values()))  # type: ignore[arg-type]
         return dict(zip(triples, labelled, strict=True))
 
-    def _edge(
+    def _item(
         self,
-        item: str,
+        subject: str,
         edges: Mapping[str, Edge],
         places: Mapping[str, tuple[TracedEvidence, ...]],
-    ) -> TracedEdge:
-        iri = self._one(item, "edge")
-        edge = edges[iri]
-        candidate = self._one(item, "candidate") or item
-        return TracedEdge(
-            iri=item,
-            edge=iri,
-            subject=edge.subject.value,
-            subject_label=edge.subject_label,
-            predicate=edge.predicate.value,
-            predicate_label=edge.predicate_label,
-            object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
-            object_label=edge.object_label,
-            score=self._float(item, "score"),
-            reasoning=self._one(item, "reasoning") or self._one(item, "rejectionReason"),
+    ) -> TracedItem:
+        iri = self._one(subject, "edge") or self._one(subject, "item")
+        candidate = self._one(subject, "candidate") or subject
+        item = TracedItem(
+            iri=subject,
+            kind=kind_of(iri),
+            item=iri,
+            label=edges[iri].text if iri in edges else self._item_label(iri),
+            score=self._float(subject, "score"),
+            reasoning=self._one(subject, "reasoning") or self._one(subject, "rejectionReason"),
             rank=self._number(candidate, "rank"),
             hop=self._number(candidate, "hop"),
-            evidence=places.get(item, ()),
+            tokens=self._number(candidate, "tokenCount"),
+            evidence=places.get(subject, ()),
         )
+        return _with_terms(item, edges[iri]) if iri in edges else item
+
+    def _item_label(self, iri: str) -> str:
+        """A point's own text; else the label or description, whatever graph has it."""
+        if said := self._one(iri, "text"):
+            return said
+        if iri.startswith(_CHUNK):
+            return self._chunk_label(iri)
+        for predicate in (v.RDFS_LABEL, v.tg("description")):
+            for quad in self._store.match(NamedNode(iri), predicate, None, None):
+                if isinstance(quad.object, Literal):
+                    return quad.object.value
+        return iri
+
+    def _chunk_label(self, chunk: str) -> str:
+        title = text_value(self._store, document_of_chunk(chunk), v.dcterms("title"))
+        page, (start, end) = page_of_chunk(chunk), range_of_chunk(chunk)
+        where = f", page {page}" if page is not None else ""
+        return f"{title}{where}, characters {start}–{end}"
+
+    def _chunk_of(self, evidence: str) -> str:
+        return text_value(self._store, evidence, v.prov("wasDerivedFrom"))
 
     def _steps(self) -> tuple[TracedStep, ...]:
         prefix = v.session_part_iri("step", self._uuid, "")
@@ -293,6 +321,39 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
         texts |= frame.get("texts", {})
         quads += parse(frame.get("quads", ""), RdfFormat.N_QUADS)
     return TraceReader(store, texts.__getitem__, session, quads, collection).read()
+
+
+_CHUNK = f"{v.URN}chunk:"
+_PLACES = (_CHUNK, f"{v.URN}evidence:")
+_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
+_DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
+
+
+def kind_of(iri: str) -> str:
+    """What sort of thing an IRI of tgraph's names: ``edge``, ``chunk``, ``report``..."""
+    return iri.removeprefix(v.URN).removeprefix("prov:").partition(":")[0]
+
+
+def _depth(iri: str) -> int:
+    """How far down a thing lies on the way from an answer to its characters."""
+    kind = kind_of(iri)
+    return _DEPTH.index(kind) if kind in _DEPTH else 0
+
+
+def _lowest(iris: Sequence[str]) -> str:
+    return max(iris, key=_depth)
+
+
+def _with_terms(item: TracedItem, edge: Edge) -> TracedItem:
+    return replace(
+        item,
+        subject=edge.subject.value,
+        subject_label=edge.subject_label,
+        predicate=edge.predicate.value,
+        predicate_label=edge.predicate_label,
+        object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
+        object_label=edge.object_label,
+    )
 
 
 def _local(term: NamedNode) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 class TracedEvidence:
     """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document).
 
-    ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge.
+    ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge. ``via``
+    leads from what was selected, such as a report, down to the place.
     """
 
     evidence: str
@@ -23,30 +24,42 @@ class TracedEvidence:
     end: int
     quote: str
     edge_selection: str = ""
+    via: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class TracedEdge:
-    """An edge in the session: selected, with the reasoning, or a candidate with why it was not."""
+class TracedItem:
+    """An edge or another item: selected, with the reasoning, or a candidate with why it was not.
+
+    ``label`` is the item in words; of an edge there are its three terms as well.
+    """
 
     iri: str
-    edge: str
-    subject: str
-    subject_label: str
-    predicate: str
-    predicate_label: str
-    object: str
-    object_label: str
+    kind: str
+    item: str
+    label: str
     score: float
     reasoning: str
     rank: int
     hop: int
+    tokens: int
+    subject: str = ""
+    subject_label: str = ""
+    predicate: str = ""
+    predicate_label: str = ""
+    object: str = ""
+    object_label: str = ""
     evidence: tuple[TracedEvidence, ...] = ()
+
+    @property
+    def edge(self) -> str | None:
+        """The IRI of the edge, None where the item is none."""
+        return self.item if self.kind == "edge" else None
 
 
 @dataclass(frozen=True, slots=True)
 class TracedSentence:
-    """A sentence of the answer with the edge selections it rests on, and its citations."""
+    """A sentence of the answer with the selections it rests on, and its citations."""
 
     iri: str
     text: str
@@ -108,10 +121,11 @@ class Trace:
     concepts: tuple[str, ...]
     matches: tuple[TracedMatch, ...]
     edge_count: int
+    item_count: int
     answer: str
     sentences: tuple[TracedSentence, ...]
-    selected: tuple[TracedEdge, ...]
-    rejected: tuple[TracedEdge, ...]
+    selected: tuple[TracedItem, ...]
+    rejected: tuple[TracedItem, ...]
     steps: tuple[TracedStep, ...]
     calls: tuple[TracedCall, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)

@@ -7,8 +7,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tgraph.explain.safety import one_line, safe
-from tgraph.explain.stages import edge_text, matches_text, place_text, rejection_text
-from tgraph.explain.traced import Trace, TracedEdge, TracedEvidence, TracedStep
+from tgraph.explain.stages import (
+    item_text,
+    matches_text,
+    place_text,
+    rejection_text,
+    retrieved_text,
+    standing_text,
+)
+from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedStep
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -92,10 +99,10 @@ def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
 
 
 def _edge(
-    tree: Tree, edge: TracedEdge, places: Sequence[TracedEvidence], whole: bool = False
+    tree: Tree, edge: TracedItem, places: Sequence[TracedEvidence], whole: bool = False
 ) -> None:
-    text = _styled(edge_text(edge), "cyan")
-    text.append(f"   score {edge.score:.2f}, rank {edge.rank}, hop {edge.hop}", _FAINT)
+    text = _styled(item_text(edge), "cyan")
+    text.append(f"   score {edge.score:.2f}, {standing_text(edge)}", _FAINT)
     branch = tree.add(text)
     if edge.reasoning:
         branch.add(_plain(f"because: {one_line(edge.reasoning)}"))
@@ -107,7 +114,7 @@ def _edge(
 
 
 def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
-    considered = f"{trace.edge_count} edges retrieved, {len(trace.selected)} selected"
+    considered = f"{retrieved_text(trace)} retrieved, {len(trace.selected)} selected"
     branch = tree.add(_styled("Candidates", _LABEL).append(f"  {considered}", ""))
     if not trace.rejected:
         return
@@ -115,8 +122,10 @@ def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
     branch.add(_plain(f"not selected: {rejection_text(trace)}{hint}"))
     if everything:
         for edge in trace.rejected:
-            text = _plain(f"{edge.rank}. {edge_text(edge)}")
-            text.append(f"   score {edge.score:.2f}, hop {edge.hop}: {edge.reasoning}", _FAINT)
+            text = _plain(f"{edge.rank}. {item_text(edge)}")
+            text.append(
+                f"   score {edge.score:.2f}, {standing_text(edge)}: {edge.reasoning}", _FAINT
+            )
             branch.add(text)
 
 

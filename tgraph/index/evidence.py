@@ -29,9 +29,9 @@ def evidence_of(
         if document in documents:
             evidence = _evidence(row, document, documents[document], texts)
             span = (document, evidence.page, evidence.start, evidence.end)
-            known = found[evidence.edge].get(span)
+            known = found[evidence.statement].get(span)
             if known is None or evidence.iri < known.iri:
-                found[evidence.edge][span] = evidence
+                found[evidence.statement][span] = evidence
     return {edge: _spread(list(items.values()), limit) for edge, items in found.items()}
 
 
@@ -68,7 +68,7 @@ def _evidence(
     quote = row["quote"]
     return Evidence(
         iri=_value(row["evidence"]),
-        edge=_value(row["edge"]),
+        statement=_value(row["edge"]),
         chunk=chunk,
         document=document,
         title=named[0],

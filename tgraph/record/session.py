@@ -13,11 +13,25 @@ from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.model import Agent, Candidate, Citation, Prompt, Rejected, Selection, Sentence, Usage
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Citation,
+    Edge,
+    EntityMatch,
+    Prompt,
+    Rejected,
+    Retrieval,
+    Selected,
+    Selection,
+    Sentence,
+    Usage,
+)
 from tgraph.models.base import Call
 from tgraph.record.agents import SOFTWARE, agent_quads, associations, prompt_quads
 from tgraph.record.calls import call_content, describe_call
@@ -45,6 +59,7 @@ class SessionRecord:
         self._known: set[str] = set()
         self._occurrences: Counter[str] = Counter()
         self._steps = 0
+        self._lock = Lock()
         self._last_step: str | None = None
 
     # --- the session ---
@@ -107,7 +122,14 @@ class SessionRecord:
         self._journal.close()
 
     def call(self, call: Call) -> None:
-        """A model or an embedder was called; its reply is kept before anybody uses it."""
+        """A model or an embedder was called; its reply is kept before anybody uses it.
+
+        Calls of one step may come from several threads.
+        """
+        with self._lock:
+            self._record_call(call)
+
+    def _record_call(self, call: Call) -> None:
         occurrence = self._occurrences[call.request_hash]
         self._occurrences[call.request_hash] += 1
         call = replace(call, occurrence=occurrence)
@@ -143,7 +165,7 @@ class SessionRecord:
         finally:
             self._out.add(subject, (v.prov("endedAtTime"), self._clock()))
 
-    # --- what the steps of the graph mode produce ---
+    # --- what the steps of a question produce ---
 
     def concepts(self, step: str, concepts: Sequence[str]) -> str:
         subject = v.session_part_iri("concepts", self.uuid)
@@ -156,81 +178,76 @@ class SessionRecord:
         )
         return subject
 
-    def matches(
-        self, step: str, concepts: str, matches: Sequence[tuple[str, str, float, str]]
-    ) -> str:
-        """Entity matches, best first: (entity, concept, score, method)."""
+    def matches(self, step: str, concepts: Sequence[str], matches: Sequence[EntityMatch]) -> str:
+        """Entity matches, best first; ``concepts`` is what they were found by, if not the question
+        as a whole."""
         subject = v.session_part_iri("matches", self.uuid)
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("EntityMatches")]),
             (v.RDFS_LABEL, "Entities matched"),
             (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), iri(concepts)),
+            (v.prov("wasDerivedFrom"), map(iri, concepts)),
         )
-        for rank, (entity, concept, score, method) in enumerate(matches, 1):
+        for rank, match in enumerate(matches, 1):
             key = v.session_part_iri("match", self.uuid, rank)
             self._out.add(subject, (v.prov("hadMember"), iri(key)))
             self._out.add(
                 key,
                 (v.RDF_TYPE, [v.prov("Entity"), v.tg("EntityMatch")]),
-                (v.tg("entity"), iri(entity)),
-                (v.tg("concept"), concept),
+                (v.tg("entity"), iri(match.entity)),
+                (v.tg("concept"), match.concept),
                 (v.tg("rank"), rank),
-                (v.tg("score"), score),
-                (v.tg("matchMethod"), method),
+                (v.tg("score"), match.score),
+                (v.tg("matchMethod"), match.method),
             )
         return subject
 
-    def retrieval(
-        self,
-        candidates: Sequence[Candidate],
-        total: int,
-        derived_from: Sequence[str],
-        cut: Sequence[str] = (),
-        dropped: Mapping[str, int] | None = None,
-    ) -> str:
-        """The edges retrieved, each with rank, score and hop.
+    def retrieval(self, retrieval: Retrieval, derived_from: Sequence[str] = ()) -> str:
+        """What was retrieved, each with rank, score and, where a mode has it, hop and cost.
 
-        ``total`` counts all that were retrieved; where a limit cut some of them before the
-        candidates, ``cut`` is the complete list of edge IRIs, kept by the librarian.
+        Where a limit cut something before the candidates, the librarian keeps the complete list.
         """
-        subject = self.retrieval_iri
+        subject, cut = self.retrieval_iri, retrieval.cut
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Retrieval")]),
-            (v.RDFS_LABEL, "Retrieved edges"),
+            (v.RDFS_LABEL, "What was retrieved"),
             (v.prov("wasGeneratedBy"), iri(self.session)),
             (v.prov("wasDerivedFrom"), [iri(item) for item in derived_from]),
-            (v.tg("edgeCount"), total),
+            (v.tg("edgeCount"), retrieval.total),
+            (v.tg("itemCount"), retrieval.items or None),
             (v.tg("contentHash"), self._text("\n".join(cut)) if cut else None),
         )
-        self._dropped(subject, dropped or {})
-        for candidate in candidates:
+        self._dropped(subject, retrieval.dropped)
+        for candidate in retrieval.candidates:
             key = v.session_part_iri("candidate", self.uuid, candidate.rank)
+            is_edge = isinstance(candidate.item, Edge)
             self._out.add(subject, (v.tg("candidate"), iri(key)))
             self._out.add(
                 key,
                 (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")]),
-                (v.tg("edge"), iri(candidate.edge.iri)),
+                (v.tg("edge") if is_edge else v.tg("item"), iri(candidate.item.iri)),
                 (v.tg("rank"), candidate.rank),
                 (v.tg("score"), candidate.score),
-                (v.tg("hop"), candidate.hop),
+                (v.tg("hop"), candidate.hop if is_edge else None),
+                (v.tg("tokenCount"), candidate.tokens),
             )
         self._write()
         return subject
 
     def selection(self, step: str, selection: Selection) -> str:
-        """The edges selected with their reasoning, and each rejected candidate with the reason."""
+        """What was selected with the reasoning, and each rejected candidate with the reason."""
         subject = self.selection_iri
-        members = [iri(v.edge_selection_iri(self.uuid, s.index)) for s in selection.selected]
+        members = [iri(self._selected_iri(s)) for s in selection.selected]
+        edges = [iri(self._selected_iri(s)) for s in selection.selected if s.item.kind == "edge"]
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("Selection")]),
-            (v.RDFS_LABEL, "Selected edges"),
+            (v.RDFS_LABEL, "What was selected"),
             (v.prov("wasGeneratedBy"), iri(step)),
             (v.prov("wasDerivedFrom"), iri(self.retrieval_iri)),
-            (v.tg("selectedEdge"), members),
+            (v.tg("selectedEdge"), edges),
             (v.prov("hadMember"), members),
         )
         self._dropped(
@@ -238,18 +255,33 @@ class SessionRecord:
             {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
         )
         for selected in selection.selected:
-            self._out.add(
-                v.edge_selection_iri(self.uuid, selected.index),
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("EdgeSelection")]),
-                (v.tg("edge"), iri(selected.edge.iri)),
-                (v.tg("candidate"), iri(self._candidate(selected.candidate))),
-                (v.prov("wasDerivedFrom"), [iri(e.iri) for e in selected.candidate.evidence]),
-                (v.tg("reasoning"), selected.reasoning),
-                (v.tg("score"), selected.score),
-            )
+            self._selected(selected)
         self._rejections(selection.rejected)
         self._write()
         return subject
+
+    def _selected(self, selected: Selected) -> None:
+        """It derives from the evidence shown; an item that is no edge also from the item itself."""
+        item, candidate = selected.item, selected.candidate
+        is_edge = isinstance(item, Edge)
+        origins = dict.fromkeys(
+            [*([] if is_edge else [item.iri]), *(e.iri for e in candidate.evidence)]
+        )
+        self._out.add(
+            self._selected_iri(selected),
+            (
+                v.RDF_TYPE,
+                [v.prov("Entity"), v.tg("EdgeSelection") if is_edge else v.tg("ItemSelection")],
+            ),
+            (v.tg("edge") if is_edge else v.tg("item"), iri(item.iri)),
+            (v.tg("candidate"), iri(self._candidate(candidate)) if item.kind != "point" else None),
+            (v.prov("wasDerivedFrom"), map(iri, origins)),
+            (v.tg("reasoning"), selected.reasoning),
+            (v.tg("score"), selected.score),
+        )
+
+    def _selected_iri(self, selected: Selected) -> str:
+        return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
     def _rejections(self, rejected: Iterable[Rejected]) -> None:
         for item in rejected:
@@ -311,7 +343,12 @@ class SessionRecord:
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.oa("Annotation"), v.tg("Citation")]),
-            (v.prov("wasDerivedFrom"), [iri(citation.edge_selection), iri(citation.evidence)]),
+            (
+                v.prov("wasDerivedFrom"),
+                map(
+                    iri, dict.fromkeys([citation.edge_selection, *citation.via, citation.evidence])
+                ),
+            ),
             (v.oa("hasBody"), iri(sentence)),
             (v.oa("hasTarget"), iri(target)),
         )

@@ -10,7 +10,7 @@ from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.retrieve.memory import Remembered
-from tgraph.settings import GraphSettings
+from tgraph.settings import GraphSettings, Settings
 from tgraph.store.base import Store
 
 if TYPE_CHECKING:
@@ -37,10 +37,14 @@ class Context:
     texts: Texts
     vectors: Mapping[str, VectorSet]
     embedder: Embedder
-    limits: GraphSettings
+    settings: Settings
     sink: CallSink = no_sink
     _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> GraphSettings:
+        return self.settings.graph
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""
@@ -62,10 +66,20 @@ class Context:
 
 
 class Retriever(Protocol):
-    """Finds candidates for a question. The same question over the same knowledge finds the same."""
+    """Finds candidates for a question. The same question over the same knowledge finds the same.
+
+    ``step`` is the class of its activity; ``matches_entities`` tells whether it starts from
+    entities.
+    """
 
     @property
     def mode(self) -> str: ...
+
+    @property
+    def step(self) -> str: ...
+
+    @property
+    def matches_entities(self) -> bool: ...
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """The candidates, ranked from 1 without gaps, every limit of the context observed."""

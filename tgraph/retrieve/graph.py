@@ -53,6 +53,8 @@ class GraphRetriever:
     """The mode ``graph``."""
 
     mode = "graph"
+    step = "Traversal"
+    matches_entities = True
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         text = _in_context(question)
@@ -254,7 +256,7 @@ def _rank(
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
     candidates = tuple(
         Candidate(
-            edge=found.edges[iri],
+            item=found.edges[iri],
             rank=rank,
             score=max(0.0, scored[iri][0]),
             hop=subgraph.edges[iri][1],

@@ -1,9 +1,10 @@
 """What the fakes answer: scripted replies by step, or plausible ones made from the prompt itself.
 
 The plausible replies rest on the convention that tgraph's prompts keep: data stands in blocks
-between a line ``<<<NAME`` and a line ``NAME>>>`` (``TEXT``, ``QUESTION``, ``EDGES``...), edges one
-JSON object per line (``{"id", "edge": "subject | predicate | object", ...}``), and a step is named
-by the ``response_format`` or by a line ``Step: NAME``.
+between a line ``<<<NAME`` and a line ``NAME>>>`` (``TEXT``, ``QUESTION``, ``EDGES``,
+``EVIDENCE``...), edges and other items one JSON object per line (``{"id", "edge": "subject |
+predicate | object"}``, ``{"id", "chunk": "..."}``), and a step is named by the ``response_format``
+or by a line ``Step: NAME``.
 """
 
 from __future__ import annotations
@@ -165,9 +166,9 @@ def _words(text: str) -> set[str]:
 
 
 def _listed(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The edges of the prompt; lines that hold none are passed over."""
+    """The edges or other items of the prompt; lines that hold none are passed over."""
     edges = []
-    for line in data.get("EDGES", "").splitlines():
+    for line in (data.get("EDGES") or data.get("EVIDENCE", "")).splitlines():
         try:
             row = json.loads(line)
         except ValueError:
@@ -201,7 +202,10 @@ def _sentences(data: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def _spoken(row: Mapping[str, Any]) -> str:
-    return " ".join(str(row.get("edge", row["id"])).replace("|", " ").split())
+    kinds = ("edge", "point", "report", "claim", "entity", "summary", "chunk")
+    said = next((str(row[kind]) for kind in kinds if kind in row), str(row["id"]))
+    first = _SENTENCE.search(said.replace("|", " ").replace("#", " "))
+    return " ".join((first.group() if first else said).strip(" .").split())
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:

@@ -1,0 +1,76 @@
+"""How each mode gets from a question to what its answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Protocol
+
+from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
+from tgraph.model import Retrieval, Selection
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question, Retriever
+
+Gathering = Generator[str, None, tuple[Question, Selection]]
+"""The IRI of each stage once it is on disk; in the end what the answer is made from."""
+
+
+class Method(Protocol):
+    """A mode: it gathers what an answer rests on and names who writes the answer."""
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def synthesiser(self) -> Synthesiser: ...
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """Retrieve and select, each step on record; yields the retrieval's and selection's IRI."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStages:
+    """The specification's two stages: retrieve candidates, then select those that matter."""
+
+    retriever: Retriever
+    selector: Selector
+    synthesiser: Synthesiser
+    concepts: ConceptFinder | None = None
+
+    @property
+    def mode(self) -> str:
+        return self.retriever.mode
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        question, retrieval, stage = self._retrieve(question, context, record)
+        yield stage
+        limit = context.limits.edge_limit
+        with record.step(self.selector.step, self.selector.agent, [stage]) as step:
+            selection = self.selector.select(question, retrieval, limit, record.call)
+            stage = record.selection(step, selection)
+        yield stage
+        return question, selection
+
+    def _retrieve(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, Retrieval, str]:
+        question, concepts = self._find_concepts(question, context, record)
+        if not self.retriever.matches_entities:
+            with record.step(self.retriever.step, context.embedder.agent, concepts):
+                retrieval = self.retriever.retrieve(question, context)
+                return question, retrieval, record.retrieval(retrieval, concepts)
+        with record.step("EntityMatching", context.embedder.agent, concepts) as step:
+            retrieval = self.retriever.retrieve(question, context)
+            matches = record.matches(step, concepts, retrieval.matches)
+        with record.step(self.retriever.step, used=[matches]):
+            return question, retrieval, record.retrieval(retrieval, [matches])
+
+    def _find_concepts(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, list[str]]:
+        if self.concepts is None:
+            return question, []
+        with record.step("ConceptExtraction", self.concepts.agent) as step:
+            found = self.concepts.find(question, context, record.call)
+            concepts = record.concepts(step, found)
+        return Question(question.text, question.history, found), [concepts]

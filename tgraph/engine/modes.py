@@ -1,0 +1,26 @@
+"""The retrieval modes by name, each made of the parts that do its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tgraph.engine.methods import Method, TwoStages
+from tgraph.engine.parts import Parts
+from tgraph.errors import UsageError
+
+
+def method_of(mode: str, parts: Parts) -> Method:
+    """The method of a mode. ``UsageError`` for a mode that there is not."""
+    if mode not in MODES:
+        raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join(MODES)}.")
+    return MODES[mode](parts)
+
+
+def _graph(parts: Parts) -> Method:
+    from tgraph.retrieve.graph import GraphRetriever
+
+    synthesiser = parts.synthesiser(parts.settings.graph.max_context_tokens)
+    return TwoStages(GraphRetriever(), parts.selector, synthesiser, parts.concepts)
+
+
+MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph}
