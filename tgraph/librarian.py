@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
 from tgraph.errors import StoreError
-from tgraph.store.files import disk_errors, sweep, write_atomic
+from tgraph.store.files import disk_errors, make_folder, move, sweep, temporary, write_atomic
 
 _GZIP_FROM = 512
 
@@ -38,6 +39,21 @@ class Librarian:
 
     def put_text(self, text: str) -> str:
         return self.put(text.encode("utf-8", "surrogatepass"))
+
+    def put_parts(self, parts: Iterable[bytes]) -> str:
+        """As ``put``, of a content that comes in parts and may be larger than the memory."""
+        hasher = sha256()
+        with disk_errors(), temporary(self._scratch, "parts") as file:
+            with gzip.GzipFile("", "wb", 5, file, mtime=0) as packed:
+                for part in parts:
+                    hasher.update(part)
+                    packed.write(part)
+            key = hasher.hexdigest()
+            if self._intact(key) is None:
+                path = self._path(key, ".gz")
+                make_folder(path.parent)
+                move(file, path)
+        return key
 
     def get(self, key: str) -> bytes:
         """The content of the hash, checked. ``StoreError`` where it is missing or damaged."""

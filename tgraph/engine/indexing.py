@@ -25,7 +25,7 @@ from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.ingest.discover import Found
 from tgraph.model import Usage
 from tgraph.record.agents import SOFTWARE, agent_quads
-from tgraph.record.ledger import Ledger, batch_text
+from tgraph.record.ledger import Ledger, batch_lines
 from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.sources import run_quads
 from tgraph.record.splits import standing_splits
@@ -126,7 +126,8 @@ class Run:
     def _commit(self, shop: Workshop) -> None:
         shop.show("Publishing", 0, 1)
         added, removed = shop.copy.changes()
-        key = shop.librarian.put_text(batch_text(added, removed, sorted(shop.record.content)))
+        content = sorted(shop.record.content)
+        key = shop.librarian.put_parts(batch_lines(added, removed, content))
         shop.copy.commit(
             {
                 "batch": f"{v.URN}batch:{key}",

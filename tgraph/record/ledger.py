@@ -22,7 +22,7 @@ from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Content, Frame, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
-from tgraph.store.statements import Statements, iri, nquads
+from tgraph.store.statements import Statements, iri, to_bytes
 from tgraph.store.writer import apply, committed, discard, remove_abandoned, writing
 
 AT_ONCE = 500
@@ -238,19 +238,22 @@ class Ledger:
 
     def _shared_batch(self, chain: Chain, shared: list[Quad]) -> list[Quad]:
         """Agents and prompts that a session was the first to name: a small batch of its own."""
-        key = self.librarian.put_text(batch_text(sorted(set(nquads(shared).splitlines())), [], []))
+        lines = sorted(set(to_bytes(shared).splitlines(keepends=True)))
+        key = self.librarian.put(b"".join(batch_lines(lines, [], [])))
         batch = f"{v.URN}batch:{key}"
         if chain.has(batch):
             return []
         return chain.entry(batch, "batch", key, (v.tg("contentHash"), key))
 
 
-def batch_text(added: Iterable[str], removed: Iterable[str], content: Iterable[str]) -> str:
-    """The text that seals a change: its N-Quads with ``+`` or ``-``, and the hashes it put in."""
-    lines = [f"+{line}" for line in added]
-    lines += [f"-{line}" for line in removed]
-    lines += [f"={key}" for key in content]
-    return "\n".join(lines) + "\n"
+def batch_lines(
+    added: Iterable[bytes], removed: Iterable[bytes], content: Iterable[str]
+) -> Iterator[bytes]:
+    """The text that seals a change: its N-Quads lines, in order, with ``+`` or ``-``, and the
+    hashes of the contents that it put in, with ``=``."""
+    yield from (b"+" + line for line in added)
+    yield from (b"-" + line for line in removed)
+    yield from (f"={key}\n".encode() for key in content)
 
 
 def _quads(frame: Mapping[str, str], part: str) -> list[Quad]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tgraph.errors import StoreError
 
@@ -75,33 +75,41 @@ def write_atomic(
     The data is first written to a locked temporary file in ``scratch`` (on the same file system; by
     default the file's own folder), where ``sweep`` finds it if this process dies.
     """
-    for folder in {path.parent, scratch or path.parent}:
-        make_folder(folder) if durable else folder.mkdir(parents=True, exist_ok=True)
-    for last_try in (False, False, True):
-        try:
-            _write_and_rename(path, data, durable, scratch or path.parent)
-            break
-        except FileNotFoundError:  # swept in the moment before it was locked
-            if last_try:
-                raise
+    make_folder(path.parent) if durable else path.parent.mkdir(parents=True, exist_ok=True)
+    with temporary(scratch or path.parent, path.name) as file:
+        file.write(data)
+        move(file, path, durable=durable)
+
+
+@contextmanager
+def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
+    """A new locked file in the folder, for ``move``; it is gone afterwards where it was not moved.
+
+    ``sweep`` finds it if this process dies.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    while True:
+        path = scratch / f".{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+        with path.open("xb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if not path.exists():  # swept in the moment before it was locked
+                continue
+            try:
+                yield file
+            finally:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            return
+
+
+def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
+    """Give a temporary file its name, once its content is durable."""
+    file.flush()
+    if durable:
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
     if durable:
         sync_folder(path.parent)
-
-
-def _write_and_rename(path: Path, data: bytes, durable: bool, scratch: Path) -> None:
-    temporary = scratch / f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-    try:
-        with temporary.open("xb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.write(data)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-            temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
 
 
 def sweep(folder: Path) -> int:

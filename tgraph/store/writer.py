@@ -20,12 +20,12 @@ from tgraph.store.files import (
     exclusive,
     make_folder,
     sync_folder,
-    write_atomic,
     write_json,
 )
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import nquads, to_bytes
+from tgraph.store.sorting import sorted_lines
+from tgraph.store.statements import to_bytes
 
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"
 
@@ -63,7 +63,7 @@ class WorkingCopy:
             store.backup(self.path / "store")
         self.store = OxigraphStore.open(self.path / "store")
         self._added = (self.path / ADDED).open("wb")
-        self._removed: list[Quad] = []
+        self._removed = (self.path / REMOVED).open("wb")
         self.changed = 0
 
     @property
@@ -83,31 +83,32 @@ class WorkingCopy:
         """Remove quads of the store as it was; what this run added it does not remove."""
         old = [quad for quad in dict.fromkeys(quads) if self.store.has(quad)]
         self.store.remove(old)
-        self._removed += old
+        with disk_errors():
+            self._removed.write(to_bytes(old))
         self.changed += len(old)
 
-    def changes(self) -> tuple[list[str], list[str]]:
-        """The N-Quads lines added and removed, sorted."""
+    def changes(self) -> tuple[Iterator[bytes], Iterator[bytes]]:
+        """The N-Quads lines added and removed, each sorted, without holding them in memory."""
         with disk_errors():
             self._added.flush()
-            added = (self.path / ADDED).read_text("utf-8").splitlines()
-        removed = nquads(self._removed).splitlines()
-        return sorted(added), sorted(removed)
+            self._removed.flush()
+        return sorted_lines(self.path / ADDED), sorted_lines(self.path / REMOVED)
 
     def commit(self, description: dict[str, object]) -> None:
         """From here on the change will be applied, whatever happens."""
         with disk_errors():
-            self._added.flush()
-            os.fsync(self._added.fileno())
-            write_atomic(self.path / REMOVED, to_bytes(self._removed))
+            for file in (self._added, self._removed):
+                file.flush()
+                os.fsync(file.fileno())
             sync_folder(self.path)
             write_json(self.path / COMMIT, description)
             sync_folder(self.path.parent)
 
     def close(self) -> None:
         """Let go of the copy; an uncommitted change is deleted."""
-        with suppress(OSError):  # what can't be flushed was not committed
-            self._added.close()
+        for file in (self._added, self._removed):
+            with suppress(OSError):  # what can't be flushed was not committed
+                file.close()
         self.store.close()
         if not (self.path / COMMIT).exists():
             shutil.rmtree(self.path, ignore_errors=True)
