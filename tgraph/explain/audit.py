@@ -11,14 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions, Triple
+from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.documents import find_document
 from tgraph.explain.sessions import find_session
 from tgraph.resources import names, read_text
-from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store, Term, load_query
 from tgraph.store.statements import literal
 
@@ -194,15 +194,9 @@ def _edge(store: Store, name: str) -> NamedNode:
 
 
 def _edge_labels(store: Store, rows: Sequence[dict[str, Term | None]]) -> dict[Term | None, str]:
-    triples = {}
-    for edge in {row["edge"] for row in rows}:
-        assert isinstance(edge, NamedNode)
-        reified = store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        triple = next((quad.object for quad in reified), None)
-        if isinstance(triple, Triple):
-            triples[edge] = (triple.subject, triple.predicate, triple.object)
-    edges = with_labels(store, list(triples.values()))  # type: ignore[arg-type]
-    return {key: " — ".join(edge.labels) for key, edge in zip(triples, edges, strict=True)}
+    found = {row["edge"] for row in rows if isinstance(row["edge"], NamedNode)}
+    edges = reified(store, sorted(edge.value for edge in found))
+    return {NamedNode(iri): " — ".join(edge.labels) for iri, edge in edges.items()}
 
 
 def _text(term: Term | None) -> str:

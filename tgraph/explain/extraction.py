@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
@@ -13,7 +13,7 @@ from tgraph.explain.documents import DocumentSummary, find_document
 from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
-from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store
 
 
@@ -115,7 +115,7 @@ def _chunk(store: Store, texts: Texts, document: str, page: int | None, chunk: s
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
-    edges = _edges(store, {item["edge"] for item in evidence if "edge" in item})
+    edges = reified(store, sorted(item["edge"] for item in evidence if "edge" in item))
     found = [
         _extracted(item, edges[item["edge"]], text)
         for item in evidence
@@ -150,17 +150,6 @@ def _extracted(item: Mapping[str, str], edge: Edge, text: str) -> ExtractedEdge:
         end=end,
         quote=text[start:end],
     )
-
-
-def _edges(store: Store, edges: set[str]) -> dict[str, Edge]:
-    triples = {}
-    for edge in sorted(edges):
-        reified = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        triple = next((quad.object for quad in reified), None)
-        if isinstance(triple, Triple):
-            triples[edge] = (triple.subject, triple.predicate, triple.object)
-    labelled = with_labels(store, list(triples.values()))  # type: ignore[arg-type]
-    return dict(zip(triples, labelled, strict=True))
 
 
 def _properties(store: Store, evidence: str) -> dict[str, str]:

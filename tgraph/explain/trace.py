@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.explain.sessions import SessionSummary
@@ -23,7 +23,7 @@ from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
-from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store, Term
 from tgraph.store.journal import read_journal
 
@@ -56,7 +56,7 @@ class TraceReader:
         session = self._session
         candidates = self._iris(v.retrieval_iri(self._uuid), "candidate")
         selections = self._sorted(v.selection_iri(self._uuid), "hadMember", _last_number)
-        edges = self._edges([*selections, *candidates])
+        edges = reified(self._store, (self._one(i, "edge") for i in (*selections, *candidates)))
         places = self._places(selections)
         chosen = {self._one(s, "candidate") for s in selections}
         return Trace(
@@ -167,20 +167,6 @@ class TraceReader:
             document, (text_value(self._store, document, v.dcterms("title")), "")
         )
         return TracedEvidence(evidence, chunk, document, title, path, page, start, end, quote)
-
-    def _edges(self, items: Sequence[str]) -> dict[str, Edge]:
-        """The edges that selections and candidates are about, by the IRI of the edge."""
-        triples = {}
-        for item in items:
-            edge = self._one(item, "edge")
-            if not edge:
-                continue
-            reified = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-            triple = next((quad.object for quad in reified), None)
-            if isinstance(triple, Triple):
-                triples[edge] = (triple.subject, triple.predicate, triple.object)
-        labelled = with_labels(self._store, list(triples.values()))  # type: ignore[arg-type]
-        return dict(zip(triples, labelled, strict=True))
 
     def _item(
         self,

@@ -9,6 +9,7 @@ from hashlib import sha256
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Triple as TripleTerm
 
 from tgraph import vocabulary as v
 from tgraph.model import Edge, Object
@@ -111,6 +112,20 @@ def with_labels(store: Store, triples: Sequence[Triple]) -> list[Edge]:
     nodes = {term for triple in triples for term in triple if isinstance(term, NamedNode)}
     labels = labels_of(store, nodes)
     return [Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples]
+
+
+def reified(store: Store, edges: Iterable[str]) -> dict[str, Edge]:
+    """What the edge IRIs reify, with labels; an IRI that reifies nothing is left out."""
+    triples: dict[str, Triple] = {}
+    for edge in filter(None, dict.fromkeys(edges)):
+        quads = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+        term = next((quad.object for quad in quads), None)
+        if isinstance(term, TripleTerm):
+            subject, obj = term.subject, term.object
+            assert isinstance(subject, NamedNode)
+            assert isinstance(obj, NamedNode | Literal)
+            triples[edge] = (subject, term.predicate, obj)
+    return dict(zip(triples, with_labels(store, list(triples.values())), strict=True))
 
 
 def described(edge: Edge, weight: float, description: str) -> Edge:
