@@ -110,7 +110,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     root, ids, clock = tmp_path_factory.mktemp("ontology"), count(), ticking_clock()
     for name, text in TEXTS.items():
         (root / name).write_text(text)
-    settings = load_settings(None)
+    settings = load_settings(None, {"claims.enabled": True})
     model = ScriptedModel(
         {"extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY}, clock=clock
     )
@@ -125,6 +125,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
             root / "graph",
             create=True,
             parts=parts,
+            settings={"claims.enabled": True},
             clock=clock,
             uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
         )

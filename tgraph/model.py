@@ -126,7 +126,8 @@ class ExtractedClaim:
     """What a chunk claims of an entity (GraphRAG's covariate): who, what sort, whether it holds.
 
     ``object`` is the name of an entity, empty where the claim is about nobody else; the dates are
-    ``xsd:date`` or ``xsd:dateTime`` literals, None where none is said.
+    ``xsd:date``, ``xsd:dateTime``, ``xsd:gYearMonth`` or ``xsd:gYear`` literals, as exact as the
+    text is, None where none is said. ``span`` is the supporting quote.
     """
 
     subject: str
@@ -321,6 +322,27 @@ class Evidence:
     quote: str
     strength: float = 5.0
     via: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim as knowledge holds it, with the standing evidence for it, first places first.
+
+    ``subject`` and ``object`` are entities by their canonical IRIs; ``object`` is empty where the
+    claim is about nobody else. ``statement`` of its evidence is the claim's IRI.
+    """
+
+    iri: str
+    subject: str
+    subject_label: str
+    object: str
+    object_label: str
+    type: str
+    status: ClaimStatus
+    description: str
+    started: Literal | None = None
+    ended: Literal | None = None
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,13 @@ class AnswerSettings(_Section):
     )
 
 
+class ClaimSettings(_Section):
+    """Claims: what the documents say of an entity that may be true, false or suspected."""
+
+    enabled: bool = Field(False, description="read claims from every chunk (more calls)")
+    gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
+
+
 class GraphSettings(_Section):
     """The limits of the graph mode, with TrustGraph's defaults."""
 
@@ -129,6 +136,7 @@ class Settings(BaseSettings):
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     answer: AnswerSettings = AnswerSettings()
+    claims: ClaimSettings = ClaimSettings()
     graph: GraphSettings = GraphSettings()
 
     @classmethod

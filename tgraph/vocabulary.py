@@ -137,6 +137,11 @@ def relation_iri(name: str) -> str:
     return f"{URN}relation:{_slug(name)}"
 
 
+def claim_iri(*parts: str) -> str:
+    """The IRI of a claim: a digest of all that it says."""
+    return f"{URN}claim:{digest(*parts)}"
+
+
 def type_iri(name: str) -> str:
     return f"{URN}type:{_slug(name)}"
 

@@ -32,6 +32,7 @@ Bend = tuple[str, Pairs, Pairs]
 THROUGH_THE_ENGINE = {
     TG.Update,
     TG.ItemSelection,
+    TG.Claim,
 }
 """What only some modes write: their own tests validate whole sessions."""
 
@@ -250,6 +251,7 @@ def graph(tmp_path, request):
         tmp_path / "graph",
         create=True,
         parts=parts,
+        settings={"claims.enabled": True},
         clock=clock,
         uuid=lambda: f"00000000-0000-4000-8000-{next(names):012d}",
     ) as kg:
@@ -286,6 +288,35 @@ def test_an_update_by_the_user_conforms(graph, validate, as_graph):
     assert store.value(predicate=TG.run, object=update) is not None
     conforms, _, text = validate(store)
     assert conforms, text
+
+
+@pytest.mark.parametrize("graph", ["completed"], indirect=True)
+@pytest.mark.parametrize(
+    ("term", "value"),
+    [
+        (TG.claimStatus, Literal("MAYBE")),
+        (TG.claimStart, Literal("once")),
+        (TG.claimType, None),
+        (TG.subject, Literal("Marie Curie")),
+        (TG.description, None),
+    ],
+)
+def test_a_claim_that_is_bent_does_not_conform(graph, validate, as_graph, term, value):
+    kg, _ = graph
+    store = as_graph(list(kg.read().match()))
+    for kind in (TG.Claim, TG.Evidence):
+        claim = next(
+            s for s in store.subjects(RDF.type, kind) if (s, TG.claimStatus, None) in store
+        )
+        before = list(store.objects(claim, term))
+        store.remove((claim, term, None))
+        if value is not None:
+            store.add((claim, term, value))
+        conforms, *_ = validate(store)
+        assert not conforms, kind
+        store.remove((claim, term, None))
+        for known in before:
+            store.add((claim, term, known))
 
 
 TWICE = """{"entities": [], "attributes": [], "relationships": [

@@ -131,8 +131,9 @@ def _summary(report: IndexReport, root: str) -> str:
         f"{report.chunks:,} chunks, {report.entities:,} entities, "
         f"{report.relationships:,} relationships"
     )
+    found += f", {report.claims:,} claims" if report.claims else ""
     text = f"Documents: {', '.join(parts)}. "
-    text += f"New in the graph: {found}. " if report.indexed else ""
+    text += f"New in the graph: {found}. " if report.indexed or report.claims else ""
     text += f"Graph: {root}"
     if report.usage.calls:
         text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
@@ -153,6 +154,7 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
         "chunks": report.chunks,
         "entities": report.entities,
         "relationships": report.relationships,
+        "claims": report.claims,
         "merged": report.merged,
         "dropped": report.dropped,
         "usage": {

@@ -129,6 +129,7 @@ SETTING_OF = {
     "chunk_overlap": "chunk.overlap",
     "chunk_by": "chunk.by",
     "gleanings": "extract.gleanings",
+    "claims": "claims.enabled",
 }
 """The setting that each flag overrides."""
 

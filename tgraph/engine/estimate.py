@@ -143,11 +143,20 @@ def _tokens(sizes: Sequence[int], settings: Settings) -> tuple[int, int, int]:
     """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
     if not settings.uses_model():
         return 0, 0, 0
-    rounds = settings.extract.gleanings
+    total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
+    if settings.claims.enabled:
+        claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
+        total = (total[0] + claims[0], total[1] + claims[1], total[2] + claims[2])
+    return total
+
+
+def _rounds_tokens(
+    prompt: str, rounds: int, sizes: Sequence[int], settings: Settings
+) -> tuple[int, int, int]:
     encoding = settings.chunk.encoding
     first, more = (
         count_tokens(load_prompt(name, settings.prompts).text, encoding)
-        for name in ("extract_graph", "extract_graph_more")
+        for name in (prompt, f"{prompt}_more")
     )
     replies = [round(size * REPLY_SHARE) for size in sizes]
     once = sum(first + size for size in sizes)

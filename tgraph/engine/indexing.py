@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tgraph import vocabulary as v
+from tgraph.engine.claiming import claim
 from tgraph.engine.embedding import CACHE, embed, remembering
 from tgraph.engine.extracting import Extracted, extract
 from tgraph.engine.intake import Intakes, take_in
@@ -55,6 +56,7 @@ class IndexReport:
     chunks: int
     entities: int
     relationships: int
+    claims: int
     merged: int
     dropped: dict[str, int]
     usage: Usage
@@ -161,6 +163,7 @@ class IndexRun(Run):
         started = shop.clock()
         intakes = take_in(shop, files)
         extracted = extract(shop, intakes.taken, intakes.touched)
+        claims = claim(shop, intakes.touched)
         merged = derive(shop, intakes.touched, started)
         # phases that build on knowledge: descriptions, communities, reports
         vectors = embed(shop, self._ledger)
@@ -168,10 +171,10 @@ class IndexRun(Run):
             _describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
-        return self._report(shop, intakes, extracted, merged)
+        return self._report(shop, intakes, extracted, claims, merged)
 
     def _report(
-        self, shop: Workshop, intakes: Intakes, extracted: Extracted, merged: int
+        self, shop: Workshop, intakes: Intakes, extracted: Extracted, claims: int, merged: int
     ) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
         return IndexReport(
@@ -183,6 +186,7 @@ class IndexRun(Run):
             chunks=extracted.chunks,
             entities=extracted.entities,
             relationships=extracted.relationships,
+            claims=claims,
             merged=merged,
             dropped=dict(shop.record.dropped),
             usage=shop.record.usage,

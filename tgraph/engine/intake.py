@@ -143,3 +143,5 @@ def _touch_document(store: Store, document: str, touched: Touched) -> None:
             triple = value(store, edge, v.RDF_REIFIES)
             assert isinstance(triple, Triple)
             touched.edges[edge] = triple
+        if claim := text_value(store, evidence, v.tg("claim")):
+            touched.claims.add(claim)

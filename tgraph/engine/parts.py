@@ -15,6 +15,7 @@ from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.extract.base import Extractor
+    from tgraph.extract.claims import ClaimExtractor
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.exchange import Client
 
@@ -133,6 +134,25 @@ class Parts:
             CachedChat(chat, self._cache / "replies"),
             extract.entity_types,
             extract.gleanings,
+            self.settings.prompts,
+            **self._options,
+        )
+
+    @cached_property
+    def claims(self) -> ClaimExtractor:
+        """``UsageError`` where there is no model: claims need one."""
+        chat = self.chat
+        if chat is None:
+            raise UsageError(
+                "Claims are read by a language model, and none is set.",
+                "Set `chat.base_url` or OPENAI_API_KEY, or leave claims out.",
+            )
+        from tgraph.extract.claims import ModelClaims
+        from tgraph.models.cache import CachedChat
+
+        return ModelClaims(
+            CachedChat(chat, self._cache / "replies"),
+            self.settings.claims.gleanings,
             self.settings.prompts,
             **self._options,
         )

@@ -45,18 +45,20 @@ Texts = Annotated[list[str], BeforeValidator(_as_texts)]
 Number = Annotated[float, BeforeValidator(_as_number)]
 
 
-class _Row(BaseModel):
+class Row(BaseModel):
+    """A row of a reply; what is not text is taken as text."""
+
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
 
-class EntityRow(_Row):
+class EntityRow(Row):
     name: Text
     type: Text = "concept"
     description: Text = ""
     aliases: Texts = []
 
 
-class RelationshipRow(_Row):
+class RelationshipRow(Row):
     subject: Text
     predicate: Text
     object: Text
@@ -72,7 +74,7 @@ class UnquotedRow(RelationshipRow):
     quote: Text = ""
 
 
-class AttributeRow(_Row):
+class AttributeRow(Row):
     subject: Text
     predicate: Text
     value: Text
@@ -100,19 +102,21 @@ def read_reply(
 
 
 def _entity(row: EntityRow, text: Located, dropped: Counter[str]) -> ExtractedEntity | None:
-    name = _name(row.name)
+    name = name_of(row.name)
     if name is None:
         dropped["entity without a name"] += 1
         return None
-    aliases = tuple(dict.fromkeys(a for alias in row.aliases if (a := _name(alias)) and a != name))
-    kind = (_name(row.type) or "concept").lower()
+    aliases = tuple(
+        dict.fromkeys(a for alias in row.aliases if (a := name_of(alias)) and a != name)
+    )
+    kind = (name_of(row.type) or "concept").lower()
     return ExtractedEntity(name, kind, one_line(row.description), aliases, text.find(name))
 
 
 def _relationship(
     row: RelationshipRow, text: Located, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
-    subject, predicate, obj = _name(row.subject), _name(row.predicate), _name(row.object)
+    subject, predicate, obj = name_of(row.subject), name_of(row.predicate), name_of(row.object)
     if subject is None or predicate is None or obj is None:
         dropped["relationship without subject, predicate or object"] += 1
         return None
@@ -126,7 +130,7 @@ def _relationship(
         return None
     if span is None:
         dropped["sentence that names both ends (the whole chunk is the evidence)"] += 1
-    keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := _name(word))))
+    keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := name_of(word))))
     return ExtractedRelationship(
         subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
     )
@@ -142,7 +146,7 @@ def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
 def _attribute(
     row: AttributeRow, text: Located, dropped: Counter[str]
 ) -> ExtractedRelationship | None:
-    subject, predicate = _name(row.subject), _name(row.predicate)
+    subject, predicate = name_of(row.subject), name_of(row.predicate)
     if subject is None or predicate is None or not row.value.strip():
         dropped["attribute without subject, predicate or value"] += 1
         return None
@@ -197,6 +201,7 @@ _FORMS = {
 }
 
 
-def _name(text: str) -> str | None:
+def name_of(text: str) -> str | None:
+    """The name on one line without quotation marks; None where it is none, or far too long."""
     name = one_line(text).strip('"“”').strip()
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None

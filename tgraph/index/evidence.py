@@ -27,7 +27,7 @@ def evidence_of(
     for row in rows:
         document = document_of_chunk(_value(row["chunk"]))
         if document in documents:
-            evidence = _evidence(row, document, documents[document], texts)
+            evidence = read_evidence(row, documents[document], texts)
             span = (document, evidence.page, evidence.start, evidence.end)
             known = found[evidence.statement].get(span)
             if known is None or evidence.iri < known.iri:
@@ -58,10 +58,11 @@ def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
     return tuple(item for _, item in ordered[:limit])
 
 
-def _evidence(
-    row: Mapping[str, object], document: str, named: tuple[str, str], texts: Texts
-) -> Evidence:
+def read_evidence(row: Mapping[str, object], named: tuple[str, str], texts: Texts) -> Evidence:
+    """The evidence of a row with the columns edge, evidence, chunk, start, length, quote and
+    strength; ``named`` are the title and path of its document."""
     chunk = _value(row["chunk"])
+    document = document_of_chunk(chunk)
     page = page_of_chunk(chunk)
     start = int(_value(row["start"]))
     end = start + int(_value(row["length"]))

@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.resolve import Name, resolve
+from tgraph.index.claims import claim_quads
 from tgraph.index.standing import Properties, StandingEvidence, commonest, distinct, value
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri, reifier
@@ -26,10 +27,11 @@ _VAGUE_TYPES = frozenset({"", "concept", "thing"})
 
 @dataclass(slots=True)
 class Touched:
-    """The entities and edges, as named in the texts, whose evidence has changed."""
+    """The entities, edges and claims, as named in the texts, whose evidence has changed."""
 
     entities: set[str] = field(default_factory=set)
     edges: dict[str, Triple] = field(default_factory=dict)
+    claims: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -80,6 +82,10 @@ class Derivation:
         for entity in sorted(entities):
             self._refresh_entity(entity, absorbed.get(entity, ()))
         self._forget_types()
+        for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(renamed)))):
+            existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
+            desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
+            self._replace(existing, desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 

@@ -35,6 +35,19 @@ class StandingEvidence:
         """The standing evidence of an edge of the texts, in the order of its IRIs."""
         return self._of("edge", edge)
 
+    def of_claim(self, claim: str) -> list[Properties]:
+        """The standing evidence of a claim, in the order of its IRIs."""
+        return self._of("claim", claim)
+
+    def claims_naming(self, entity: str) -> set[str]:
+        """The claims about the entity, by the name that the texts have for it."""
+        found = set()
+        for role in (v.tg("subject"), v.tg("object")):
+            for quad in self._store.match(None, role, NamedNode(entity), v.SOURCE_GRAPH):
+                for claim in self._store.match(quad.subject, v.tg("claim"), None, v.SOURCE_GRAPH):
+                    found.add(value(claim.object))
+        return found
+
     def _of(self, role: str, subject: str) -> list[Properties]:
         if subject not in self._evidence:
             quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)

@@ -13,6 +13,7 @@ from tgraph.model import (
     Agent,
     Chunk,
     Document,
+    ExtractedClaim,
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
@@ -137,13 +138,18 @@ class ExtractionRecord:
     """What one extractor found in one chunk: a subgraph, its edges, and the evidence for each.
 
     The edges are those of the names in the text; entity resolution comes later and never touches
-    what is written here. ``edges`` and ``entities`` list what the record speaks of.
+    what is written here. ``edges``, ``entities`` and ``claims`` list what the record speaks of.
+    ``kind`` is a further class of the activity.
     """
 
-    def __init__(self, run_uuid: str, chunk: Chunk, extraction: Extraction, key: str) -> None:
+    def __init__(
+        self, run_uuid: str, chunk: Chunk, extraction: Extraction, key: str, kind: str | None = None
+    ) -> None:
         self.extraction = extraction
         self.edges: dict[str, Triple] = {}
         self.entities: set[str] = set()
+        self.claims: set[str] = set()
+        self._kinds = ("Extraction", kind) if kind else ("Extraction",)
         self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
         self._key = v.digest(key, extraction.reply_hash)
@@ -162,7 +168,7 @@ class ExtractionRecord:
         out = self._out
         out.add(
             self.activity,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Extraction")]),
+            (v.RDF_TYPE, [v.prov("Activity"), *map(v.tg, self._kinds)]),
             (v.RDFS_LABEL, "Extraction"),
             (v.dcterms("isPartOf"), iri(run)),
             (v.prov("used"), iri(self._chunk.iri)),
@@ -186,6 +192,8 @@ class ExtractionRecord:
             self._entity(entity)
         for relationship in self.extraction.relationships:
             self._relationship(relationship)
+        for claim in self.extraction.claims:
+            self._claim(claim)
         return out.quads
 
     def _entity(self, entity: ExtractedEntity) -> None:
@@ -228,6 +236,31 @@ class ExtractionRecord:
             (v.tg("description"), relationship.description or None),
             (v.tg("keyword"), list(relationship.keywords)),
             (v.tg("strength"), float(relationship.strength)),
+        )
+
+    def _claim(self, claim: ExtractedClaim) -> None:
+        subject, other = v.entity_iri(claim.subject), v.entity_iri(claim.object)
+        dates = (str(v.canonical(date)) if date else "" for date in (claim.started, claim.ended))
+        said = (claim.type, claim.status, claim.description, *dates)
+        subjects = (subject, other) if claim.object else (subject, "")
+        node = v.claim_iri(*subjects, *said)
+        self.claims.add(node)
+        self.entities.update(filter(None, subjects))
+        if (node, claim.span) in self._stated:
+            return
+        self._stated.add((node, claim.span))
+        self._evidence(
+            node,
+            claim.span,
+            (v.tg("claim"), iri(node)),
+            (v.tg("name"), claim.subject),
+            (v.tg("subject"), iri(subject)),
+            (v.tg("object"), iri(other) if claim.object else None),
+            (v.tg("claimType"), claim.type),
+            (v.tg("claimStatus"), claim.status),
+            (v.tg("claimStart"), claim.started),
+            (v.tg("claimEnd"), claim.ended),
+            (v.tg("description"), claim.description),
         )
 
     def _evidence(

@@ -24,6 +24,8 @@ _STEP = re.compile(r"^Step:\s*(\S+)\s*$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s(?:of\s|the\s|de\s|and\s)?[A-Z][\w'’-]*)*")
 _WORD = re.compile(r"\w+")
+_YEAR = re.compile(r"\b[12]\d{3}\b")
+_NOT = re.compile(r"\b(?:not|never|no)\b|n[’']t\b")
 _MOST_SELECTED = 8
 
 
@@ -97,6 +99,9 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
         return json.dumps({"entities": [], "relationships": [], "attributes": []})
     if step == "extract_graph":
         return json.dumps(_graph(data.get("TEXT", "")), ensure_ascii=False)
+    if step in ("extract_claims", "extract_claims_more"):
+        claims = _claims(data) if step == "extract_claims" else []
+        return json.dumps({"claims": claims}, ensure_ascii=False)
     if step == "extract_concepts":
         return json.dumps({"concepts": _concepts(data.get("QUESTION", ""))}, ensure_ascii=False)
     if step == "select_edges":
@@ -126,6 +131,37 @@ def _graph(text: str) -> dict[str, Any]:
         for name, quote in names.items()
     ]
     return {"entities": entities, "relationships": relationships, "attributes": []}
+
+
+def _claims(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A claim for every sentence that begins with one of the known names."""
+    known = [name for name in data.get("NAMES", "").splitlines() if name != "-"]
+    rows = []
+    for sentence in _SENTENCE.findall(data.get("TEXT", "")):
+        quote = sentence.strip()
+        found = [name for name in known if quote.startswith(name)]
+        if found:
+            subject = max(found, key=len)
+            others = [name for name in known if name in quote[len(subject) :]]
+            rows.append(_claim(quote, subject, max(others, key=len, default="")))
+    return rows
+
+
+def _claim(quote: str, subject: str, other: str) -> dict[str, Any]:
+    words = _words(quote)
+    doubted = words & {"may", "perhaps", "allegedly", "probably", "suspected"}
+    year = _YEAR.search(quote)
+    date = year.group() if year else ""
+    return {
+        "subject": subject,
+        "object": other,
+        "type": "deed",
+        "status": "FALSE" if _NOT.search(quote) else "SUSPECTED" if doubted else "TRUE",
+        "started": date,
+        "ended": date,
+        "description": quote,
+        "quote": quote,
+    }
 
 
 def _names(sentence: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,149 @@
+"""Claims from documents into knowledge and back out of it, with their evidence."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+from pyoxigraph import Literal, NamedNode
+
+import tgraph
+from tgraph import vocabulary as v
+from tgraph.engine.parts import Parts
+from tgraph.errors import UsageError
+from tgraph.index.claims import claims_of
+from tgraph.index.sources import Texts
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+
+COOK = "Frederick Cook reached the North Pole in 1908. Nobody believed Frederick Cook.\n"
+PEARY = "Doctor Cook may have lied. Robert Peary accused Doctor Cook.\n"
+
+
+def entity(name: str, *aliases: str) -> dict[str, object]:
+    return {"name": name, "type": "person", "description": "", "aliases": list(aliases)}
+
+
+def graph_reply(request) -> str:
+    text = str(request.messages[-1]["content"])
+    cook = [entity("Frederick Cook", "Doctor Cook")] if "Frederick Cook" in text else []
+    peary = [entity("Robert Peary"), entity("Doctor Cook")] if "Peary" in text else []
+    return json.dumps({"entities": cook + peary, "relationships": [], "attributes": []})
+
+
+class Place:
+    """A graph over files that change; each step opens it anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.model = ScriptedModel({"extract_graph": graph_reply}, clock=ticking_clock())
+        self._ids, self._clock = count(), ticking_clock()
+
+    def open(self, **settings: object) -> tgraph.KnowledgeGraph:
+        values = load_settings(None, {"claims.enabled": True, **settings})
+        cache = self.folder / "cache"
+        parts = Parts(values, cache, chat=self.model, embedder=HashingEmbedder())
+        return tgraph.open(
+            self.folder / "graph",
+            create=True,
+            parts=parts,
+            settings={"claims.enabled": True, **settings},
+            clock=self._clock,
+            uuid=lambda: f"00000000-0000-4000-8000-{next(self._ids):012d}",
+        )
+
+    def index(self, text: str, name: str = "cook.txt", **settings: object):
+        (self.folder / name).write_text(text)
+        with self.open(**settings) as kg:
+            return kg.index([self.folder / name])
+
+    def claims(self, *names: str):
+        with self.open() as kg:
+            store = kg.read()
+            found = claims_of(store, Texts(store, kg.librarian), [v.entity_iri(n) for n in names])
+            texts = Texts(store, kg.librarian)
+            for claim in [c for claims in found.values() for c in claims]:
+                for e in claim.evidence:
+                    assert e.quote == texts.of_page(e.document, e.page)[e.start : e.end]
+                    assert e.statement == claim.iri
+            return found
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_claims_are_knowledge_with_exact_evidence(place):
+    report = place.index(COOK)
+    assert report.claims == 1
+    ((claim,),) = place.claims("Frederick Cook").values()
+    assert (claim.subject_label, claim.object, claim.type, claim.status) == (
+        "Frederick Cook",
+        "",
+        "deed",
+        "TRUE",
+    )
+    assert claim.started == Literal("1908", datatype=v.xsd("gYear"))
+    (evidence,) = claim.evidence
+    assert evidence.quote == "Frederick Cook reached the North Pole in 1908."
+    assert evidence.path.endswith("cook.txt")
+
+
+def test_claims_follow_merges_and_are_asked_for_in_one_go(place):
+    place.index(COOK)
+    place.index(PEARY, "peary.txt")
+    found = place.claims("Frederick Cook", "Robert Peary", "Nobody")
+    cook, peary = v.entity_iri("Frederick Cook"), v.entity_iri("Robert Peary")
+    assert list(found) == [cook, peary]
+    assert [(c.subject, c.object, c.status) for c in found[cook]] == [
+        (cook, "", "TRUE"),
+        (cook, "", "SUSPECTED"),  # Doctor Cook, by the alias that the other document gives
+        (peary, cook, "TRUE"),
+    ]
+    assert [c.subject for c in found[peary]] == [peary]
+    place.index("Frederick who?", "cook.txt")  # nobody says any more that Doctor Cook is Frederick
+    found = place.claims("Doctor Cook", "Frederick Cook")
+    assert [c.status for c in found[v.entity_iri("Doctor Cook")]] == ["SUSPECTED", "TRUE"]
+    assert cook not in found
+
+
+def test_a_claim_of_two_documents_stands_until_neither_does(place):
+    place.index(COOK)
+    place.index("# Again\n\n" + COOK, "again.txt")
+    ((claim,),) = place.claims("Frederick Cook").values()
+    assert len(claim.evidence) == 2
+    place.index("Nothing.", "cook.txt")
+    ((claim,),) = place.claims("Frederick Cook").values()
+    assert [e.path.rpartition("/")[2] for e in claim.evidence] == ["again.txt"]
+    place.index("Nothing.", "again.txt")
+    assert place.claims("Frederick Cook") == {}
+    with place.open() as kg:
+        known = kg.read().match(None, v.RDF_TYPE, v.tg("Claim"), v.KNOWLEDGE_GRAPH)
+        assert list(known) == []
+        kept = list(kg.read().match(None, v.tg("claim"), NamedNode(claim.iri), v.SOURCE_GRAPH))
+        assert len(kept) == 2  # what was once said stays on record
+
+
+def test_claims_are_off_unless_asked_for_and_can_be_asked_for_later(place):
+    report = place.index(COOK, **{"claims.enabled": False})
+    assert (report.claims, place.model.count("extract_claims")) == (0, 0)
+    report = place.index(COOK)
+    assert (report.claims, report.unchanged != ()) == (1, True)
+    assert place.index(COOK).claims == 0
+    assert place.model.count("extract_claims") == 1
+
+
+def test_a_reply_that_cannot_be_used_costs_its_chunk(place):
+    place.model = ScriptedModel({"extract_graph": graph_reply, "extract_claims": "No."})
+    report = place.index(COOK)
+    assert report.claims == 0
+    assert report.dropped == {"chunk whose claims can't be used": 1}
+
+
+def test_without_a_model_claims_are_refused_in_a_sentence(place):
+    place.model = None
+    with pytest.raises(UsageError, match="Claims are read by a language model"):
+        place.index(COOK, **{"chat.provider": "embedded"})
