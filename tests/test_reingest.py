@@ -263,7 +263,7 @@ def test_the_same_input_gives_the_same_graph_everywhere(tmp_path: Path) -> None:
     assert len(graphs[0]) > 100
 
 
-ACTIVITIES = ("run:", "extraction:", "resolution:", "prov:", "merge:")
+ACTIVITIES = ("run:", "extraction:", "resolution:", "prov:", "merge:", "clustering:", "hierarchy:")
 
 
 def _of_run(quad: Quad) -> bool:

@@ -92,6 +92,18 @@ class ClaimSettings(_Section):
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
 
 
+class CommunitySettings(_Section):
+    """How entities are grouped; the first two with GraphRAG's defaults."""
+
+    max_size: int = Field(10, ge=2, description="entities; a larger community is divided again")
+    quality: Literal["modularity", "cpm", "surprise"] = Field(
+        "modularity", description="what Leiden maximises"
+    )
+    resolution: float = Field(
+        1.0, gt=0, description="above 1 for smaller communities; surprise has no resolution"
+    )
+
+
 class GraphSettings(_Section):
     """The limits of the graph mode, with TrustGraph's defaults."""
 
@@ -137,6 +149,7 @@ class Settings(BaseSettings):
     extract: ExtractSettings = ExtractSettings()
     answer: AnswerSettings = AnswerSettings()
     claims: ClaimSettings = ClaimSettings()
+    communities: CommunitySettings = CommunitySettings()
     graph: GraphSettings = GraphSettings()
 
     @classmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from urllib.parse import quote, urlsplit
 
@@ -151,6 +152,11 @@ def edge_iri(subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal)
     term = canonical(obj) if isinstance(obj, Literal) else obj
     line = f"{subject} {predicate} {term} ."
     return f"{URN}edge:{hashlib.sha256(line.encode()).hexdigest()[:40]}"
+
+
+def community_iri(level: int, members: Iterable[str]) -> str:
+    """Communities are named by their level and their members, in whatever order."""
+    return f"{URN}community:{level}:{digest(*sorted(members))}"
 
 
 # --- IRIs of sources ----------------------------------------------------------------------------

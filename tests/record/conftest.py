@@ -17,12 +17,14 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
 from tgraph.explain.export import catalogue_quads, classic, serialise, session_quads
+from tgraph.index.communities import Found, community_quads
 from tgraph.index.evidence import evidence_of
 from tgraph.index.sources import Texts
 from tgraph.model import (
     Agent,
     Candidate,
     Chunk,
+    Community,
     Document,
     Edge,
     EntityMatch,
@@ -42,6 +44,12 @@ from tgraph.model import (
 from tgraph.models.base import Call
 from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
 from tgraph.record.calls import describe_call
+from tgraph.record.clusterings import (
+    ClusteringRecord,
+    Hierarchy,
+    Parameters,
+    standing_hierarchies,
+)
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
 from tgraph.record.session import SessionRecord
@@ -56,6 +64,7 @@ from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, Value, reifier
 
 CATALOGUE = v.collection_iri("explainability")
@@ -64,6 +73,7 @@ RUN_UUID = "00000000-0000-4000-8000-000000000000"
 RUN = f"{v.URN}run:{RUN_UUID}"
 LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
 MODEL = Agent("model", "scripted", provider="tgraph.testing")
+LEIDEN = Agent("method", "igraph-leiden", "1.0.0", "igraph")
 EMBEDDER = Agent("method", "hashing", "1", "tgraph")
 PAGES = (
     "Marie Curie discovered Polonium. Her laboratory stood in Paris.",
@@ -103,6 +113,7 @@ class SampleRecord:
         with self.ledger.open() as (store, _):
             store.extend(self._sources(store))
             store.extend(self._knowledge())
+            store.extend(self._communities())
             candidates = self._candidates(store)
             del store
         for ending in ENDINGS:
@@ -239,6 +250,8 @@ class SampleRecord:
             )
             kinds = [v.tg("Entity"), NamedNode(v.type_iri("person"))]
             known.add(edge.subject.value, (v.RDF_TYPE, kinds), (v.RDFS_LABEL, edge.subject_label))
+            if isinstance(edge.object, NamedNode):
+                known.add(edge.object.value, (v.RDF_TYPE, kinds), (v.RDFS_LABEL, edge.object_label))
             known.add(
                 edge.predicate.value,
                 (v.RDF_TYPE, v.tg("Relation")),
@@ -253,6 +266,23 @@ class SampleRecord:
             reifier(merged.iri, Triple(merged.subject, merged.predicate, merged.object))
         )
         return known.quads + source.quads
+
+    def _communities(self) -> list[Quad]:
+        """Three entities, two of them closer, and a pair that was a community before."""
+        names = [v.entity_iri(name) for name in ("Marie Curie", "Polonium", "Paris")]
+        all_three = Community(v.community_iri(0, names), 0, tuple(names), ())
+        near = Community(v.community_iri(1, names[:2]), 1, tuple(names[:2]), (), all_three.iri)
+        gone = Community(v.community_iri(1, names[1:]), 1, tuple(names[1:]), (), all_three.iri)
+        quads: list[Quad] = []
+        ended: list[Hierarchy] = []
+        how: Parameters = {"max-size": 2, "quality": "modularity", "resolution": 1.0}
+        for run, pair in ((RUN, gone), (LATER_RUN, near)):
+            record = ClusteringRecord(run, LEIDEN, how, 1, self.now(), self.now())
+            left = {gone.iri: community_quads([Found(gone, "Paris, Polonium")])} if ended else {}
+            made = {v.digest(run): [all_three.iri, pair.iri]}
+            quads += record.quads(made, ended, left)
+            ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
+        return quads + community_quads([Found(all_three, "Marie Curie"), Found(near, "Polonium")])
 
     def _candidates(self, store: Store) -> list[Candidate]:
         edges, texts = self._edges(), Texts(store, self.ledger.librarian)

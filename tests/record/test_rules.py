@@ -199,3 +199,18 @@ def test_a_chain_that_was_broken_is_caught(whole, validate):
         graph = copy(catalogue)
         graph.set((entry, path, value))
         assert not validate(graph)[0], (entry, path)
+
+
+def test_a_community_that_is_no_part_of_its_parent_is_caught(whole, validate):
+    parts = Graph()
+    for kind in (TG.Community, TG.Entity):
+        for node in whole.subjects(RDF.type, kind):
+            parts += whole.triples((node, None, None))
+    found = "A community is of the level after its parent's"
+    assert found not in validate(parts)[2]
+    child = one(parts, TG.Community, TG.parent)
+    strange, deeper = copy(parts), copy(parts)
+    strange.add((child, TG.member, URIRef("urn:trustgraph:entity:a-stranger")))
+    deeper.set((child, TG.level, Literal(2)))
+    for graph in (strange, deeper):
+        assert found in validate(graph)[2]

@@ -134,13 +134,19 @@ def _summary(report: IndexReport, root: str) -> str:
     found += f", {report.claims:,} claims" if report.claims else ""
     text = f"Documents: {', '.join(parts)}. "
     text += f"New in the graph: {found}. " if report.indexed or report.claims else ""
-    text += f"Graph: {root}"
+    text += f"{_communities(report)}. Graph: {root}"
     if report.usage.calls:
         text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
         text += f"\nLeft out by the extractor: {', '.join(f'{n:,} {r}' for r, n in counts)}."
     return text
+
+
+def _communities(report: IndexReport) -> str:
+    alone = "1 entity stands" if report.isolated == 1 else f"{report.isolated:,} entities stand"
+    text = f"Communities: {report.communities:,}"
+    return f"{text} ({alone} alone)" if report.isolated else text
 
 
 def _facts(report: IndexReport, root: str) -> dict[str, Any]:
@@ -156,6 +162,8 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
         "relationships": report.relationships,
         "claims": report.claims,
         "merged": report.merged,
+        "communities": report.communities,
+        "isolated": report.isolated,
         "dropped": report.dropped,
         "usage": {
             "input_tokens": report.usage.input_tokens,

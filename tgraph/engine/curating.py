@@ -11,6 +11,7 @@ from datetime import datetime
 
 from pyoxigraph import Quad
 
+from tgraph.engine.clustering import cluster
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run, derive
 from tgraph.errors import UsageError
@@ -26,7 +27,7 @@ Decision = tuple[str, tuple[str, str], list[Quad]]
 
 
 class CurationRun(Run):
-    """One decision. Copy, derivation, vectors and commit are those of an index run."""
+    """One decision. Copy, derivation, communities, vectors and commit are those of an index run."""
 
     kind = "curation"
     busy = "An index run is at work on this collection; waiting for it to finish."
@@ -66,6 +67,7 @@ class CurationRun(Run):
             split, pair, quads = decide(shop.copy.store, shop.clock())
             shop.copy.add(quads)
             derive(shop, Touched(set(pair)), started)
+            cluster(shop)
             embed(shop, self._ledger)
             agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
             shop.copy.add(curation_quads(self.iri, label, reason, started, shop.clock(), agents))

@@ -14,6 +14,7 @@ from datetime import datetime
 
 from tgraph import vocabulary as v
 from tgraph.engine.claiming import claim
+from tgraph.engine.clustering import Clustered, cluster
 from tgraph.engine.embedding import CACHE, embed, remembering
 from tgraph.engine.extracting import Extracted, extract
 from tgraph.engine.intake import Intakes, take_in
@@ -45,7 +46,8 @@ class IndexReport:
     """What a run of ``index`` did.
 
     ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
-    of the published knowledge. ``dropped`` counts what extractors left out, by reason.
+    of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the
+    entities that are in none. ``dropped`` counts what extractors left out, by reason.
     """
 
     run: str
@@ -58,9 +60,21 @@ class IndexReport:
     relationships: int
     claims: int
     merged: int
+    communities: int
+    isolated: int
     dropped: dict[str, int]
     usage: Usage
     generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the phases came to."""
+
+    extracted: Extracted
+    claims: int
+    merged: int
+    clustered: Clustered
 
 
 class Run:
@@ -165,17 +179,15 @@ class IndexRun(Run):
         extracted = extract(shop, intakes.taken, intakes.touched)
         claims = claim(shop, intakes.touched)
         merged = derive(shop, intakes.touched, started)
-        # phases that build on knowledge: descriptions, communities, reports
+        clustered = cluster(shop)
         vectors = embed(shop, self._ledger)
         if shop.copy.changed or vectors:
             _describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
-        return self._report(shop, intakes, extracted, claims, merged)
+        return self._report(shop, intakes, _Found(extracted, claims, merged, clustered))
 
-    def _report(
-        self, shop: Workshop, intakes: Intakes, extracted: Extracted, claims: int, merged: int
-    ) -> IndexReport:
+    def _report(self, shop: Workshop, intakes: Intakes, found: _Found) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
         return IndexReport(
             run=self.iri,
@@ -183,11 +195,13 @@ class IndexRun(Run):
             unchanged=tuple(intakes.unchanged),
             superseded=tuple(i.path for i in intakes.taken if i.supersedes),
             failed=tuple(intakes.failed),
-            chunks=extracted.chunks,
-            entities=extracted.entities,
-            relationships=extracted.relationships,
-            claims=claims,
-            merged=merged,
+            chunks=found.extracted.chunks,
+            entities=found.extracted.entities,
+            relationships=found.extracted.relationships,
+            claims=found.claims,
+            merged=found.merged,
+            communities=found.clustered.communities,
+            isolated=found.clustered.isolated,
             dropped=dict(shop.record.dropped),
             usage=shop.record.usage,
             generation=pointer.generation if pointer else 0,

@@ -12,6 +12,7 @@ from datetime import datetime
 from pyoxigraph import BlankNode, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.engine.clustering import cluster
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run
 from tgraph.engine.workshop import Workshop
@@ -39,6 +40,7 @@ class UpdateRun(Run):
             started = shop.clock()
             counts = _change(shop.copy, text, bounds)
             if shop.copy.changed:
+                cluster(shop)
                 embed(shop, self._ledger)
                 _describe_update(shop, text, started)
                 self._commit(shop)
