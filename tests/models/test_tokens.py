@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tgraph.errors import UsageError
+from tgraph.models.token_table import pack, unpack
 from tgraph.models.tokens import count_tokens, encoding_for, is_exact, token_offsets, truncate
 
+REPOSITORY = Path(__file__).parents[2]
 ENCODINGS = ["o200k_base", "cl100k_base"]
 # Counts in a new process whose sockets fail, and says where tiktoken was sent.
 OFFLINE = """
@@ -86,6 +88,60 @@ def test_a_text_without_word_boundaries_is_counted():
     assert count_tokens("a" * 500_000) == pytest.approx(62_500, abs=16)
 
 
+@pytest.fixture(scope="module", params=ENCODINGS)
+def table_and_reference(request):
+    import tiktoken
+
+    is_exact(request.param)  # puts the ranks where tiktoken finds them
+    reference = tiktoken.get_encoding(request.param)
+    return unpack(pack(reference._pat_str, reference._mergeable_ranks)), reference
+
+
+@given(text=st.text() | st.text("aAbcdeé 'sſ1234.,!/\n\t你好한ก🙂\u200d", max_size=60))
+def test_a_table_counts_as_tiktoken_does(table_and_reference, text):
+    table, reference = table_and_reference
+    assert table.count(text) == len(reference.encode_ordinary(text))
+
+
+def test_the_example_corpus_counts_the_same_by_table(table_and_reference):
+    table, reference = table_and_reference
+    for path in sorted((REPOSITORY / "examples/antarctica").glob("*.[mt]*")):
+        text = path.read_text()
+        assert table.count(text) == len(reference.encode_ordinary(text))
+
+
+def test_a_piece_that_is_too_long_is_left_to_tiktoken(table_and_reference):
+    table, _ = table_and_reference
+    assert table.count("x" * 4000) is None
+    assert count_tokens("x" * 4000) == 500
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 200, None])
+def test_a_damaged_table_is_ignored_and_replaced(tmp_path, damage):
+    first, _ = count_elsewhere(XDG_CACHE_HOME=str(tmp_path))
+    (table,) = (tmp_path / "tgraph" / "tokens").iterdir()
+    good = table.read_bytes()
+    table.write_bytes(good[:-1] + b"!" if damage is None else damage)
+    assert count_elsewhere(XDG_CACHE_HOME=str(tmp_path))[0] == first
+    assert table.read_bytes() == good
+
+
+def test_who_finds_a_table_loads_no_ranks(tmp_path):
+    count_elsewhere(XDG_CACHE_HOME=str(tmp_path))
+    code = (
+        "import sys; from tgraph.models.tokens import count_tokens;"
+        "print(count_tokens('hello world'), 'tiktoken' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["2", "False"]
+
+
 def test_lone_surrogates_keep_their_place():
     offsets = token_offsets("a\ud800\udc00b")
     assert offsets[0] == 0
@@ -140,6 +196,7 @@ def test_without_ranks_counts_are_an_estimate_that_says_so(tmp_path, monkeypatch
     (tmp_path / "o200k_base.tiktoken.gz").write_bytes(b"\x1f\x8b damaged")
     monkeypatch.setattr(tokens, "data", lambda name: tmp_path / name)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
+    monkeypatch.setattr(tokens, "_table", lambda encoding: None)
     tokens._tokenizer.cache_clear()
     try:
         with caplog.at_level(logging.WARNING):

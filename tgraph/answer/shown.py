@@ -97,7 +97,7 @@ def _candidate(item: _HasItem) -> Candidate:
 def _fitting(lines: Sequence[str], fixed: str, budget: int, model: str) -> list[bool]:
     if _size(lines) + _size([fixed]) <= _BYTES_OF_A_TOKEN * (budget - _FRAME):
         return [True] * len(lines)
-    from tgraph.models.tokens import count_tokens, encoding_for  # loads the ranks: 0.3 s
+    from tgraph.models.tokens import count_tokens, encoding_for  # 0.03 s
 
     encoding = encoding_for(model)
     room = budget - _FRAME - count_tokens(fixed, encoding)
