@@ -25,7 +25,7 @@ from tgraph.answer.replies import (
 )
 from tgraph.answer.shown import Shown, T, show
 from tgraph.errors import ModelError
-from tgraph.model import Agent, Prompt, Rejected, Retrieval, Selected, Selection, Turn
+from tgraph.model import Agent, Candidate, Prompt, Rejected, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.jsonl import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
@@ -41,8 +41,8 @@ GENERAL_KNOWLEDGE = """. You may add what you know of the world yourself where i
 _LEADS = {"paragraph": "\n\n", "item": "\n- "}
 
 
-class _Step:
-    """A step that the model does by one prompt."""
+class ModelStep:
+    """A step that the model does by one prompt. ``budget`` is the tokens that it may have."""
 
     name = ""
 
@@ -56,22 +56,23 @@ class _Step:
         max_tokens: int | None = None,
         max_context_tokens: int = MAX_CONTEXT_TOKENS,
     ) -> None:
-        self._model = model
+        self.model = model
         self._prompt = load_prompt(self.name, prompts)
         self._temperature = temperature
         self._seed = seed
         self._max_tokens = max_tokens
-        self._budget = max_context_tokens
+        self.budget = max_context_tokens
 
     @property
     def agent(self) -> Agent:
-        return self._model.agent
+        return self.model.agent
 
     @property
     def prompt(self) -> Prompt:
         return self._prompt
 
-    def _request(self, values: Mapping[str, str]) -> ChatRequest:
+    def request(self, values: Mapping[str, str]) -> ChatRequest:
+        """The step's question to the model, the prompt filled in."""
         return ChatRequest(
             self._prompt,
             messages(self._prompt, values),
@@ -82,27 +83,30 @@ class _Step:
 
     def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> Shown[T]:
         """The items that the prompt has room for, under ``name``, beside the other values."""
+        return show(items, self.fixed(name, values), self.budget, self.agent.name)
+
+    def fixed(self, name: str, values: Mapping[str, str]) -> str:
+        """The text of the prompt that shows nothing under ``name``."""
         empty = messages(self._prompt, {**values, name: ""})
-        fixed = "\n".join(message["content"] for message in empty)
-        return show(items, fixed, self._budget, self.agent.name)
+        return "\n".join(message["content"] for message in empty)
 
 
 class _ConceptsReply(BaseModel):
     concepts: list[str]
 
 
-class ModelConcepts(_Step):
+class ModelConcepts(ModelStep):
     """The model names what the question is about."""
 
     name = "extract_concepts"
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        reply = ask(self._model, self._request(_asked(question)), _ConceptsReply, sink).value
+        reply = ask(self.model, self.request(asked(question)), _ConceptsReply, sink).value
         named = [" ".join(concept.split())[:200] for concept in reply.concepts]
         return tuple(dict.fromkeys(name for name in named if name))[:8] or (question.text,)
 
 
-class ModelSelector(_Step):
+class ModelSelector(ModelStep):
     """The model selects edges and says why."""
 
     name = "select_edges"
@@ -113,9 +117,9 @@ class ModelSelector(_Step):
     ) -> Selection:
         if not retrieval.candidates:
             return Selection(())
-        values = {**_asked(question), "limit": str(limit)}
+        values = {**asked(question), "limit": str(limit)}
         shown = self._show(retrieval.candidates, "edges", values)
-        reply = self._model.complete(self._request({**values, "edges": shown.text}), sink)
+        reply = self.model.complete(self.request({**values, "edges": shown.text}), sink)
         rows, unknown, malformed = read_selection(reply.text, shown.by_id)
         chosen = list(rows)[:limit]
         selected = tuple(
@@ -132,7 +136,7 @@ class ModelSelector(_Step):
         return Selection(selected, tuple(rejected), unknown, malformed)
 
 
-class ModelSynthesiser(_Step):
+class ModelSynthesiser(ModelStep):
     """The model writes the answer, a sentence at a time, each with the ids of what it rests on."""
 
     name = "synthesise_answer"
@@ -144,11 +148,14 @@ class ModelSynthesiser(_Step):
         *,
         response_type: str = "",
         general_knowledge: bool = False,
+        max_words: int | None = None,
         **options: Any,
     ) -> None:
         super().__init__(model, prompts, **options)
+        form = f", in the form of: {clean(response_type)}" if response_type else ""
+        length = f", in at most {max_words:,} words" if max_words else ""
         self._form = {
-            "response_type": f", in the form of: {clean(response_type)}" if response_type else "",
+            "response_type": form + length,
             "general_knowledge": GENERAL_KNOWLEDGE if general_knowledge else "",
         }
         self._general = general_knowledge
@@ -159,10 +166,10 @@ class ModelSynthesiser(_Step):
         """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read."""
         if not selection.selected:
             return
-        values = {**_asked(question), **self._form}
+        values = {**asked(question), **self._form}
         shown = self._show(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(shown.left_out))
-        pieces = self._model.stream(self._request({**values, "evidence": shown.text}), sink)
+        pieces = self.model.stream(self.request({**values, "evidence": shown.text}), sink)
         reader, whole, rows = JsonlReader(SentenceRow), [], 0
         for piece in pieces:
             whole.append(piece)
@@ -175,6 +182,11 @@ class ModelSynthesiser(_Step):
         notes.drop("malformed row", reader.malformed)
         if not rows:
             yield from self._prose("".join(whole), reader.malformed, shown.by_id, notes)
+
+    def left_out(self, question: Question, points: Sequence[Candidate]) -> dict[str, str]:
+        """The items that its prompt has no room for, by IRI, each with the reason."""
+        shown = self._show(points, "evidence", {**asked(question), **self._form})
+        return {point.item.iri: "over the token budget" for point in shown.left_out}
 
     def _prose(
         self, text: str, malformed: int, by_id: Mapping[str, Selected], notes: Notes
@@ -209,7 +221,8 @@ class ModelSynthesiser(_Step):
         yield Draft(text, tuple(by_id[i] for i in cited), lead=lead)
 
 
-def _asked(question: Question) -> dict[str, str]:
+def asked(question: Question) -> dict[str, str]:
+    """The question and its history as prompts have them."""
     return {"question": question.text, "history": _history(question.history)}
 
 

@@ -46,7 +46,7 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> Shown[T]:
     if items and not any(fits):
         raise UsageError(
             f"The question and its history leave no room for an edge in {budget:,} tokens.",
-            "Raise graph.max_context_tokens, or ask with less history.",
+            "Raise the mode's limit (graph.max_context_tokens), or ask with less history.",
         )
     ids = [identity for identity, _ in identified]
     rows = list(zip(ids, lines, items, fits, strict=True))
@@ -65,7 +65,7 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
     """
     graph = get_labelgraph([each.item for each in items if isinstance(each.item, Edge)])
     edges = iter(zip(graph.ids, graph.labeled_edges, strict=True))
-    others = _ids([each.item.iri for each in items if isinstance(each.item, Item)])
+    others = ids_of([each.item.iri for each in items if isinstance(each.item, Item)])
     found = []
     for each in items:
         if isinstance(each.item, Edge):
@@ -79,7 +79,8 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
     return found
 
 
-def _ids(iris: Sequence[str]) -> dict[str, str]:
+def ids_of(iris: Sequence[str]) -> dict[str, str]:
+    """For each IRI the id under which a model sees it, unique among them."""
     digests = {iri: sha256(iri.encode("utf-8", "surrogatepass")).hexdigest() for iri in iris}
     count = Counter(digest[:8] for digest in digests.values())
     return {

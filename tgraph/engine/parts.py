@@ -185,8 +185,9 @@ class Parts:
             self.chat, self.settings.prompts, max_context_tokens=budget, **self._options
         )
 
-    def synthesiser(self, budget: int) -> Synthesiser:
-        """Who writes an answer, from at most ``budget`` tokens of prompt."""
+    def synthesiser(self, budget: int, max_words: int | None = None) -> Synthesiser:
+        """Who writes an answer, from at most ``budget`` tokens of prompt; a model is told to write
+        ``max_words`` at most."""
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSynthesiser
 
@@ -199,6 +200,7 @@ class Parts:
             self.settings.prompts,
             response_type=form.response_type,
             general_knowledge=form.general_knowledge,
+            max_words=max_words,
             max_context_tokens=budget,
             **self._options,
         )
