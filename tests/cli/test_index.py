@@ -140,3 +140,14 @@ def test_a_summary_without_news_claims_none(terminal, documents):
     result = terminal("index", str(documents), "-r", str(terminal.root), *terminal.model)
     assert "2 unchanged" in result.stderr
     assert "New in the graph" not in result.stderr
+
+
+def test_the_summary_counts_communities_and_who_is_in_none(fresh, documents):
+    terminal = fresh()
+    call = ["index", str(documents), "-r", str(terminal.root), *terminal.model]
+    shown = terminal(*call).stderr
+    facts = json.loads(terminal(*call, "--json", "-q").stdout)
+    assert facts["communities"] > 0
+    assert f"Communities: {facts['communities']}" in shown
+    audit = terminal("audit", "isolated", "--format", "json", "-r", str(terminal.root)).stdout
+    assert len(json.loads(audit)) == facts["isolated"]

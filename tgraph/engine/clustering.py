@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Quad
 
-from tgraph import vocabulary as v
 from tgraph.engine.workshop import Workshop
 from tgraph.index.communities import (
+    community_names,
     community_quads,
-    count_communities,
     find_communities,
     isolated_entities,
     read_components,
@@ -26,7 +26,7 @@ from tgraph.record.clusterings import (
     last_parameters,
     standing_hierarchies,
 )
-from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.base import Store
 from tgraph.store.statements import literal
 
 STAGE = "Clustering"
@@ -40,6 +40,19 @@ class Clustered:
     isolated: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reclustering:
+    """A change of communities: the quads of knowledge to add and to remove, the hierarchies that
+    were ``made`` (communities by key) and that ``ended``, and the communities that ``left``, with
+    what was said of them."""
+
+    added: Sequence[Quad]
+    removed: Sequence[Quad]
+    made: Mapping[str, Sequence[str]]
+    ended: Sequence[Hierarchy]
+    left: Mapping[str, Sequence[Quad]]
+
+
 def cluster(shop: Workshop) -> Clustered:
     """Bring the communities in the working copy up to date with its knowledge.
 
@@ -49,7 +62,7 @@ def cluster(shop: Workshop) -> Clustered:
     store, how = shop.copy.store, _how(shop)
     if shop.copy.changed or not _is_current(store, how):
         _recluster(shop, how)
-    return Clustered(count_communities(store), len(isolated_entities(store)))
+    return Clustered(len(community_names(store)), len(isolated_entities(store)))
 
 
 def _how(shop: Workshop) -> Clustering:
@@ -57,56 +70,46 @@ def _how(shop: Workshop) -> Clustering:
     return Clustering(wanted.max_size, wanted.quality, wanted.resolution)
 
 
-def _is_current(store: OxigraphStore, how: Clustering) -> bool:
+def _is_current(store: Store, how: Clustering) -> bool:
     return last_parameters(store) == {name: literal(x) for name, x in how.parameters.items()}
 
 
 def _recluster(shop: Workshop, how: Clustering) -> None:
-    started = shop.clock()
-    copy = shop.copy
-    standing = standing_hierarchies(copy.store)
-    parts = {part.key(how): part for part in read_components(copy.store)}
-    kept = {key for key in parts.keys() & standing.keys() if _is_whole(copy.store, standing[key])}
-    fresh = sorted(parts.keys() - kept)
-    ended = [standing[key] for key in sorted(standing.keys() - kept)]
-    made: dict[str, list[str]] = {}
-    quads: list[Quad] = []
-    for done, key in enumerate(fresh, 1):
-        found = find_communities(parts[key], how)
-        made[key] = [community.iri for community, _ in found]
-        quads += community_quads(found)
-        shop.show(STAGE, done, len(fresh))
-    left = _replace(shop, quads, made, ended)
+    copy, started = shop.copy, shop.clock()
+    change = compare(copy.store, how, partial(shop.show, STAGE))
+    copy.remove(change.removed)
+    copy.add(change.added)
     if not copy.changed:
         return
     isolated = len(isolated_entities(copy.store))
     agent = Agent("method", f"{how.library}-leiden", version(how.library), how.library)
     record = ClusteringRecord(shop.run, agent, how.parameters, isolated, started, shop.clock())
-    copy.add(record.quads(made, ended, left))
+    copy.add(record.quads(change.made, change.ended, change.left))
 
 
-def _is_whole(store: OxigraphStore, hierarchy: Hierarchy) -> bool:
-    """Whether its communities are all in knowledge, from which an update may have taken some."""
-    kind = v.tg("Community")
-    return all(
-        store.has(Quad(NamedNode(name), v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH))
-        for name in hierarchy.communities
+def compare(
+    store: Store, how: Clustering, progress: Callable[[int, int], None] = lambda done, total: None
+) -> Reclustering:
+    """What has to change for the communities to be those of the knowledge in the store."""
+    standing = standing_hierarchies(store)
+    there = community_names(store)
+    parts = {part.key(how): part for part in read_components(store)}
+    kept = {key for key, known in standing.items() if key in parts and known.communities <= there}
+    fresh = sorted(parts.keys() - kept)
+    made: dict[str, list[str]] = {}
+    desired: dict[Quad, None] = {}
+    for done, key in enumerate(fresh, 1):
+        found = find_communities(parts[key], how)
+        made[key] = [community.iri for community, _ in found]
+        desired |= dict.fromkeys(community_quads(found))
+        progress(done, len(fresh))
+    ended = [standing[key] for key in sorted(standing.keys() - kept)]
+    before = {name: stated_quads(store, name) for known in ended for name in known.communities}
+    again = {name for names in made.values() for name in names}
+    return Reclustering(
+        added=list(desired),
+        removed=[quad for said in before.values() for quad in said if quad not in desired],
+        made=made,
+        ended=ended,
+        left={name: said for name, said in sorted(before.items()) if said and name not in again},
     )
-
-
-def _replace(
-    shop: Workshop,
-    quads: Iterable[Quad],
-    made: Mapping[str, Iterable[str]],
-    ended: Iterable[Hierarchy],
-) -> dict[str, list[Quad]]:
-    """Put new communities in the place of those that ended; what was said of those that left."""
-    desired = dict.fromkeys(quads)
-    names = {name for communities in made.values() for name in communities}
-    before = {
-        name: stated_quads(shop.copy.store, name)
-        for name in sorted(name for hierarchy in ended for name in hierarchy.communities)
-    }
-    shop.copy.remove(q for said in before.values() for q in said if q not in desired)
-    shop.copy.add(desired)
-    return {name: said for name, said in before.items() if name not in names}

@@ -282,6 +282,6 @@ def isolated_entities(store: Store) -> tuple[str, ...]:
     return tuple(sorted(value(row["entity"]) for row in rows))
 
 
-def count_communities(store: Store) -> int:
-    """How many communities there are, of all levels."""
-    return len(_instances(store, "Community"))
+def community_names(store: Store) -> set[str]:
+    """The IRIs of all communities, of all levels."""
+    return {node.value for node in _instances(store, "Community")}
