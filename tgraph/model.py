@@ -308,6 +308,7 @@ class Evidence:
 
     ``statement`` is the edge, entity or claim that it is for, or the chunk itself. ``via`` leads
     from an item down to it, by IRI; it is empty where the item's own evidence is meant.
+    ``relevance`` is how well it answers the question at hand (0 to 1), where that was measured.
     """
 
     iri: str
@@ -322,6 +323,7 @@ class Evidence:
     quote: str
     strength: float = 5.0
     via: tuple[str, ...] = ()
+    relevance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,6 +130,31 @@ class _GraphFile(TomlConfigSettingsSource):
         return values
 
 
+class BasicSearchSettings(_Section):
+    """The mode ``basic``, with Microsoft GraphRAG's defaults."""
+
+    k: int = Field(10, ge=1, description="chunks retrieved")
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class LocalSearchSettings(_Section):
+    """The mode ``local``, with Microsoft GraphRAG's defaults."""
+
+    top_k_entities: int = Field(10, ge=1, description="entities that a question leads to")
+    oversampling: int = Field(2, ge=1, description="times as many are looked at, then cut back")
+    top_k_relationships: int = Field(
+        10, ge=0, description="edges that lead out of the entities, for each of them"
+    )
+    community_level: int = Field(2, ge=0, description="the deepest level of reports that is used")
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
+    report_share: float = Field(0.15, ge=0, le=1, description="share of reports in these tokens")
+    chunk_share: float = Field(
+        0.5, ge=0, le=1, description="share of chunks; entities, edges and claims have the rest"
+    )
+    include: tuple[str, ...] = Field((), description="entities to start from in any case")
+    exclude: tuple[str, ...] = Field((), description="entities to leave out")
+
+
 class Settings(BaseSettings):
     """Everything that can be set."""
 
@@ -151,6 +176,8 @@ class Settings(BaseSettings):
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()
     graph: GraphSettings = GraphSettings()
+    local_search: LocalSearchSettings = LocalSearchSettings()
+    basic_search: BasicSearchSettings = BasicSearchSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -31,6 +31,9 @@ Bend = tuple[str, Pairs, Pairs]
 
 THROUGH_THE_ENGINE = {
     TG.Update,
+    TG.ContextBuilding,
+    TG.VectorSearch,
+    TG.Budgeting,
     TG.ItemSelection,
     TG.Claim,
 }

@@ -164,17 +164,24 @@ def _quotations(selection: Selection) -> list[_Quotation]:
     """The distinct sentences behind the selection, best first."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
-        for evidence in selected.candidate.evidence[:1]:  # the one that the edge was chosen for
+        for evidence in _answering(selected):
             by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)
     found = [
-        _Quotation(
-            evidence,
-            tuple(selections),
-            max(s.score for s in selections),
-        )
+        _Quotation(evidence, tuple(selections), max(_score(evidence, s) for s in selections))
         for evidence, selections in by_place.values()
     ]
     return sorted(found, key=lambda q: (-q.score, q.evidence.iri))
+
+
+def _answering(selected: Selected) -> Sequence[Evidence]:
+    """Of an edge the sentence that it was chosen for; of other items each ranked sentence."""
+    evidence = selected.candidate.evidence
+    ranked = [item for item in evidence if item.relevance is not None]
+    return ranked or (evidence[:1] if selected.item.kind == "edge" else ())
+
+
+def _score(evidence: Evidence, selected: Selected) -> float:
+    return selected.score if evidence.relevance is None else evidence.relevance
 
 
 def _place(evidence: Evidence) -> tuple[str, int, int, int]:

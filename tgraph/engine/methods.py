@@ -10,6 +10,7 @@ from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
 from tgraph.model import Retrieval, Selection
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.sharpen import sharpened
 
 Gathering = Generator[str, None, tuple[Question, Selection]]
 """The IRI of each stage once it is on disk; in the end what the answer is made from."""
@@ -30,12 +31,16 @@ class Method(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TwoStages:
-    """The specification's two stages: retrieve candidates, then select those that matter."""
+    """The specification's two stages: retrieve candidates, then select those that matter.
+
+    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead.
+    """
 
     retriever: Retriever
     selector: Selector
     synthesiser: Synthesiser
     concepts: ConceptFinder | None = None
+    sharpens: bool = False
 
     @property
     def mode(self) -> str:
@@ -57,13 +62,17 @@ class TwoStages:
         question, concepts = self._find_concepts(question, context, record)
         if not self.retriever.matches_entities:
             with record.step(self.retriever.step, context.embedder.agent, concepts):
-                retrieval = self.retriever.retrieve(question, context)
+                retrieval = self._candidates(question, context)
                 return question, retrieval, record.retrieval(retrieval, concepts)
         with record.step("EntityMatching", context.embedder.agent, concepts) as step:
-            retrieval = self.retriever.retrieve(question, context)
+            retrieval = self._candidates(question, context)
             matches = record.matches(step, concepts, retrieval.matches)
         with record.step(self.retriever.step, used=[matches]):
             return question, retrieval, record.retrieval(retrieval, [matches])
+
+    def _candidates(self, question: Question, context: Context) -> Retrieval:
+        retrieval = self.retriever.retrieve(question, context)
+        return sharpened(question, retrieval, context) if self.sharpens else retrieval
 
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord

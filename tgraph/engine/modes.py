@@ -8,6 +8,9 @@ from tgraph.engine.methods import Method, TwoStages
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 
+PROMPT = 4_000
+"""Tokens for the prompt's own text and the conversation, beside the evidence."""
+
 
 def method_of(mode: str, parts: Parts) -> Method:
     """The method of a mode. ``UsageError`` for a mode that there is not."""
@@ -23,4 +26,14 @@ def _graph(parts: Parts) -> Method:
     return TwoStages(GraphRetriever(), parts.selector, synthesiser, parts.concepts)
 
 
-MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph}
+def _basic(parts: Parts) -> Method:
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.basic import BasicRetriever
+
+    budget = parts.settings.basic_search.max_context_tokens
+    selector = BudgetSelector(budget, {"chunk": 1.0})
+    synthesiser = parts.synthesiser(budget + PROMPT)
+    return TwoStages(BasicRetriever(), selector, synthesiser, sharpens=parts.chat is None)
+
+
+MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph, "basic": _basic}

@@ -1,0 +1,123 @@
+"""Sharpening: the sentences of candidates that answer a question best.
+
+Where no model reads what was retrieved, its sentences are ranked instead, as those of the graph
+mode are; a candidate keeps the best of them as its evidence, each with its relevance.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pyoxigraph import NamedNode
+
+from tgraph.index.evidence import evidence_of
+from tgraph.model import Candidate, Edge, Evidence, Retrieval
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.corpus import frequencies
+from tgraph.retrieve.inquiry import read_question
+from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.meaning import Meaning
+from tgraph.retrieve.passages import gather, place_of, score
+from tgraph.retrieve.seeds import triple_of
+from tgraph.store.base import select
+
+KEPT = 6
+"""Sentences kept of one candidate."""
+
+_PLACES = 12
+"""Places read of one edge."""
+
+ByEdge = Mapping[str, Sequence[Evidence]]
+
+
+def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Retrieval:
+    """The retrieval with each candidate's evidence narrowed to its best sentences.
+
+    Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
+    as it is, without relevance.
+    """
+    behind = _evidence_behind(retrieval.candidates, context)
+    relevance = _relevance(question, _by_edge(behind.values()), context)
+    candidates = tuple(
+        _narrowed(candidate, behind[candidate.rank], relevance)
+        for candidate in retrieval.candidates
+    )
+    return replace(retrieval, candidates=candidates)
+
+
+def _narrowed(
+    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[object, float]
+) -> Candidate:
+    best: dict[object, Evidence] = {}
+    for item in evidence:
+        place = place_of(item)
+        if place in relevance and place not in best:
+            best[place] = replace(item, relevance=relevance[place])
+    ranked = sorted(best.values(), key=lambda e: (-(e.relevance or 0.0), e.iri))[:KEPT]
+    return replace(candidate, evidence=tuple(ranked)) if ranked else candidate
+
+
+def _evidence_behind(
+    candidates: Sequence[Candidate], context: Context
+) -> dict[int, Sequence[Evidence]]:
+    """For each candidate the evidence of edges that it holds: a chunk's are those it states."""
+    chunks = [c.item.iri for c in candidates if c.item.kind == "chunk"]
+    stated = _stated_in(chunks, context)
+    return {
+        c.rank: stated.get(c.item.iri, ()) if c.item.kind == "chunk" else c.evidence
+        for c in candidates
+    }
+
+
+def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:
+    nodes = [NamedNode(chunk) for chunk in chunks]
+    rows = select(context.store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
+    edges = list(
+        dict.fromkeys(row["edge"].value for row in rows if isinstance(row["edge"], NamedNode))
+    )
+    memory = context.remembered("evidence", 50_000)
+    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    wanted = set(chunks)
+    for items in memory.get_all(edges, lambda missing: _read(missing, context)).values():
+        for item in items:
+            if item.chunk in wanted:
+                found[item.chunk].append(item)
+    return found
+
+
+def _read(edges: list[str], context: Context) -> Mapping[str, tuple[Evidence, ...]]:
+    return evidence_of(context.store, context.texts, edges, _PLACES)
+
+
+def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
+    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    for group in groups:
+        for item in group:
+            found[item.statement].append(item)
+    return found
+
+
+def _relevance(question: Question, evidence: ByEdge, context: Context) -> dict[object, float]:
+    """How well each place answers, 0 to 1."""
+    inquiry = read_question(question.text, frequencies(context))
+    vectors = context.embed([question.text, inquiry.asked or question.text])
+    meaning = Meaning(context.vectors["edge"], vectors)
+    edges = _labelled(list(evidence), context)
+    meaning.learn(edges)
+    passages = gather(edges, evidence, context)
+    for passage in passages.values():
+        score(passage, inquiry, meaning)
+    return {place: round(passage.score, 6) for place, passage in passages.items()}
+
+
+def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:
+    def read(missing: list[str]) -> dict[str, Edge]:
+        triples = {iri: triple_of(iri, context) for iri in missing}
+        known = {iri: triple for iri, triple in triples.items() if triple is not None}
+        labelled = with_labels(context.store, list(known.values()))
+        return dict(zip(known, labelled, strict=True))
+
+    found: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(edges, read)
+    return found
