@@ -155,7 +155,7 @@ SPOILS: dict[Spoil, str] = {
     no_list_of_all: "Some candidates are not counted",
     neither_selected_nor_rejected: "A candidate is either selected or rejected",
     selected_and_rejected: "A candidate is either selected or rejected",
-    answer_without_what_it_cites: "An answer is derived from every edge selection",
+    answer_without_what_it_cites: "An answer is derived from every selection",
     sentence_without_what_it_cites: "A sentence is derived from exactly",
     sentence_that_cites_nothing_it_names: "A sentence is derived from exactly",
     evidence_never_shown: "A citation rests on evidence",

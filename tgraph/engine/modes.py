@@ -26,6 +26,18 @@ def _graph(parts: Parts) -> Method:
     return TwoStages(GraphRetriever(), parts.selector, synthesiser, parts.concepts)
 
 
+def _local(parts: Parts) -> Method:
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.local import LocalRetriever
+
+    local = parts.settings.local_search
+    rest = max(0.0, 1.0 - local.report_share - local.chunk_share)
+    shares = {"report": local.report_share, "graph": rest, "chunk": local.chunk_share}
+    selector = BudgetSelector(local.max_context_tokens, shares)
+    synthesiser = parts.synthesiser(local.max_context_tokens + PROMPT)
+    return TwoStages(LocalRetriever(local), selector, synthesiser, sharpens=parts.chat is None)
+
+
 def _basic(parts: Parts) -> Method:
     from tgraph.answer.budget import BudgetSelector
     from tgraph.retrieve.basic import BasicRetriever
@@ -33,7 +45,12 @@ def _basic(parts: Parts) -> Method:
     budget = parts.settings.basic_search.max_context_tokens
     selector = BudgetSelector(budget, {"chunk": 1.0})
     synthesiser = parts.synthesiser(budget + PROMPT)
-    return TwoStages(BasicRetriever(), selector, synthesiser, sharpens=parts.chat is None)
+    return TwoStages(
+        BasicRetriever(parts.settings.basic_search),
+        selector,
+        synthesiser,
+        sharpens=parts.chat is None,
+    )
 
 
-MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph, "basic": _basic}
+MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph, "local": _local, "basic": _basic}

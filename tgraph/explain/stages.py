@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tgraph import vocabulary as v
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
@@ -11,6 +11,7 @@ from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
 _LISTED = 8
+_PLURALS = {"entity": "entities", "summary": "summaries"}
 
 
 def stage_lines(trace: Trace, stage: str) -> Iterator[str]:
@@ -76,6 +77,12 @@ def item_text(item: TracedItem) -> str:
     if item.kind != "edge":
         return f"{item.kind}: {_flat(item.label)}"
     return " — ".join(map(_flat, (item.subject_label, item.predicate_label, item.object_label)))
+
+
+def kinds_text(items: Sequence[TracedItem]) -> str:
+    """How many there are of each kind."""
+    counts = Counter(item.kind for item in items)
+    return ", ".join(f"{n} {_PLURALS.get(kind, f'{kind}s')}" for kind, n in counts.items())
 
 
 def standing_text(item: TracedItem) -> str:

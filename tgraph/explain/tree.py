@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import (
     item_text,
+    kinds_text,
     matches_text,
     place_text,
     rejection_text,
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _QUOTE, _LABEL = "italic", "bold"
 _FAINT = "dim"
+_LISTED = 25
+"""What was selected and not used is listed up to so many, which is the edge limit's default."""
+
 _STATUS = {"completed": "green", "no-evidence": "yellow"}
 
 
@@ -92,8 +96,12 @@ def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> Non
 def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
     used = {s for sentence in trace.sentences for s in sentence.edge_selections}
     rest = [edge for edge in trace.selected if edge.iri not in used]
-    if rest:
-        branch = tree.add(_styled(f"Selected, but in no sentence ({len(rest)})", _LABEL))
+    if not rest:
+        return
+    branch = tree.add(_styled(f"Selected, but in no sentence ({len(rest)})", _LABEL))
+    if len(rest) > _LISTED and not everything:
+        branch.add(_plain(f"{kinds_text(rest)}  (--all lists them)"))
+    else:
         for edge in rest:
             _edge(branch, edge, edge.evidence if everything else (), everything)
 

@@ -67,7 +67,7 @@ def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, 
             claim = _value(row["claim"])
             said[claim] = row
             about[_value(row["entity"])].add(claim)
-            evidence = read_evidence(row, named, texts)
+            evidence = read_evidence(row, named, texts, "claim")
             places[claim][evidence.iri] = evidence
     claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
     return {

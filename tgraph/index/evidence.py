@@ -1,15 +1,17 @@
-"""The standing evidence of many edges at once."""
+"""The standing evidence of many edges, or of many entities, at once."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk
 from tgraph.model import Evidence
 from tgraph.store.base import Store, select
+
+Row = Mapping[str, object]
 
 
 def evidence_of(
@@ -22,17 +24,57 @@ def evidence_of(
     if not edges:
         return {}
     rows = select(store, "retrieve/evidence", {"edges": [NamedNode(edge) for edge in edges]})
-    documents = documents_of(store, {document_of_chunk(_value(row["chunk"])) for row in rows})
-    found: defaultdict[str, dict[tuple[object, ...], Evidence]] = defaultdict(dict)
-    for row in rows:
+    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    for _, evidence in _standing(store, texts, rows, "edge"):
+        found[evidence.statement].append(evidence)
+    return {edge: _spread(_distinct(items), limit) for edge, items in found.items()}
+
+
+def evidence_of_entities(
+    store: Store, texts: Texts, entities: Sequence[str]
+) -> dict[str, list[tuple[Evidence, str]]]:
+    """For each entity the places that speak of it, with what each says of it (empty: only names
+    it), in the order of their IRIs."""
+    found: defaultdict[str, list[tuple[Evidence, str]]] = defaultdict(list)
+    if entities:
+        nodes = [NamedNode(entity) for entity in entities]
+        rows = select(store, "retrieve/entity-evidence", {"entities": nodes})
+        for row, evidence in _standing(store, texts, rows, "entity"):
+            found[evidence.statement].append((evidence, _value(row["description"])))
+    return found
+
+
+def evidence_by_iri(store: Store, texts: Texts, iris: Sequence[str]) -> dict[str, Evidence]:
+    """The evidence of these IRIs, as far as it stands."""
+    if not iris:
+        return {}
+    rows = select(store, "retrieve/places", {"evidence": [NamedNode(iri) for iri in iris]})
+    found: dict[str, Evidence] = {}
+    for _, evidence in _standing(store, texts, rows, "statement"):
+        found.setdefault(evidence.iri, evidence)
+    return found
+
+
+def _standing(
+    store: Store, texts: Texts, rows: Iterable[Row], statement: str
+) -> Iterator[tuple[Row, Evidence]]:
+    """The rows whose documents stand, with the evidence that each tells of."""
+    known = list(rows)
+    documents = documents_of(store, {document_of_chunk(_value(row["chunk"])) for row in known})
+    for row in known:
         document = document_of_chunk(_value(row["chunk"]))
         if document in documents:
-            evidence = read_evidence(row, documents[document], texts)
-            span = (document, evidence.page, evidence.start, evidence.end)
-            known = found[evidence.statement].get(span)
-            if known is None or evidence.iri < known.iri:
-                found[evidence.statement][span] = evidence
-    return {edge: _spread(list(items.values()), limit) for edge, items in found.items()}
+            yield row, read_evidence(row, documents[document], texts, statement)
+
+
+def _distinct(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """The same span counts once."""
+    found: dict[tuple[object, ...], Evidence] = {}
+    for item in evidence:
+        span = (item.document, item.page, item.start, item.end)
+        if span not in found or item.iri < found[span].iri:
+            found[span] = item
+    return list(found.values())
 
 
 def documents_of(store: Store, documents: set[str]) -> dict[str, tuple[str, str]]:
@@ -58,9 +100,11 @@ def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
     return tuple(item for _, item in ordered[:limit])
 
 
-def read_evidence(row: Mapping[str, object], named: tuple[str, str], texts: Texts) -> Evidence:
-    """The evidence of a row with the columns edge, evidence, chunk, start, length, quote and
-    strength; ``named`` are the title and path of its document."""
+def read_evidence(
+    row: Row, named: tuple[str, str], texts: Texts, statement: str = "edge"
+) -> Evidence:
+    """The evidence of a row with the columns evidence, chunk, start, length, quote, strength and
+    ``statement``; ``named`` are the title and path of its document."""
     chunk = _value(row["chunk"])
     document = document_of_chunk(chunk)
     page = page_of_chunk(chunk)
@@ -69,7 +113,7 @@ def read_evidence(row: Mapping[str, object], named: tuple[str, str], texts: Text
     quote = row["quote"]
     return Evidence(
         iri=_value(row["evidence"]),
-        statement=_value(row["edge"]),
+        statement=_value(row[statement]),
         chunk=chunk,
         document=document,
         title=named[0],

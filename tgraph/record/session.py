@@ -261,12 +261,10 @@ class SessionRecord:
         return subject
 
     def _selected(self, selected: Selected) -> None:
-        """It derives from the evidence shown; an item that is no edge also from the item itself."""
+        """It derives from the evidence shown, and from the item itself where that is a record."""
         item, candidate = selected.item, selected.candidate
         is_edge = isinstance(item, Edge)
-        origins = dict.fromkeys(
-            [*([] if is_edge else [item.iri]), *(e.iri for e in candidate.evidence)]
-        )
+        origins = dict.fromkeys([*_recorded([item.iri]), *(e.iri for e in candidate.evidence)])
         self._out.add(
             self._selected_iri(selected),
             (
@@ -339,16 +337,12 @@ class SessionRecord:
         """A W3C Web Annotation whose target is the page, selected by quote and by position."""
         subject = v.session_part_iri("citation", self.uuid, index, number)
         target, quote, position = (f"{subject}:{part}" for part in ("target", "quote", "position"))
+        origins = [citation.edge_selection, *_recorded(citation.via), citation.evidence]
         self._out.add(sentence, (v.tg("citation"), iri(subject)))
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.oa("Annotation"), v.tg("Citation")]),
-            (
-                v.prov("wasDerivedFrom"),
-                map(
-                    iri, dict.fromkeys([citation.edge_selection, *citation.via, citation.evidence])
-                ),
-            ),
+            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(origins))),
             (v.oa("hasBody"), iri(sentence)),
             (v.oa("hasTarget"), iri(target)),
         )
@@ -415,6 +409,14 @@ class SessionRecord:
             }
         )
         self._out.quads, self._shared, self._texts = [], [], {}
+
+
+_WORLD = (f"{v.URN}edge:", f"{v.URN}entity:")
+
+
+def _recorded(iris: Sequence[str]) -> list[str]:
+    """Those that are entities in PROV's sense: edges and entities are what texts speak of."""
+    return [each for each in iris if not each.startswith(_WORLD)]
 
 
 def _phrase(kind: str) -> str:

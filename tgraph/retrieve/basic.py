@@ -6,6 +6,7 @@ from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
+from tgraph.settings import BasicSearchSettings
 
 
 class BasicRetriever:
@@ -15,10 +16,12 @@ class BasicRetriever:
     step = "VectorSearch"
     matches_entities = False
 
+    def __init__(self, settings: BasicSearchSettings) -> None:
+        self._settings = settings
+
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        limit = context.settings.basic_search.k
         vector = context.embed([in_conversation(question)])
-        hits = context.vectors["chunk"].search(vector, limit)[0]
+        hits = context.vectors["chunk"].search(vector, self._settings.k)[0]
         evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
         tokens = chunk_tokens(context, list(evidence))
         ranked = [(chunk, score) for chunk, score in hits if chunk in evidence]

@@ -1,0 +1,178 @@
+"""What every retrieval mode keeps to, over a scripted model and over the embedded default."""
+
+from __future__ import annotations
+
+import io
+from itertools import count
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import tgraph
+from tgraph import vocabulary as v
+from tgraph.engine.methods import TwoStages
+from tgraph.engine.modes import MODES
+from tgraph.engine.parts import Parts
+from tgraph.errors import UsageError
+from tgraph.explain.shapes import check_shapes
+from tgraph.explain.tree import trace_tree
+from tgraph.model import Edge, Retrieval
+from tgraph.retrieve.base import Question
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+
+TEXTS = {
+    "curie.md": "# Marie Curie\n\nMarie Curie discovered Polonium in Paris in 1898. Pierre Curie"
+    " worked with Marie Curie at the Sorbonne. Marie Curie taught physics at the Sorbonne.\n",
+    "becquerel.txt": "Henri Becquerel discovered radioactivity in Paris. Henri Becquerel shared the"
+    " Nobel Prize with Marie Curie and Pierre Curie in 1903.\n",
+    "oslo.txt": "Roald Amundsen sailed from Oslo. Roald Amundsen reached the South Pole in 1911."
+    " The Fram carried Roald Amundsen to the Bay of Whales.\n",
+}
+QUESTION = "Where did Marie Curie discover Polonium?"
+CATALOGUE = v.collection_iri("explainability")
+WAYS = ("model", "embedded")
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def graph(way: str, tmp_path_factory: pytest.TempPathFactory):
+    root, ids, clock = tmp_path_factory.mktemp("modes"), count(), ticking_clock()
+    for name, text in TEXTS.items():
+        (root / name).write_text(text)
+    chat = ScriptedModel(clock=clock) if way == "model" else None
+    settings = load_settings(None)
+    parts = Parts(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
+    with tgraph.open(
+        root / "graph",
+        create=True,
+        parts=parts,
+        clock=clock,
+        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
+    ) as kg:
+        assert not kg.index([root / name for name in TEXTS]).failed
+        yield kg
+
+
+@pytest.fixture(params=list(MODES))
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def stored_text(path: str) -> str:
+    return TEXTS[Path(path).name]
+
+
+def test_every_citation_resolves_to_its_characters(graph, mode):
+    answer = graph.ask(QUESTION, mode, history=[])
+    assert answer.mode == mode
+    assert answer.sentences, "there is evidence for it"
+    cited = [c for sentence in answer.sentences for c in sentence.citations]
+    assert cited
+    for citation in cited:
+        text = stored_text(citation.path)
+        assert text[citation.start : citation.end] == citation.quote
+        assert (citation.edge is not None) == (citation.kind == "edge")
+        assert citation.item
+
+
+def test_a_session_conforms_to_the_shapes(graph, mode):
+    answer = graph.ask(QUESTION, mode, history=[])
+    violations = check_shapes(graph.read(), CATALOGUE, answer.session)
+    assert not violations, violations
+
+
+def test_the_same_question_is_answered_in_the_same_way(graph, mode):
+    def said() -> tuple[object, ...]:
+        answer = graph.ask(QUESTION, mode, history=[])
+        found = graph.trace(answer.session)
+        kept = [(item.item, item.score, item.rank) for item in (*found.selected, *found.rejected)]
+        uuid = answer.session.rpartition(":")[2]
+        return answer.text, str(kept).replace(uuid, "")
+
+    assert said() == said()
+
+
+def test_stages_are_told_in_the_order_of_the_specification(graph, mode):
+    messages = list(graph.stream(QUESTION, mode, history=[]))
+    stages = [m.explain_id.rsplit(":", 2)[1] for m in messages if m.explain_id]
+    assert stages == ["session", "retrieval", "selection", "answer"]
+    assert messages[-1].end_of_session
+
+
+def test_the_trace_has_everything_with_rank_and_reason(graph, mode):
+    answer = graph.ask(QUESTION, mode, history=[])
+    trace = graph.trace(answer.session)
+    assert trace.edge_count + trace.item_count >= len(trace.rejected)
+    assert all(item.reasoning for item in (*trace.selected, *trace.rejected))
+    for sentence in trace.sentences:
+        assert all(c.quote in stored_text(c.path) for c in sentence.citations)
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(trace_tree(trace, everything=True))
+    assert "Answer" in console.export_text()
+
+
+def test_what_no_document_says_has_no_evidence(graph, mode, way):
+    if way == "model":
+        pytest.skip("the scripted model answers whatever it is shown")
+    answer = graph.ask("How long should sourdough bread be baked?", mode, history=[])
+    assert answer.no_evidence
+    assert not answer.sentences
+
+
+@pytest.mark.parametrize("mode", ["local", "basic"])
+def test_budgets_hold(graph, mode):
+    budget = 500
+    found = retrieve(graph, mode, **{f"{mode}_search.max_context_tokens": budget})
+    selector = found.selector
+    selection = selector.select(Question(QUESTION), found.retrieval, 25, lambda call: None)
+    used = sum(s.candidate.tokens for s in selection.selected)
+    assert 0 < used <= budget
+    assert len(selection.selected) + len(selection.rejected) == len(found.retrieval.candidates)
+
+
+class Found:
+    def __init__(self, retrieval: Retrieval, selector) -> None:
+        self.retrieval = retrieval
+        self.selector = selector
+
+
+def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Found:
+    parts = Parts(load_settings(None, settings), graph.root / "cache", embedder=HashingEmbedder())
+    method = MODES[mode](parts)
+    assert isinstance(method, TwoStages)
+    context = graph._open_context()
+    return Found(method.retriever.retrieve(Question(QUESTION), context), method.selector)
+
+
+@pytest.mark.parametrize("mode", ["graph", "local", "basic"])
+def test_every_candidate_is_knowledge_and_leads_to_characters(graph, mode):
+    retrieval = retrieve(graph, mode).retrieval
+    assert [c.rank for c in retrieval.candidates] == list(range(1, len(retrieval.candidates) + 1))
+    for candidate in retrieval.candidates:
+        assert candidate.evidence, candidate.item
+        assert 0 <= candidate.score <= 1
+        assert v.session_iri("") not in candidate.item.iri
+        for place in candidate.evidence:
+            assert stored_text(place.path)[place.start : place.end] == place.quote
+    edges = sum(isinstance(c.item, Edge) for c in retrieval.candidates)
+    assert retrieval.total >= edges
+    assert retrieval.items == len(retrieval.candidates) - edges
+
+
+def test_entities_are_included_and_excluded_by_name(graph):
+    wanted = {"local_search.include": ["Oslo"], "local_search.exclude": ["Marie Curie"]}
+    retrieval = retrieve(graph, "local", **wanted).retrieval
+    labels = [match.label for match in retrieval.matches]
+    assert labels[0] == "Oslo"
+    assert "Marie Curie" not in labels
+
+
+def test_a_name_that_nothing_has_cannot_be_included(graph):
+    with pytest.raises(UsageError, match="Atlantis"):
+        retrieve(graph, "local", **{"local_search.include": ["Atlantis"]})

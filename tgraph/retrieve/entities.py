@@ -1,0 +1,86 @@
+"""Entities as a question sees them: what knowledge says of them, and where texts speak of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.index.evidence import evidence_of_entities
+from tgraph.index.knowledge import is_statement
+from tgraph.model import Evidence, Item
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.subgraph import HUB
+from tgraph.store.base import select
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEntity:
+    """An entity of the knowledge graph with its relationships counted.
+
+    ``described`` are the places that its descriptions come from, ``named`` all that speak of it.
+    """
+
+    iri: str
+    label: str
+    type: str
+    description: str
+    links: int
+    described: tuple[Evidence, ...]
+    named: tuple[Evidence, ...]
+
+    @property
+    def item(self) -> Item:
+        about = ". ".join(part for part in (self.type, self.description) if part)
+        count = f"{self.links} relationship{'' if self.links == 1 else 's'}"
+        return Item("entity", self.iri, self.label, f"{about} ({count})".strip())
+
+
+def known_entities(context: Context, entities: Sequence[str]) -> dict[str, KnownEntity]:
+    """Those of the entities that knowledge holds, in the order given."""
+    memory = context.remembered("entities", 20_000)
+    return memory.get_all(entities, lambda missing: _read(missing, context))
+
+
+def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
+    nodes = [NamedNode(entity) for entity in entities]
+    said: dict[str, dict[str, list[str]]] = {}
+    for row in select(context.store, "retrieve/entities", {"entities": nodes}, union=False):
+        known = said.setdefault(_text(row["entity"]), {})
+        for column in ("label", "type", "description"):
+            values = known.setdefault(column, [])
+            if (value := _text(row[column])) and value not in values:
+                values.append(value)
+    places = evidence_of_entities(context.store, context.texts, list(said))
+    return {
+        entity: KnownEntity(
+            entity,
+            about["label"][0],
+            ", ".join(about["type"]),
+            " ".join(about["description"]),
+            degree(context, entity),
+            tuple(e for e, text in places.get(entity, ()) if text),
+            tuple(e for e, _ in places.get(entity, ())),
+        )
+        for entity, about in said.items()
+    }
+
+
+def degree(context: Context, entity: str) -> int:
+    """The number of relationships and attributes of an entity, counted up to a bound each way."""
+
+    def count() -> int:
+        node = NamedNode(entity)
+        outgoing = islice(context.store.match(node, None, None, v.KNOWLEDGE_GRAPH), HUB)
+        incoming = islice(context.store.match(None, None, node, v.KNOWLEDGE_GRAPH), HUB)
+        return sum(is_statement(quad.predicate) for quad in (*outgoing, *incoming))
+
+    found: int = context.remembered("degrees", 100_000).get(entity, count)
+    return found
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, NamedNode | Literal) else ""

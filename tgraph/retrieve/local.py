@@ -1,0 +1,206 @@
+"""Local retrieval: everything around the entities that a question is about.
+
+The order in which candidates are considered is Microsoft GraphRAG's (3.3.0, mixed context of local
+search): reports of the entities' communities, the entities, the edges among them and out of them,
+claims about them, and the chunks that speak of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pyoxigraph import NamedNode
+
+from tgraph.errors import UsageError
+from tgraph.index.evidence import evidence_of
+from tgraph.model import Candidate, Edge, EntityMatch, Retrieval
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.basic import in_conversation
+from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
+from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.entities import KnownEntity, degree, known_entities
+from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.seeds import match_names
+from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.settings import LocalSearchSettings
+
+MOST_CHUNKS = 40
+"""Chunks considered; the budget holds far fewer."""
+
+
+class LocalRetriever:
+    """The mode ``local``."""
+
+    mode = "local"
+    step = "ContextBuilding"
+    matches_entities = True
+
+    def __init__(self, settings: LocalSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        settings = self._settings
+        matches = match_by_vector(question, settings, context)
+        entities = list(known_entities(context, [m.entity for m in matches]).values())
+        around = _Around(entities, settings, context)
+        scores = {match.entity: match.score for match in matches}
+        edges = list(around.edges())
+        most = context.limits.max_subgraph_size
+        shown = around.labelled(edges[:most])
+        found = [
+            *around.described(scores),
+            *around.related(shown),
+            *around.spoken_of(shown),
+        ]
+        candidates = tuple(replace(c, rank=rank) for rank, c in enumerate(found, 1))
+        cut = [iri for iri, _ in edges] if len(edges) > most else []
+        return Retrieval(
+            candidates=candidates,
+            total=len(edges),
+            items=sum(not isinstance(c.item, Edge) for c in candidates),
+            matches=tuple(matches),
+            cut=tuple(cut),
+        )
+
+
+def match_by_vector(
+    question: Question, settings: LocalSearchSettings, context: Context
+) -> list[EntityMatch]:
+    """The entities to start from: those to include, then the nearest, at most ``top_k_entities``.
+
+    More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
+    that no entity has.
+    """
+    included = [_named(name, context) for name in settings.include]
+    excluded = {entity for name in settings.exclude for entity in match_names(name, context.store)}
+    text = in_conversation(question)
+    wanted = settings.top_k_entities * settings.oversampling + len(excluded)
+    hits = context.vectors["entity"].search(context.embed([text]), wanted)[0]
+    found = {
+        entity: EntityMatch(entity, "", name, 1.0, "name")
+        for name, entities in zip(settings.include, included, strict=True)
+        for entity in entities
+    }
+    for entity, score in hits:
+        if entity not in excluded and len(found) < settings.top_k_entities + len(settings.include):
+            found.setdefault(
+                entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
+            )
+    labels = labels_of(context.store, [NamedNode(entity) for entity in found])
+    return [replace(m, label=labels[NamedNode(m.entity)]) for m in found.values()]
+
+
+def _named(name: str, context: Context) -> list[str]:
+    found = match_names(name, context.store)
+    if not found:
+        raise UsageError(f"There is no entity called {name!r}.", "Check local_search.include.")
+    return found
+
+
+@dataclass(slots=True)
+class _Around:
+    """What lies around the entities."""
+
+    entities: Sequence[KnownEntity]
+    settings: LocalSearchSettings
+    context: Context
+
+    def edges(self) -> Iterator[tuple[str, int]]:
+        """The edges, best first, with their rank (combined degree): those among the entities, then
+        those out of them, by how many of the entities the other end is tied to."""
+        inside = {entity.iri for entity in self.entities}
+        found = {
+            iri: ends(triple)
+            for entity in self.entities
+            for iri, triple in edges_of(entity.iri, self.context).items()
+        }
+        rank = {iri: sum(degree(self.context, end) for end in both) for iri, both in found.items()}
+        among = [iri for iri, both in found.items() if inside.issuperset(both)]
+        outside = {iri: end for iri, both in found.items() for end in both if end not in inside}
+        links = Counter(
+            end for end, _ in {(end, tied) for iri, end in outside.items() for tied in found[iri]}
+        )
+        yield from ((i, rank[i]) for i in sorted(among, key=lambda i: (-rank[i], i)))
+        most = self.settings.top_k_relationships * len(self.entities)
+        out = sorted(outside, key=lambda i: (-links[outside[i]], -rank[i], i))
+        yield from ((i, rank[i]) for i in out[:most])
+
+    def labelled(self, ranked: Sequence[tuple[str, int]]) -> list[tuple[Edge, int]]:
+        triples = {
+            iri: triple
+            for entity in self.entities
+            for iri, triple in edges_of(entity.iri, self.context).items()
+        }
+        edges = with_labels(self.context.store, [triples[iri] for iri, _ in ranked])
+        return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
+
+    def described(self, scores: Mapping[str, float]) -> Iterator[Candidate]:
+        """The entities themselves, in the order of their matches."""
+        limit = self.context.limits.evidence_limit
+        for entity in self.entities:
+            places = entity.described or entity.named
+            evidence = places[:limit]
+            why = f"the question leads to {entity.label}"
+            score = scores[entity.iri]
+            item = entity.item
+            yield Candidate(item, 0, score, evidence=evidence, reasons=(why,), tokens=cost_of(item))
+
+    def related(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+        context = self.context
+        iris = [edge.iri for edge, _ in edges]
+        evidence = evidence_of(context.store, context.texts, iris, context.limits.evidence_limit)
+        inside = {entity.iri for entity in self.entities}
+        most = max((rank for _, rank in edges), default=1)
+        for edge, rank in edges:
+            places = evidence.get(edge.iri, ())
+            if not places:
+                continue
+            among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
+            why = "it ties entities of the question" if among else "it leads out of them"
+            yield Candidate(
+                edge,
+                0,
+                round(rank / max(most, 1), 6),
+                evidence=places,
+                reasons=(f"{why}, and its ends have {rank} relationships",),
+                tokens=cost_of(edge, evidence=places),
+            )
+
+    def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+        """The chunks that name the entities: by the first entity that they name, then by how many
+        of its relationships they state."""
+        stated = self._stated(edges)
+        order: dict[str, tuple[int, int, str]] = {}
+        for place, entity in enumerate(self.entities):
+            for evidence in entity.named:
+                count = stated[(entity.iri, evidence.chunk)]
+                order.setdefault(evidence.chunk, (place, -count, entity.label))
+        ranked = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[:MOST_CHUNKS]
+        whole = chunk_evidence(self.context, ranked)
+        tokens = chunk_tokens(self.context, list(whole))
+        for chunk in ranked:
+            if chunk in whole:
+                place, count, label = order[chunk]
+                item = chunk_item(whole[chunk])
+                yield Candidate(
+                    item,
+                    0,
+                    round(1 / (1 + place), 6),
+                    evidence=(whole[chunk],),
+                    reasons=(f"it names {label} and states {-count} of the edges around it",),
+                    tokens=cost_of(item, tokens.get(chunk)),
+                )
+
+    def _stated(self, edges: Sequence[tuple[Edge, int]]) -> Counter[tuple[str, str]]:
+        """How many edges of an entity a chunk states."""
+        context = self.context
+        iris = [edge.iri for edge, _ in edges]
+        evidence = evidence_of(context.store, context.texts, iris, MOST_CHUNKS)
+        return Counter(
+            (end, chunk)
+            for edge, _ in edges
+            for end in ends((edge.subject, edge.predicate, edge.object))
+            for chunk in {e.chunk for e in evidence.get(edge.iri, ())}
+        )
