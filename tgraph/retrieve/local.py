@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pyoxigraph import NamedNode
 
 from tgraph.errors import UsageError
+from tgraph.index.claims import claims_of
 from tgraph.index.evidence import evidence_of
-from tgraph.model import Candidate, Edge, EntityMatch, Retrieval
+from tgraph.model import Candidate, Claim, Edge, EntityMatch, Item, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
@@ -52,6 +53,7 @@ class LocalRetriever:
         found = [
             *around.described(scores),
             *around.related(shown),
+            *around.claimed(),
             *around.spoken_of(shown),
         ]
         candidates = tuple(replace(c, rank=rank) for rank, c in enumerate(found, 1))
@@ -97,6 +99,14 @@ def _named(name: str, context: Context) -> list[str]:
     if not found:
         raise UsageError(f"There is no entity called {name!r}.", "Check local_search.include.")
     return found
+
+
+def claim_item(claim: Claim) -> Item:
+    """The claim in words, with whether and when it holds."""
+    about = f"{claim.subject_label} → {claim.object_label}" if claim.object else claim.subject_label
+    dates = " to ".join(date.value for date in (claim.started, claim.ended) if date is not None)
+    text = f"{claim.type} ({claim.status}{f', {dates}' if dates else ''}): {claim.description}"
+    return Item("claim", claim.iri, about, text)
 
 
 @dataclass(slots=True)
@@ -166,6 +176,27 @@ class _Around:
                 evidence=places,
                 reasons=(f"{why}, and its ends have {rank} relationships",),
                 tokens=cost_of(edge, evidence=places),
+            )
+
+    def claimed(self) -> Iterator[Candidate]:
+        """The claims about the entities, each once, in the order of the entities."""
+        context = self.context
+        iris = [entity.iri for entity in self.entities]
+        labels = {entity.iri: entity.label for entity in self.entities}
+        found = {
+            claim.iri: (claim, place, entity)
+            for place, entity in reversed(list(enumerate(iris)))
+            for claim in claims_of(context.store, context.texts, iris).get(entity, ())
+        }
+        for claim, place, entity in sorted(found.values(), key=lambda f: (f[1], f[0].iri)):
+            item = claim_item(claim)
+            yield Candidate(
+                item,
+                0,
+                round(1 / (1 + place), 6),
+                evidence=claim.evidence[: context.limits.evidence_limit],
+                reasons=(f"it is a claim about {labels[entity]}",),
+                tokens=cost_of(item),
             )
 
     def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
