@@ -43,7 +43,6 @@ def faults(question: dict[str, Any], answer: Answer) -> list[str]:
     return found
 
 
-@pytest.mark.xfail(strict=True, reason="the aim of the embedded default, not reached yet")
 def test_most_questions_are_answered_from_the_right_place(graph):
     wrong = []
     for question in QUESTIONS["question"]:

@@ -132,10 +132,10 @@ class EmbeddedSynthesiser:
 
     SENTENCES = 4
     MOST = 5
-    LEAST_SCORE = 0.54
+    LEAST_SCORE = 0.47
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
-    CLOSE = 0.88
+    CLOSE = 0.85
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink

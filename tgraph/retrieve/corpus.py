@@ -13,8 +13,8 @@ from tgraph.retrieve.lexical import Frequencies
 SAMPLE = 400_000
 """Characters from which the frequencies of words are taken."""
 
-BEFORE = 700
-"""Characters before a sentence that may say what it is about."""
+AROUND = 700
+"""Characters before and after a sentence that may say what it is about."""
 
 FAR = 4_000
 """Characters before a sentence within which its heading is looked for."""
@@ -56,8 +56,14 @@ def _sample(context: Context) -> list[str]:
 def lead(evidence: Evidence, texts: Texts) -> list[str]:
     """The sentences before the evidence, nearest first, at most five."""
     page = _page(evidence, texts)
-    text = page[max(0, evidence.start - BEFORE) : evidence.start]
+    text = page[max(0, evidence.start - AROUND) : evidence.start]
     return [part for part in _SENTENCE.split(text) if part.strip()][:-6:-1]
+
+
+def follow(evidence: Evidence, texts: Texts) -> str:
+    """The sentence after the evidence; empty where its paragraph ends."""
+    text = _page(evidence, texts)[evidence.end : evidence.end + AROUND]
+    return next((part for part in _SENTENCE.split(text.split("\n\n")[0]) if part.strip()), "")
 
 
 def heading(evidence: Evidence, texts: Texts) -> str:

@@ -9,23 +9,24 @@ and, where no sentence answers alone, by the bridge that two of them make.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.bridge import Half, first_ends, link
+from tgraph.retrieve.bridge import Bridge, Part, antecedent, cross, described
 from tgraph.retrieve.corpus import frequencies
-from tgraph.retrieve.inquiry import Inquiry, read_question, split_question
-from tgraph.retrieve.labels import described, with_labels
-from tgraph.retrieve.lexical import STOP_WORDS, Frequencies, stem, terms, words
+from tgraph.retrieve.descriptions import Description, descriptions
+from tgraph.retrieve.inquiry import Inquiry, read_question, telling_words
+from tgraph.retrieve.labels import Triple, with_labels
+from tgraph.retrieve.labels import described as with_description
+from tgraph.retrieve.lexical import Frequencies, stem, terms
 from tgraph.retrieve.meaning import Meaning
-from tgraph.retrieve.passages import Passage, gather, place_of, score
+from tgraph.retrieve.passages import Passage, Place, Rating, gather, place_of, rate, share
 from tgraph.retrieve.seeds import match_entities, match_names, triple_of
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
-from tgraph.retrieve.windows import windows
 from tgraph.store.base import select
 
 __all__ = ["GraphRetriever", "match_entities", "match_names"]
@@ -36,8 +37,14 @@ NEAREST_EDGES = 80
 READ = 500
 """Edges whose sentences are read: those that the first ranking, by meaning, leaves."""
 
-DESCRIBED, OF_ONE = 3, 12
-"""Descriptions whose entities are followed, and edges read of each of these."""
+OF_ONE = 12
+"""Edges read of each entity that a description may mean."""
+
+SLACK = 0.1
+"""How much less than the best sentence alone a bridge may be worth."""
+
+TOLL = 0.05
+"""What a bridge must be worth more than one sentence to be as good evidence as that."""
 
 AROUND_BEST = 12
 """Sentences whose neighbours are read."""
@@ -60,57 +67,82 @@ class GraphRetriever:
         text = _in_context(question)
         counts = frequencies(context)
         inquiry = read_question(text, counts)
-        meaning = Meaning(context.vectors["edge"], context.embed([text, inquiry.asked or text]))
-        matches = match_entities(question, meaning.nearest(NEAREST_EDGES), context)
+        meaning = _meaning(inquiry, context)
+        halves = [_Halves(description, counts, context) for description in descriptions(text)]
+        nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
+        matches = match_entities(question, nearest, context)
         subgraph = grow([match.entity for match in matches], meaning, context)
         found = _Found(subgraph, context)
         found.read(_first(subgraph, meaning, matches))
-        for passage in found.passages.values():
-            score(passage, inquiry, meaning)
-        if found.read_around(meaning):
-            for passage in found.passages.values():
-                score(passage, inquiry, meaning)
-        halves = _halves(inquiry, meaning, found, counts, context)
-        promoted = link(inquiry, found.passages, found.edges, counts, halves)
-        return _rank(question, inquiry, matches, found, promoted)
+        ratings = rate(found.passages.values(), inquiry, meaning)
+        found.read_around(ratings, meaning)
+        bridge = _bridge(halves, inquiry, found, counts)
+        meaning.learn(found.edges)
+        ratings = rate(found.passages.values(), inquiry, meaning)
+        promoted = _promote(ratings, bridge, found, inquiry)
+        return _rank(question, _Rated(inquiry, ratings, promoted), matches, found)
 
 
-def _halves(
-    inquiry: Inquiry, meaning: Meaning, found: _Found, counts: Frequencies, context: Context
-) -> tuple[Half, Half] | None:
-    """The question's two halves, each with the windows that answer it best."""
-    parts = split_question(inquiry.text)
-    if parts is None:
-        return None
-    rest = _half(parts[1], found, counts, context)
-    main = _half(parts[0], found, counts, context)
-    if found.read_of(_described(rest, found.edges), main.meaning):
-        for passage in found.passages.values():
-            if not passage.matches:
-                score(passage, inquiry, meaning)
-        main = _half(parts[0], found, counts, context)
-    return main, rest
+def _meaning(inquiry: Inquiry, context: Context) -> Meaning:
+    question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+    return Meaning(context.vectors["edge"], context.vectors["chunk"], question)
 
 
-def _described(rest: Half, edges: Mapping[str, Edge]) -> list[str]:
-    """The entities that the best descriptions speak of."""
-    found: dict[str, None] = {}
-    for window in first_ends(rest.ranked)[:DESCRIBED]:
-        for passage in window.passages:
-            for iri in passage.edges:
-                edge = edges[iri]
-                found.update(dict.fromkeys(ends((edge.subject, edge.predicate, edge.object))))
-    return list(found)
+class _Halves:
+    """A description of the question, and what is asked about the described."""
+
+    def __init__(self, description: Description, counts: Frequencies, context: Context) -> None:
+        self.description = description
+        self.inquiry = read_question(description.text, counts)
+        asked = read_question(description.about(""), counts)
+        self.meanings = _meaning(self.inquiry, context), _meaning(asked, context)
 
 
-def _half(text: str, found: _Found, counts: Frequencies, context: Context) -> Half:
-    inquiry = read_question(text, counts)
-    meaning = Meaning(context.vectors["edge"], context.embed([text, inquiry.asked or text]))
-    meaning.learn(found.edges)
-    passages = [replace(passage) for passage in found.passages.values()]
-    for passage in passages:
-        score(passage, inquiry, meaning)
-    return Half(inquiry, meaning, windows(passages, inquiry))
+def _nearest(meanings: Sequence[Meaning]) -> list[tuple[str, float]]:
+    """The edges nearest to the question, or to a half of it, best first."""
+    found: dict[str, float] = {}
+    for meaning in meanings:
+        for edge, score in meaning.nearest(NEAREST_EDGES):
+            found[edge] = max(score, found.get(edge, score))
+    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:NEAREST_EDGES]
+
+
+def _bridge(
+    halves: Sequence[_Halves], question: Inquiry, found: _Found, counts: Frequencies
+) -> Bridge | None:
+    """The best of the bridges that the question's descriptions lead over."""
+    bridges = []
+    for pair in halves:
+        told, asked = pair.meanings
+        told.learn(found.edges)
+        part = Part(pair.inquiry, told, rate(found.passages.values(), pair.inquiry, told))
+        meant = described(part, found.passages, question)
+        asked.learn(found.edges)
+        found.read_of([named.iri for _, named in meant], asked)
+        bridge = cross(pair.description, part, meant, found.passages, asked, counts)
+        bridges += [bridge] if bridge else []
+    return max(bridges, key=lambda bridge: bridge.score, default=None)
+
+
+def _promote(
+    ratings: Mapping[Place, Rating], bridge: Bridge | None, found: _Found, inquiry: Inquiry
+) -> dict[Place, tuple[float, str]]:
+    """Scores, with the reason, of sentences that are worth more together with others."""
+    ranked = sorted(ratings, key=lambda place: (-ratings[place].score, str(place)))[:1]
+    ends_ = [found.passages[place] for place in ranked]
+    best = max((ratings[place].score for place in ranked), default=0.0)
+    promoted: dict[Place, tuple[float, str]] = {}
+    if bridge and (bridge.score > best - SLACK or bridge.first.place in ranked):
+        best = max(best, bridge.score - TOLL)
+        promoted[bridge.first.place] = best, f"it tells of {bridge.name}, the bridge to another"
+        for second in bridge.seconds:
+            promoted[second.place] = best, f"{bridge.name} is the bridge from another sentence"
+        ends_ = [bridge.first, *bridge.seconds[:1]]
+    for end in ends_:
+        named = antecedent(end, found.passages.values(), inquiry)
+        if named and named.place not in promoted:
+            promoted[named.place] = best, "it names what the next sentences speak of"
+    return promoted
 
 
 def _in_context(question: Question) -> str:
@@ -139,7 +171,7 @@ class _Found:
         self.context = context
         self.edges: dict[str, Edge] = {}
         self.evidence: dict[str, tuple[Evidence, ...]] = {}
-        self.passages: dict[tuple[object, ...], Passage] = {}
+        self.passages: dict[Place, Passage] = {}
 
     def read(self, ranked: Sequence[str], limit: int = READ) -> None:
         context, subgraph = self.context, self.subgraph
@@ -151,13 +183,13 @@ class _Found:
         standing = [iri for iri in self.edges if self.evidence.get(iri)]
         subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
         self.edges = {iri: self.edges[iri] for iri in standing}
-        self.passages = gather(self.edges, self.evidence, context)  # type: ignore[assignment]
+        self.passages = gather(self.edges, self.evidence, context)
 
-    def read_around(self, meaning: Meaning) -> bool:
+    def read_around(self, ratings: Mapping[Place, Rating], meaning: Meaning) -> bool:
         """Read the edges whose sentences stand beside the best ones, within the graph's limits."""
-        ranked = sorted(self.passages.values(), key=lambda p: (-p.score, p.evidence.iri))
-        best = ranked[:AROUND_BEST]
-        near = self._stated_near(best)
+        passages = self.passages.values()
+        ranked = sorted(passages, key=lambda p: (-ratings[p.place].score, p.evidence.iri))
+        near = self._stated_near(ranked[:AROUND_BEST])
         new = [iri for iri in near if iri not in self.edges]
         for iri in new:
             triple = triple_of(iri, self.context)
@@ -184,9 +216,7 @@ class _Found:
                 new[iri] = None
         admitted = [iri for iri in new if iri in self.subgraph.edges]
         if admitted:
-            known = self.passages
             self.read([*self.edges, *admitted], len(self.edges) + len(admitted))
-            self.passages = {p: known.get(p, passage) for p, passage in self.passages.items()}
         return bool(admitted)
 
     def _stated_near(self, passages: Sequence[Passage]) -> list[str]:
@@ -220,7 +250,7 @@ class _Found:
         rows = select(self.context.store, "retrieve/edges", {"edges": nodes}, union=False)
         known = {_text(row["edge"]): row for row in rows}
         return {
-            iri: described(
+            iri: with_description(
                 edge, float(_text(known[iri]["weight"]) or 1.0), _text(known[iri]["description"])
             )
             for iri, edge in zip(iris, labelled, strict=True)
@@ -235,25 +265,44 @@ def _text(term: object) -> str:
 # --- ranking --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Rated:
+    """What the sentences are worth for a question, alone and together."""
+
+    inquiry: Inquiry
+    ratings: Mapping[Place, Rating]
+    promoted: Mapping[Place, tuple[float, str]]
+
+    def score(self, place: Place) -> float:
+        return max(self.ratings[place].score, self.promoted.get(place, (0.0, ""))[0])
+
+    def reason(self, passage: Passage) -> list[str]:
+        """Why the sentence was ranked where it is."""
+        rating = self.ratings[passage.place]
+        score, why = self.promoted.get(passage.place, (0.0, ""))
+        reasons = [why] if score > rating.score else []
+        reasons.append(f"its sentence is {rating.similar:.2f} similar in meaning to the question")
+        telling = dict.fromkeys(telling_words(self.inquiry.text))
+        shared = [word for word in telling if stem(word) in passage.wording.quote]
+        if shared:
+            reasons.append(f"it shares the words {', '.join(shared[:6])}")
+        return reasons
+
+
 def _rank(
-    question: Question,
-    inquiry: Inquiry,
-    matches: Sequence[EntityMatch],
-    found: _Found,
-    promoted: Mapping[tuple[object, ...], tuple[float, str]],
+    question: Question, rated: _Rated, matches: Sequence[EntityMatch], found: _Found
 ) -> Retrieval:
     scored = {}
-    names = {match.entity: match.label for match in matches if match.method == "name"}
     for iri, edge in found.edges.items():
         passages = [found.passages[place_of(e)] for e in found.evidence[iri]]
-        passages.sort(key=lambda p: (-_final(p, promoted), p.evidence.iri))
-        best = passages[0]
-        points = round(_final(best, promoted) - 0.0005 * (1 - _label_share(edge, inquiry)), 6)
+        passages.sort(key=lambda p: (-rated.score(p.place), p.evidence.iri))
+        points = rated.score(passages[0].place) - 0.0005 * (1 - _label_share(edge, rated.inquiry))
         shown = _evidence_in_order(found.evidence[iri], passages)
-        scored[iri] = points, best, shown
+        scored[iri] = round(points, 6), passages[0], shown
     ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
+    names = {match.entity: match.label for match in matches if match.method == "name"}
     candidates = tuple(
         Candidate(
             item=found.edges[iri],
@@ -261,7 +310,7 @@ def _rank(
             score=max(0.0, scored[iri][0]),
             hop=subgraph.edges[iri][1],
             evidence=scored[iri][2][: limits.evidence_limit],
-            reasons=_reasons(iri, scored[iri][1], inquiry, subgraph, names, promoted),
+            reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
         )
         for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
     )
@@ -275,15 +324,10 @@ def _rank(
     )
 
 
-def _final(passage: Passage, promoted: Mapping[tuple[object, ...], tuple[float, str]]) -> float:
-    return max(passage.score, promoted.get(passage.place, (0.0, ""))[0])
-
-
 def _label_share(edge: Edge, inquiry: Inquiry) -> float:
-    known = set(terms(edge.text)) & set(inquiry.weights)
-    total = inquiry.total
-    share = sum(inquiry.weights[term] for term in known) / total if total else 0.0
-    return share * (0.3 if edge.predicate_label == "mentions" else 1.0)
+    known = set(terms(edge.text))
+    found = share(inquiry.weights, {term: float(term in known) for term in inquiry.weights})
+    return found * (0.3 if edge.predicate_label == "mentions" else 1.0)
 
 
 def _evidence_in_order(
@@ -294,34 +338,9 @@ def _evidence_in_order(
     return tuple(sorted(evidence, key=lambda e: (order[place_of(e)], e.iri)))
 
 
-def _reasons(
-    iri: str,
-    best: Passage,
-    inquiry: Inquiry,
-    subgraph: Subgraph,
-    names: Mapping[str, str],
-    promoted: Mapping[tuple[object, ...], tuple[float, str]],
-) -> tuple[str, ...]:
-    triple, hop = subgraph.edges[iri]
-    reasons = []
-    score_, why = promoted.get(best.place, (0.0, ""))
-    if score_ > best.score:
-        reasons.append(why)
-    reasons.append(f"its sentence is {best.similar:.2f} similar in meaning to the question")
-    shared = [
-        w for w in dict.fromkeys(_content_words(inquiry.text)) if stem(w) in best.wording.quote
-    ]
-    if shared:
-        reasons.append(f"it shares the words {', '.join(shared[:6])}")
+def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
+    """How the question leads to the edge."""
     named = [names[end] for end in ends(triple) if end in names]
     if named:
-        reasons.append(f"the question names {' and '.join(named)}")
-    elif hop == 0:
-        reasons.append("it touches a matched entity")
-    else:
-        reasons.append(f"it lies {hop + 1} hops from a matched entity")
-    return tuple(reasons)
-
-
-def _content_words(text: str) -> list[str]:
-    return [word for word in words(text) if word not in STOP_WORDS]
+        return f"the question names {' and '.join(named)}"
+    return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"

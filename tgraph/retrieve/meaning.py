@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from tgraph.index.items import sentence_hash
@@ -22,8 +22,9 @@ class Meaning:
     the second says whether a sentence is about what is asked, whomever it is about.
     """
 
-    def __init__(self, vectors: VectorSet, question: Vector) -> None:
+    def __init__(self, vectors: VectorSet, chunks: VectorSet, question: Vector) -> None:
         self._vectors = vectors
+        self._chunks = chunks
         self._question = question
         self._edges: dict[str, tuple[float, float]] = {}
         self._sentences: dict[bytes, tuple[float, float]] = {}
@@ -62,3 +63,7 @@ class Meaning:
         if known is not None:
             return known
         return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))
+
+    def of_chunks(self, chunks: Collection[str]) -> dict[str, float]:
+        """The likeness of each of these chunks: that of its part which is nearest."""
+        return dict(self._chunks.search(self._question[:1], max(1, len(chunks)), chunks)[0])

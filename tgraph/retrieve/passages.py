@@ -1,38 +1,44 @@
 """Passages: the distinct sentences behind edges, and how well each answers a question.
 
 A sentence is read with what stands around it: the names that its edges resolved its pronouns to,
-the title of its document, its heading and the sentences before it.
+the title of its document, its heading, the sentences before it and the one after.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
 from tgraph.model import Edge, Evidence
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.corpus import heading, lead
-from tgraph.retrieve.inquiry import Inquiry, answers, matched, roots_of
+from tgraph.retrieve.corpus import follow, heading, lead
+from tgraph.retrieve.inquiry import Inquiry, matched, roots_of
 from tgraph.retrieve.lexical import terms
 from tgraph.retrieve.meaning import Meaning
+from tgraph.retrieve.sought import Named
 
 Place = tuple[str, int | None, int, int]
 
-MEANING, ASKED, WORDS, KIND = 0.22, 0.15, 0.52, 0.11
-"""Weights of a passage's score, each part between 0 and 1."""
+MEANING, ASKED, SETTING, WORDS, NAMES, KIND = 0.09, 0.24, 0.25, 0.19, 0.09, 0.14
+"""Weights of a passage's score: likeness to the question, to the question without its names, and
+of its chunk to the question; the share of the question's words, and of its names, that it has; the
+kind of answer asked for. Fitted to rank the sentences that answer 119 questions about three bodies
+of text (a softmax over each body's sentences), then rounded."""
 
-ROW, FRAGMENT = 0.92, 0.5
-"""What a row of a table and a piece that is no sentence count beside a sentence."""
+ROW, FRAGMENT = 0.07, 0.03
+"""What a row of a table and a piece that is no sentence lose."""
 
-LABEL, TITLE = 0.9, 0.6
-"""What a term counts that only the names of the edges, or the title or heading, have."""
-
-LEAD = (0.65, 0.52, 0.4, 0.4, 0.4)
-"""What a term counts that only one of the sentences before has, nearest first."""
+TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
+"""What a term counts that only the title or heading has, the sentence before, the one after, or
+one of the sentences farther before."""
 
 _ROW = re.compile(r"^[^:\n]{1,40}: [^;\n]*; [^:\n]{1,40}: ")
+_MENTIONS = "mentions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +47,41 @@ class Wording:
 
     quote: frozenset[str]
     labels: frozenset[str]
-    around: Mapping[str, float]
     title: frozenset[str]
+    around: Mapping[str, float]
     roots: frozenset[str]
     is_row: bool
     is_prose: bool
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence of a document with the edges that rest on it, scored for one question."""
+    """A sentence of a document with the edges that rest on it and the things it speaks of."""
 
     place: Place
     evidence: Evidence
     edges: tuple[str, ...]
+    named: tuple[Named, ...]
     wording: Wording
-    similar: float = 0.0
-    asked: float = 0.0
-    matches: Mapping[str, float] = field(default_factory=dict)
-    strict: Mapping[str, float] = field(default_factory=dict)
-    covered: float = 0.0
-    kind: float = 0.0
-    score: float = 0.0
 
     @property
     def quote(self) -> str:
         return self.evidence.quote
 
 
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """How well a passage answers, 0 to 1, and how similar it is to the question."""
+
+    score: float
+    similar: float
+
+
 def place_of(evidence: Evidence) -> Place:
     return evidence.document, evidence.page, evidence.start, evidence.end
+
+
+# --- reading --------------------------------------------------------------------------------------
 
 
 def gather(
@@ -81,24 +92,58 @@ def gather(
     for iri in edges:
         for item in evidence.get(iri, ()):
             behind.setdefault(place_of(item), (item, []))[1].append(iri)
-    memory = context.remembered("wordings", 20_000)
+    memory = context.remembered("passages", 20_000)
     found = {}
     for place, (item, iris) in behind.items():
-        read = partial(_wording, item, [edges[iri] for iri in iris], context)
-        wording = memory.get((place, tuple(iris)), read)
-        found[place] = Passage(place, item, tuple(iris), wording)
+        read = partial(_passage, place, item, [edges[iri] for iri in iris], context)
+        found[place] = memory.get((place, tuple(iris)), read)
     return found
+
+
+def _passage(place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context) -> Passage:
+    ends = {end: label for edge in edges for end, label in _ends(edge)}
+    named = tuple(
+        Named(iri, label, frozenset(terms(label)), _kind(iri, context))
+        for iri, label in ends.items()
+        if any(map(str.isupper, label))
+    )
+    return Passage(
+        place,
+        evidence,
+        tuple(edge.iri for edge in edges),
+        named,
+        _wording(evidence, edges, context),
+    )
+
+
+def _ends(edge: Edge) -> Iterable[tuple[str, str]]:
+    yield edge.subject.value, edge.subject_label
+    if isinstance(edge.object, NamedNode):
+        yield edge.object.value, edge.object_label
+
+
+def _kind(entity: str, context: Context) -> str:
+    """The kind of an entity as its type says; empty where it has none."""
+
+    def read() -> str:
+        quads = context.store.match(NamedNode(entity), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+        found = sorted(q.object.value for q in quads if isinstance(q.object, NamedNode))
+        kinds = [iri.rpartition(":")[2] for iri in found if iri.startswith(v.type_iri(""))]
+        return kinds[0] if kinds else ""
+
+    kind: str = context.remembered("kinds", 50_000).get(entity, read)
+    return kind
 
 
 def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Wording:
     quote = frozenset(terms(evidence.quote))
-    labels = frozenset(t for e in edges if e.predicate_label != "mentions" for t in terms(e.text))
+    labels = frozenset(t for e in edges if e.predicate_label != _MENTIONS for t in terms(e.text))
     text = " ".join(evidence.quote.split())
     return Wording(
         quote=quote,
         labels=labels,
-        around=_around(evidence, context),
         title=frozenset(terms(f"{evidence.title} {heading(evidence, context.texts)}")),
+        around=_around(evidence, context),
         roots=roots_of(quote),
         is_row=bool(_ROW.match(text)),
         is_prose=len(text) > 25 and text[-1] in ".!?:;,\"'”’)…。！？»",
@@ -107,54 +152,73 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Wor
 
 def _around(evidence: Evidence, context: Context) -> dict[str, float]:
     found: dict[str, float] = {}
-    for sentence, worth in zip(lead(evidence, context.texts), LEAD, strict=False):
+    for place, sentence in enumerate(lead(evidence, context.texts)):
         for term in terms(sentence):
-            found.setdefault(term, worth)
+            found.setdefault(term, FAR if place else BEFORE)
+    for term in terms(follow(evidence, context.texts)):
+        found[term] = max(AFTER, found.get(term, 0.0))
     return found
 
 
-def score(passage: Passage, inquiry: Inquiry, meaning: Meaning) -> None:
-    """Fill in the passage's likeness, coverage, kind and score."""
-    passage.similar, passage.asked = meaning.of_sentence(passage.quote, passage.edges)
-    passage.strict = {t: _own(t, passage.wording) for t in inquiry.weights}
-    around = passage.wording.around
-    passage.matches = {t: max(m, around.get(t, 0.0)) for t, m in passage.strict.items()}
-    passage.covered = coverage(inquiry, passage.matches)
-    passage.kind = answers(inquiry, " ".join(passage.quote.split()))
-    passage.score = combine(
-        passage.similar, passage.asked, passage.covered, passage.kind, passage.wording
-    ) * support(inquiry, passage.strict, passage.asked)
+# --- rating ---------------------------------------------------------------------------------------
 
 
-def combine(similar: float, asked: float, covered: float, kind: float, wording: Wording) -> float:
-    points = MEANING * likeness(similar) + ASKED * likeness(asked) + WORDS * covered + KIND * kind
+def rate(passages: Iterable[Passage], inquiry: Inquiry, meaning: Meaning) -> dict[Place, Rating]:
+    """How well each of the passages answers."""
+    wanted = list(passages)
+    settings = meaning.of_chunks({passage.evidence.chunk for passage in wanted})
+    found = {}
+    for passage in wanted:
+        similar, asked = meaning.of_sentence(passage.quote, passage.edges)
+        setting = settings.get(passage.evidence.chunk, 0.0)
+        points = MEANING * similar + ASKED * asked + SETTING * setting
+        points += worth_of_words(passage, inquiry) - _toll(passage.wording)
+        found[passage.place] = Rating(max(0.0, points), similar)
+    return found
+
+
+def worth_of_words(passage: Passage, inquiry: Inquiry) -> float:
+    """The part of a passage's score that no vector is needed for."""
+    wording = passage.wording
+    credits = {term: credit(term, wording) for term in inquiry.weights}
+    held = inquiry.sought.held_by(
+        " ".join(passage.quote.split()), passage.named, inquiry.weights.keys()
+    )
+    return (
+        WORDS * share(inquiry.weights, credits)
+        + NAMES * share(_only(inquiry.weights, inquiry.names), _present(credits))
+        + KIND * held
+    )
+
+
+def credit(term: str, wording: Wording) -> float:
+    """How well a passage and what stands around it match a term."""
+    best = said(term, wording)
+    if best < TITLE and term in wording.title:
+        best = TITLE
+    return max(best, wording.around.get(term, 0.0))
+
+
+def said(term: str, wording: Wording) -> float:
+    """How well the sentence itself matches a term, by its words or by what they stand for."""
+    return 1.0 if term in wording.labels else matched(term, wording.quote, wording.roots)
+
+
+def share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:
+    """The share of what the terms say, 0 to 1, weighted by how much each of them tells."""
+    total = sum(weights.values())
+    return sum(w * credits[t] for t, w in weights.items()) / total if total else 0.0
+
+
+def _only(weights: Mapping[str, float], names: frozenset[str]) -> dict[str, float]:
+    return {term: weight for term, weight in weights.items() if term in names}
+
+
+def _present(credits: Mapping[str, float]) -> dict[str, float]:
+    return {term: 1.0 if worth else 0.0 for term, worth in credits.items()}
+
+
+def _toll(wording: Wording) -> float:
     if wording.is_row:
-        return points * ROW
-    return points if wording.is_prose else points * FRAGMENT
-
-
-def support(inquiry: Inquiry, matches: Mapping[str, float], asked: float) -> float:
-    """0.75 to 1: whether the text speaks of what is asked, not only of whom it is asked."""
-    plain = {t: w for t, w in inquiry.weights.items() if t not in inquiry.names}
-    total = sum(plain.values())
-    said = sum(w * matches[t] for t, w in plain.items()) / total if total else 1.0
-    return 0.75 + 0.25 * min(1.0, max(said, likeness(asked)) / 0.5)
-
-
-def likeness(similar: float) -> float:
-    """A cosine brought to 0..1, as MiniLM spreads them."""
-    return min(1.0, max(0.0, (similar - 0.1) / 0.6))
-
-
-def coverage(inquiry: Inquiry, matches: Mapping[str, float]) -> float:
-    """The share of what the question says, weighted by how much each term tells."""
-    total = inquiry.total
-    return sum(w * matches[t] for t, w in inquiry.weights.items()) / total if total else 0.0
-
-
-def _own(term: str, wording: Wording) -> float:
-    """How well the sentence itself, its edges and its title match a term."""
-    found = matched(term, wording.quote, wording.roots)
-    if term in wording.labels:
-        found = max(found, LABEL)
-    return max(found, TITLE) if term in wording.title else found
+        return ROW
+    return 0.0 if wording.is_prose else FRAGMENT

@@ -1,0 +1,93 @@
+"""What kind of answer a question asks for, and whether a sentence holds one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.sought import Named, fits, kind_of_phrase, read_sought
+
+
+def named(label: str, kind: str) -> Named:
+    return Named(f"urn:{label}", label, frozenset(terms(label)), kind)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("When did the ship sink?", "time"),
+        ("In what year was she built?", "time"),
+        ("How many dogs were there?", "number"),
+        ("How much money did he give?", "money"),
+        ("What latitude was reached?", "angle"),
+        ("How far did they walk?", "length"),
+        ("How long were they away?", "duration"),
+        ("How old was the captain?", "age"),
+        ("Who was the captain?", "person"),
+        ("Which professor helped them?", "person"),
+        ("Which three men climbed it?", "person"),
+        ("Which later expedition leader had been there?", "person"),
+        ("Where was he born?", "place"),
+        ("What city was the band formed in?", "place"),
+        ("Why did he turn back?", "reason"),
+        ("Which ship was first?", "ship"),
+        ("Which was first?", "name"),
+        ("What became of the officer who fell?", "fate"),
+        ("What is the name of Ada's nephew?", "person"),
+        ("How did they escape?", ""),
+        ("Il pleut.", ""),
+    ],
+)
+def test_the_question_word_and_its_noun_tell_the_kind(question, kind):
+    assert read_sought(question).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "holds"),
+    [
+        ("When did she sink?", "She sank on 21 November.", True),
+        ("When did she sink?", "She sank slowly.", False),
+        ("How many dogs had he?", "He had fifty dogs.", True),
+        ("How many dogs had he?", "He had dogs.", False),
+        ("How much did it cost?", "The price was £11,000.", True),
+        ("How much did it cost?", "In 1907 it was bought.", False),
+        ("What latitude was reached?", "They halted at 80 degrees south.", True),
+        ("What latitude was reached?", "They halted after 80 days.", False),
+        ("What became of her?", "She was wrecked.", True),
+        ("What became of her?", "She was built of oak.", False),
+        ("Who led Ada's party?", "It was led by Berta.", True),
+        ("Who led Ada's party?", "Ada's party was led well.", False),
+    ],
+)
+def test_an_answer_is_of_the_kind_asked_for(question, quote, holds):
+    people = [named(word, "person") for word in ("Ada", "Berta") if word in quote]
+    held = read_sought(question).held_by(quote, people, set(terms(question)))
+    assert (held > 0.5) is holds
+
+
+def test_the_kind_of_what_is_named_matters():
+    sought = read_sought("Where did she go?")
+    there = sought.held_by("She went to Riga.", [named("Riga", "place")], {"go"})
+    with_whom = sought.held_by("She went to Riga.", [named("Riga", "person")], {"go"})
+    assert there > with_whom
+
+
+def test_as_many_as_are_asked_for():
+    sought = read_sought("Which two men went?")
+    both = [named("Ada", "person"), named("Berta", "person")]
+    assert sought.held_by("Ada and Berta went.", both, {"go"}) == 1.0
+    assert sought.held_by("Ada went.", both[:1], {"go"}) < 0.5
+
+
+def test_a_name_that_is_given_answers_what_something_is_called():
+    sought = read_sought("What is the house called?")
+    hut = [named("Camp Ridley", "thing")]
+    assert sought.held_by("The house was named Camp Ridley.", hut, {"hous"}) == 1.0
+    assert sought.held_by("The house stood near Camp Ridley.", hut, {"hous"}) < 1.0
+
+
+def test_things_fit_descriptions_of_their_kind():
+    assert fits("young officer", "person") > fits("young officer", "place")
+    assert fits("whatsit", "person") == fits("whatsit", "place")
+    assert kind_of_phrase("the larger ship") == "ship"
+    assert kind_of_phrase("city of birth") == "place"
