@@ -62,6 +62,11 @@ class SessionRecord:
         self._lock = Lock()
         self._last_step: str | None = None
 
+    @property
+    def out(self) -> Statements:
+        """What is stated beside the patterns below; it is written with the next of them."""
+        return self._out
+
     # --- the session ---
 
     def start(
@@ -121,23 +126,24 @@ class SessionRecord:
         """Let go of the journal; a session that did not ``finish`` will be recorded as aborted."""
         self._journal.close()
 
-    def call(self, call: Call) -> None:
+    def call(self, call: Call, step: str | None = None) -> None:
         """A model or an embedder was called; its reply is kept before anybody uses it.
 
-        Calls of one step may come from several threads.
+        Calls may come from several threads; ``step`` is theirs where several go on at once, else
+        the last that was begun.
         """
         with self._lock:
-            self._record_call(call)
+            self._record_call(call, step or self._last_step)
 
-    def _record_call(self, call: Call) -> None:
+    def _record_call(self, call: Call, step: str | None) -> None:
         occurrence = self._occurrences[call.request_hash]
         self._occurrences[call.request_hash] += 1
         call = replace(call, occurrence=occurrence)
         content = call_content(call)
         key = self._text(content)
         subject = describe_call(self._out, self.uuid, self.session, call, key)
-        if self._last_step:
-            self._out.add(subject, (v.dcterms("isPartOf"), iri(self._last_step)))
+        if step:
+            self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
         self._describe(call.agent, [call.prompt] if call.prompt else [])
         if call.kind == "chat":
             self._associate(self.session, call.agent, [call.prompt] if call.prompt else [])
@@ -145,10 +151,18 @@ class SessionRecord:
         self._write()
 
     @contextmanager
-    def step(self, kind: str, agent: Agent = SOFTWARE, used: Sequence[str] = ()) -> Iterator[str]:
-        """A step of the session as an activity: informed by the one before, part of the session."""
+    def step(
+        self,
+        kind: str,
+        agent: Agent = SOFTWARE,
+        used: Sequence[str] = (),
+        after: str | None = None,
+    ) -> Iterator[str]:
+        """A step of the session as an activity, part of the session and informed by ``after``, or
+        else by the step before it."""
         subject = v.session_part_iri("step", self.uuid, self._steps)
         self._steps += 1
+        before = after or self._last_step
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Activity"), v.tg(kind)]),
@@ -156,7 +170,7 @@ class SessionRecord:
             (v.dcterms("isPartOf"), iri(self.session)),
             (v.prov("startedAtTime"), self._clock()),
             (v.prov("used"), [iri(item) for item in used]),
-            (v.prov("wasInformedBy"), iri(self._last_step) if self._last_step else None),
+            (v.prov("wasInformedBy"), iri(before) if before else None),
         )
         self._associate(subject, agent)
         self._last_step = subject
@@ -219,7 +233,7 @@ class SessionRecord:
             (v.tg("itemCount"), retrieval.items or None),
             (v.tg("contentHash"), self._text("\n".join(cut)) if cut else None),
         )
-        self._dropped(subject, retrieval.dropped)
+        self.dropped(subject, retrieval.dropped)
         for candidate in retrieval.candidates:
             key = v.session_part_iri("candidate", self.uuid, candidate.rank)
             is_edge = isinstance(candidate.item, Edge)
@@ -250,7 +264,7 @@ class SessionRecord:
             (v.tg("selectedEdge"), edges),
             (v.prov("hadMember"), members),
         )
-        self._dropped(
+        self.dropped(
             subject,
             {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
         )
@@ -311,7 +325,7 @@ class SessionRecord:
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("AnswerText")]),
             (v.tg("contentHash"), self._text(text)),
         )
-        self._dropped(subject, dropped or {})
+        self.dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
             self._sentence(subject, step, index, sentence)
         self._write()
@@ -365,7 +379,8 @@ class SessionRecord:
 
     # --- writing ---
 
-    def _dropped(self, subject: str, counts: Mapping[str, int]) -> None:
+    def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
+        """What was left out on the way to the subject, by reason."""
         for reason, count in sorted(counts.items()):
             if count:
                 key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
