@@ -24,7 +24,16 @@ from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.labels import described as with_description
 from tgraph.retrieve.lexical import Frequencies, stem, terms
 from tgraph.retrieve.meaning import Meaning
-from tgraph.retrieve.passages import Passage, Place, Rating, gather, place_of, rate, share
+from tgraph.retrieve.passages import (
+    Passage,
+    Place,
+    Rating,
+    gather,
+    meaning_of,
+    place_of,
+    rate,
+    share,
+)
 from tgraph.retrieve.seeds import match_entities, match_names, triple_of
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
 from tgraph.store.base import select
@@ -67,7 +76,7 @@ class GraphRetriever:
         text = _in_context(question)
         counts = frequencies(context)
         inquiry = read_question(text, counts)
-        meaning = _meaning(inquiry, context)
+        meaning = meaning_of(inquiry, context)
         halves = [_Halves(description, counts, context) for description in descriptions(text)]
         nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
         matches = match_entities(question, nearest, context)
@@ -83,11 +92,6 @@ class GraphRetriever:
         return _rank(question, _Rated(inquiry, ratings, promoted), matches, found)
 
 
-def _meaning(inquiry: Inquiry, context: Context) -> Meaning:
-    question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
-    return Meaning(context.vectors["edge"], context.vectors["chunk"], question)
-
-
 class _Halves:
     """A description of the question, and what is asked about the described."""
 
@@ -95,7 +99,7 @@ class _Halves:
         self.description = description
         self.inquiry = read_question(description.text, counts)
         asked = read_question(description.about(""), counts)
-        self.meanings = _meaning(self.inquiry, context), _meaning(asked, context)
+        self.meanings = meaning_of(self.inquiry, context), meaning_of(asked, context)
 
 
 def _nearest(meanings: Sequence[Meaning]) -> list[tuple[str, float]]:

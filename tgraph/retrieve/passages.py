@@ -163,6 +163,12 @@ def _around(evidence: Evidence, context: Context) -> dict[str, float]:
 # --- rating ---------------------------------------------------------------------------------------
 
 
+def meaning_of(inquiry: Inquiry, context: Context) -> Meaning:
+    """What the passages' likeness to the question is measured with."""
+    question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+    return Meaning(context.vectors["edge"], context.vectors["chunk"], question)
+
+
 def rate(passages: Iterable[Passage], inquiry: Inquiry, meaning: Meaning) -> dict[Place, Rating]:
     """How well each of the passages answers."""
     wanted = list(passages)

@@ -18,8 +18,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.inquiry import read_question
 from tgraph.retrieve.labels import with_labels
-from tgraph.retrieve.meaning import Meaning
-from tgraph.retrieve.passages import gather, place_of, score
+from tgraph.retrieve.passages import gather, meaning_of, place_of, rate
 from tgraph.retrieve.seeds import triple_of
 from tgraph.store.base import select
 
@@ -102,14 +101,12 @@ def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
 def _relevance(question: Question, evidence: ByEdge, context: Context) -> dict[object, float]:
     """How well each place answers, 0 to 1."""
     inquiry = read_question(question.text, frequencies(context))
-    vectors = context.embed([question.text, inquiry.asked or question.text])
-    meaning = Meaning(context.vectors["edge"], vectors)
+    meaning = meaning_of(inquiry, context)
     edges = _labelled(list(evidence), context)
     meaning.learn(edges)
     passages = gather(edges, evidence, context)
-    for passage in passages.values():
-        score(passage, inquiry, meaning)
-    return {place: round(passage.score, 6) for place, passage in passages.items()}
+    ratings = rate(passages.values(), inquiry, meaning)
+    return {place: round(rating.score, 6) for place, rating in ratings.items()}
 
 
 def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:
