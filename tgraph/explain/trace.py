@@ -9,6 +9,7 @@ from pathlib import Path
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
+from tgraph.explain.said import Said, kind_of, local_name, numbers
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.traced import (
     Trace,
@@ -24,7 +25,7 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chun
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
 from tgraph.retrieve.labels import reified
-from tgraph.store.base import Store, Term
+from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
 
 __all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
@@ -46,49 +47,45 @@ class TraceReader:
         self._session = session
         self._collection = collection
         self._uuid = session.removeprefix(v.session_iri(""))
-        self._said: dict[str, dict[str, list[Term]]] = {}
-        for quad in quads:
-            assert isinstance(quad.subject, NamedNode)
-            properties = self._said.setdefault(quad.subject.value, {})
-            properties.setdefault(_local(quad.predicate), []).append(quad.object)
+        self._said = Said(quads)
 
     def read(self) -> Trace:
         session = self._session
-        candidates = self._iris(v.retrieval_iri(self._uuid), "candidate")
-        selections = self._sorted(v.selection_iri(self._uuid), "hadMember", _last_number)
-        edges = reified(self._store, (self._one(i, "edge") for i in (*selections, *candidates)))
+        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
+        selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
+        edges = reified(
+            self._store, (self._said.one(i, "edge") for i in (*selections, *candidates))
+        )
         places = self._places(selections)
-        chosen = {self._one(s, "candidate") for s in selections}
+        chosen = {self._said.one(s, "candidate") for s in selections}
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
-            question=self._one(session, "query"),
-            mode=self._one(session, "mode"),
-            status=self._one(session, "status"),
-            error=self._one(session, "error"),
-            started=self._one(session, "startedAtTime"),
-            ended=self._one(session, "endedAtTime"),
-            generation=self._number(session, "generation"),
+            question=self._said.one(session, "query"),
+            mode=self._said.one(session, "mode"),
+            status=self._said.one(session, "status"),
+            error=self._said.one(session, "error"),
+            started=self._said.one(session, "startedAtTime"),
+            ended=self._said.one(session, "endedAtTime"),
+            generation=self._said.number(session, "generation"),
             parameters={
-                self._one(p, "label"): self._one(p, "value")
-                for p in sorted(self._iris(session, "parameter"))
+                self._said.one(p, "label"): self._said.one(p, "value")
+                for p in sorted(self._said.all(session, "parameter"))
             },
             usage={
-                "input_tokens": self._number(session, "inToken"),
-                "output_tokens": self._number(session, "outToken"),
-                "calls": self._number(session, "callCount"),
+                "input_tokens": self._said.number(session, "inToken"),
+                "output_tokens": self._said.number(session, "outToken"),
+                "calls": self._said.number(session, "callCount"),
             },
-            concepts=tuple(self._texts(v.session_part_iri("concepts", self._uuid), "concept")),
+            concepts=tuple(self._said.all(v.session_part_iri("concepts", self._uuid), "concept")),
             matches=self._matches(),
-            edge_count=self._number(v.retrieval_iri(self._uuid), "edgeCount"),
-            item_count=self._number(v.retrieval_iri(self._uuid), "itemCount"),
+            edge_count=self._said.number(v.retrieval_iri(self._uuid), "edgeCount"),
+            item_count=self._said.number(v.retrieval_iri(self._uuid), "itemCount"),
             answer=self._answer_text(),
             sentences=self._sentences(),
             selected=tuple(self._item(s, edges, places) for s in selections),
             rejected=tuple(
-                self._item(c, edges, {})
-                for c in sorted(candidates, key=_last_number)
-                if c not in chosen
+                self._item(c, edges, {}) for c in sorted(candidates, key=numbers) if c not in chosen
             ),
             steps=self._steps(),
             calls=self._calls(),
@@ -98,45 +95,43 @@ class TraceReader:
     # --- the parts ---
 
     def _matches(self) -> tuple[TracedMatch, ...]:
-        members = self._sorted(v.session_part_iri("matches", self._uuid), "hadMember", _last_number)
+        members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
         return tuple(
             TracedMatch(
-                entity=self._one(m, "entity"),
-                label=self._label(self._one(m, "entity")),
-                concept=self._one(m, "concept"),
-                score=self._float(m, "score"),
-                method=self._one(m, "matchMethod"),
+                entity=self._said.one(m, "entity"),
+                label=self._label(self._said.one(m, "entity")),
+                concept=self._said.one(m, "concept"),
+                score=self._said.real(m, "score"),
+                method=self._said.one(m, "matchMethod"),
             )
             for m in members
         )
 
     def _answer_text(self) -> str:
-        key = self._one(v.answer_text_iri(self._uuid), "contentHash")
+        key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
         return self._read_text(key) if key else ""
 
     def _sentences(self) -> tuple[TracedSentence, ...]:
-        found = self._sorted(v.answer_iri(self._uuid), "sentence", _last_number)
+        found = self._said.numbered(v.answer_iri(self._uuid), "sentence")
         return tuple(
             TracedSentence(
                 iri=s,
-                text=self._one(s, "text"),
-                edge_selections=tuple(sorted(self._iris(s, "wasDerivedFrom"), key=_last_number)),
-                citations=tuple(
-                    self._citation(c) for c in self._sorted(s, "citation", _last_number)
-                ),
+                text=self._said.one(s, "text"),
+                edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=numbers)),
+                citations=tuple(self._citation(c) for c in self._said.numbered(s, "citation")),
             )
             for s in found
         )
 
     def _citation(self, citation: str) -> TracedEvidence:
-        origins = self._iris(citation, "wasDerivedFrom")
+        origins = self._said.all(citation, "wasDerivedFrom")
         chosen = next(o for o in origins if o.startswith(_SELECTIONS))
         evidence = _lowest([o for o in origins if o != chosen])
         place = self._evidence(
             evidence,
-            self._number(f"{citation}:position", "start"),
-            self._number(f"{citation}:position", "end"),
-            self._one(f"{citation}:quote", "exact"),
+            self._said.number(f"{citation}:position", "start"),
+            self._said.number(f"{citation}:position", "end"),
+            self._said.one(f"{citation}:quote", "exact"),
         )
         via = tuple(o for o in origins if o not in (chosen, evidence))
         return replace(place, edge_selection=chosen, via=tuple(sorted(via, key=_depth)))
@@ -145,7 +140,7 @@ class TraceReader:
         return {
             s: tuple(
                 self._evidence(e)
-                for e in sorted(self._iris(s, "wasDerivedFrom"))
+                for e in sorted(self._said.all(s, "wasDerivedFrom"))
                 if e.startswith(_PLACES)
             )
             for s in selections
@@ -174,25 +169,26 @@ class TraceReader:
         edges: Mapping[str, Edge],
         places: Mapping[str, tuple[TracedEvidence, ...]],
     ) -> TracedItem:
-        iri = self._one(subject, "edge") or self._one(subject, "item")
-        candidate = self._one(subject, "candidate") or subject
+        iri = self._said.one(subject, "edge") or self._said.one(subject, "item")
+        candidate = self._said.one(subject, "candidate") or subject
         item = TracedItem(
             iri=subject,
             kind=kind_of(iri),
             item=iri,
             label=edges[iri].text if iri in edges else self._item_label(iri),
-            score=self._float(subject, "score"),
-            reasoning=self._one(subject, "reasoning") or self._one(subject, "rejectionReason"),
-            rank=self._number(candidate, "rank"),
-            hop=self._number(candidate, "hop"),
-            tokens=self._number(candidate, "tokenCount"),
+            score=self._said.real(subject, "score"),
+            reasoning=self._said.one(subject, "reasoning")
+            or self._said.one(subject, "rejectionReason"),
+            rank=self._said.number(candidate, "rank"),
+            hop=self._said.number(candidate, "hop"),
+            tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
         )
         return _with_terms(item, edges[iri]) if iri in edges else item
 
     def _item_label(self, iri: str) -> str:
         """A point's own text; else the label or description, whatever graph has it."""
-        if said := self._one(iri, "text"):
+        if said := self._said.one(iri, "text"):
             return said
         if iri.startswith(_CHUNK):
             return self._chunk_label(iri)
@@ -213,14 +209,16 @@ class TraceReader:
 
     def _steps(self) -> tuple[TracedStep, ...]:
         prefix = v.session_part_iri("step", self._uuid, "")
-        found = sorted((s for s in self._said if s.startswith(prefix)), key=_last_number)
+        found = sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
         return tuple(
             TracedStep(
                 iri=s,
-                kind=next(t for t in map(_local, self._iris_of(s, "type")) if t != "Activity"),
-                label=self._one(s, "label"),
-                started=self._one(s, "startedAtTime"),
-                ended=self._one(s, "endedAtTime"),
+                kind=next(
+                    t for t in map(local_name, self._said.nodes(s, "type")) if t != "Activity"
+                ),
+                label=self._said.one(s, "label"),
+                started=self._said.one(s, "startedAtTime"),
+                ended=self._said.one(s, "endedAtTime"),
                 agents=tuple(self._agents(s)),
             )
             for s in found
@@ -228,18 +226,18 @@ class TraceReader:
 
     def _calls(self) -> tuple[TracedCall, ...]:
         found = sorted(
-            self._iris(self._session, "call"),
-            key=lambda c: (self._one(c, "startedAtTime"), c),
+            self._said.all(self._session, "call"),
+            key=lambda c: (self._said.one(c, "startedAtTime"), c),
         )
         return tuple(
             TracedCall(
                 iri=c,
-                label=self._one(c, "label"),
+                label=self._said.one(c, "label"),
                 agent=", ".join(self._agents(c)),
-                input_tokens=self._number(c, "inToken"),
-                output_tokens=self._number(c, "outToken"),
-                milliseconds=self._number(c, "llmDurationMs"),
-                error=self._one(c, "error"),
+                input_tokens=self._said.number(c, "inToken"),
+                output_tokens=self._said.number(c, "outToken"),
+                milliseconds=self._said.number(c, "llmDurationMs"),
+                error=self._said.one(c, "error"),
             )
             for c in found
         )
@@ -247,43 +245,18 @@ class TraceReader:
     def _dropped(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for subject in sorted(self._said):
-            for item in self._iris(subject, "dropped"):
-                reason = self._one(item, "reason")
-                found[reason] = found.get(reason, 0) + self._number(item, "count")
+            for item in self._said.all(subject, "dropped"):
+                reason = self._said.one(item, "reason")
+                found[reason] = found.get(reason, 0) + self._said.number(item, "count")
         return found
 
     def _agents(self, activity: str) -> list[str]:
-        agents = sorted(self._iris(activity, "wasAssociatedWith"))
+        agents = sorted(self._said.all(activity, "wasAssociatedWith"))
         return [text_value(self._store, a, v.RDFS_LABEL) or a for a in agents]
 
     def _label(self, entity: str) -> str:
         quads = self._store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
         return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
-
-    # --- reading the bundle ---
-
-    def _texts(self, subject: str, name: str) -> list[str]:
-        terms = self._said.get(subject, {}).get(name, [])
-        return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
-
-    def _one(self, subject: str, name: str) -> str:
-        return next(iter(self._texts(subject, name)), "")
-
-    def _number(self, subject: str, name: str) -> int:
-        return int(self._one(subject, name) or 0)
-
-    def _float(self, subject: str, name: str) -> float:
-        return float(self._one(subject, name) or 0.0)
-
-    def _iris(self, subject: str, name: str) -> list[str]:
-        return self._texts(subject, name)
-
-    def _iris_of(self, subject: str, name: str) -> list[NamedNode]:
-        terms = self._said.get(subject, {}).get(name, [])
-        return [t for t in terms if isinstance(t, NamedNode)]
-
-    def _sorted(self, subject: str, name: str, key: Callable[[str], tuple[int, ...]]) -> list[str]:
-        return sorted(self._iris(subject, name), key=key)
 
 
 def read_trace(
@@ -315,11 +288,6 @@ _SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
 _DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
 
 
-def kind_of(iri: str) -> str:
-    """What sort of thing an IRI of tgraph's names: ``edge``, ``chunk``, ``report``..."""
-    return iri.removeprefix(v.URN).removeprefix("prov:").partition(":")[0]
-
-
 def _depth(iri: str) -> int:
     """How far down a thing lies on the way from an answer to its characters."""
     kind = kind_of(iri)
@@ -340,11 +308,3 @@ def _with_terms(item: TracedItem, edge: Edge) -> TracedItem:
         object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
         object_label=edge.object_label,
     )
-
-
-def _local(term: NamedNode) -> str:
-    return term.value.rpartition("#")[2].rpartition("/")[2]
-
-
-def _last_number(iri: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in iri.split(":") if part.isdigit())
