@@ -6,13 +6,21 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import (
+    BlankNode,
+    CanonicalizationAlgorithm,
+    Dataset,
+    Literal,
+    NamedNode,
+    Quad,
+)
 
 from tests.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapshot
 from tgraph import vocabulary as v
@@ -25,6 +33,7 @@ from tgraph.record.session import SessionRecord
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import MARK, Journal
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import to_bytes
 from tgraph.testing import ticking_clock
 
 
@@ -242,6 +251,18 @@ def test_the_canonical_hash_is_of_the_set(quads: list[Quad], random: Random) -> 
     assert canonical_hash(shuffled) == canonical_hash(quads)
     more = Quad(NamedNode("urn:new"), NamedNode("urn:p"), Literal("x"))
     assert canonical_hash([*quads, more]) != canonical_hash(quads)
+
+
+@given(QUADS, st.booleans())
+def test_the_canonical_hash_is_that_of_the_canonical_dataset(
+    quads: list[Quad], named: bool
+) -> None:
+    about = NamedNode("urn:a") if named else BlankNode()
+    stated = [*quads, Quad(about, NamedNode("urn:p"), Literal("_:x"))]
+    dataset = Dataset(stated)
+    dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
+    lines = sorted(to_bytes(dataset).splitlines(keepends=True))
+    assert canonical_hash(stated) == sha256(b"".join(lines)).hexdigest()
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 4, 7, 8, 9, 33])

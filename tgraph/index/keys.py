@@ -20,6 +20,8 @@ class Keys(Sequence[str]):
     def __init__(self, block: NDArray[uint8], ends: NDArray[int64]) -> None:
         self.block = block
         self.ends = ends
+        self._text = block.data  # four times as fast as numpy, an element at a time
+        self._ends = ends.data
 
     @classmethod
     def of(cls, iris: Sequence[str]) -> Self:
@@ -31,7 +33,7 @@ class Keys(Sequence[str]):
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self._ends)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -45,8 +47,8 @@ class Keys(Sequence[str]):
         if not -len(self) <= place < len(self):
             raise IndexError(place)
         place %= len(self)
-        start = int(self.ends[place - 1]) if place else 0
-        return self.block[start : int(self.ends[place])].tobytes().decode()
+        start = self._ends[place - 1] if place else 0
+        return str(self._text[start : self._ends[place]], "utf-8")
 
     def places(self, allowed: Collection[str] | NDArray[bool_]) -> NDArray[int64]:
         """The owner numbers of IRIs (unknown ones left out) or of a mask over them; ascending."""
