@@ -263,7 +263,16 @@ def test_the_same_input_gives_the_same_graph_everywhere(tmp_path: Path) -> None:
     assert len(graphs[0]) > 100
 
 
-ACTIVITIES = ("run:", "extraction:", "resolution:", "prov:", "merge:", "clustering:", "hierarchy:")
+ACTIVITIES = (
+    "run:",
+    "extraction:",
+    "resolution:",
+    "prov:",
+    "merge:",
+    "summarising:",
+    "clustering:",
+    "hierarchy:",
+)
 
 
 def _of_run(quad: Quad) -> bool:

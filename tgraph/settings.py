@@ -76,6 +76,16 @@ class ExtractSettings(_Section):
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
 
 
+class SummarySettings(_Section):
+    """Where an entity or an edge has several descriptions, one takes their place."""
+
+    enabled: bool = True
+    max_words: int = Field(500, ge=10, description="the longest summary")
+    max_input_tokens: int = Field(
+        4000, ge=500, description="tokens of a prompt; what is more is folded into the summary"
+    )
+
+
 class AnswerSettings(_Section):
     """The form of an answer, in every mode that has a model write it."""
 
@@ -172,6 +182,7 @@ class Settings(BaseSettings):
     embedding: EmbeddingSettings = EmbeddingSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    summaries: SummarySettings = SummarySettings()
     answer: AnswerSettings = AnswerSettings()
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()

@@ -194,6 +194,10 @@ def evidence_iri(statement: str, chunk: str, start: int, end: int, extraction: s
     return f"{URN}evidence:{digest(statement, chunk, str(start), str(end), extraction)}"
 
 
+def summary_iri(subject: str, summariser_key: str, originals: Iterable[str]) -> str:
+    return f"{URN}summary:{digest(subject, summariser_key, *originals)}"
+
+
 def agent_iri(kind: str, name: str, version: str, provider: str = "") -> str:
     """An agent's name; where a provider counts, as in ``model:NAME:VERSION@HOST:PORT``.
 

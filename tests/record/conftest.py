@@ -17,7 +17,9 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
 from tgraph.explain.export import catalogue_quads, classic, serialise, session_quads
+from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities import Found, community_quads
+from tgraph.index.descriptions import Described, Original
 from tgraph.index.evidence import evidence_of
 from tgraph.index.sources import Texts
 from tgraph.model import (
@@ -61,6 +63,7 @@ from tgraph.record.sources import (
     run_quads,
 )
 from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
+from tgraph.record.summaries import SummaryRecord
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
@@ -147,6 +150,7 @@ class SampleRecord:
         quads += self._extraction(paged, 1, [("Marie Curie", "discovered", "Polonium")], 0)
         quads += self._extraction(paged, 2, [("M. Curie", "born", Literal(1867))], 1)
         quads += self._extraction(note, None, [("Marie Curie", "worked in", "Paris")], 0)
+        quads += self._summary_of(quads)
         quads += self._run_calls()
         one, two, three = (v.entity_iri(n) for n in ("Marie Curie", "M. Curie", "Henri Becquerel"))
         made = merge_quads(store, RUN, now(), now(), {two: one, three: one}, {})
@@ -158,6 +162,19 @@ class SampleRecord:
         quads += run_quads(LATER_RUN, again, now(), agents, {})
         quads += self._curations()
         return quads + agent_quads(agents) + prompt_quads([prompt("extract_graph")])
+
+    def _summary_of(self, quads: list[Quad]) -> list[Quad]:
+        """Two descriptions summarised, where another method had to stand in."""
+        found = sorted(q.subject.value for q in quads if q.object == v.tg("Evidence"))  # type: ignore[union-attr]
+        originals = tuple(Original(text, (e,)) for text, e in zip("AB", found, strict=False))
+        described = Described(v.entity_iri("Marie Curie"), originals)
+        self.summary = described.summary("key")
+        sentences = (SummarySentence("She is A.", (0,)), SummarySentence("And B.", (0, 1)))
+        text = Summary(sentences, {"unknown id in a summary": 1})
+        record = SummaryRecord(RUN, described, self.summary, text)
+        steps = [prompt("summarise_descriptions")]
+        made = record.quads(MODEL, steps, self.now(), self.now(), "It did not answer.")
+        return made + prompt_quads(steps)
 
     def _curations(self) -> list[Quad]:
         """A split that stands, and one that was taken back."""
@@ -250,6 +267,7 @@ class SampleRecord:
             )
             kinds = [v.tg("Entity"), NamedNode(v.type_iri("person"))]
             known.add(edge.subject.value, (v.RDF_TYPE, kinds), (v.RDFS_LABEL, edge.subject_label))
+            known.add(edge.subject.value, (v.tg("summary"), NamedNode(self.summary)))
             if isinstance(edge.object, NamedNode):
                 known.add(edge.object.value, (v.RDF_TYPE, kinds), (v.RDFS_LABEL, edge.object_label))
             known.add(

@@ -12,6 +12,7 @@ from datetime import datetime
 from pyoxigraph import Quad
 
 from tgraph.engine.clustering import cluster
+from tgraph.engine.describing import describe
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run, derive
 from tgraph.errors import UsageError
@@ -66,7 +67,8 @@ class CurationRun(Run):
             started = shop.clock()
             split, pair, quads = decide(shop.copy.store, shop.clock())
             shop.copy.add(quads)
-            derive(shop, Touched(set(pair)), started)
+            derived = derive(shop, Touched(set(pair)), started)
+            describe(shop, derived.undescribed)
             cluster(shop)
             embed(shop, self._ledger)
             agents = [SOFTWARE, *([Agent("person", person)] if person else [])]

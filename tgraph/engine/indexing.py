@@ -7,7 +7,7 @@ so that the next run continues where this one was stopped. Design, sections 3.4 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +15,7 @@ from datetime import datetime
 from tgraph import vocabulary as v
 from tgraph.engine.claiming import claim
 from tgraph.engine.clustering import Clustered, cluster
+from tgraph.engine.describing import describe
 from tgraph.engine.embedding import CACHE, embed, remembering
 from tgraph.engine.extracting import Extracted, extract
 from tgraph.engine.intake import Intakes, take_in
@@ -22,6 +23,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.workshop import RunRecord, Workshop
 from tgraph.errors import IngestError
+from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.ingest.discover import Found
@@ -178,14 +180,15 @@ class IndexRun(Run):
         intakes = take_in(shop, files)
         extracted = extract(shop, intakes.taken, intakes.touched)
         claims = claim(shop, intakes.touched)
-        merged = derive(shop, intakes.touched, started)
+        derived = derive(shop, intakes.touched, started)
+        describe(shop, derived.undescribed)
         clustered = cluster(shop)
         vectors = embed(shop, self._ledger)
         if shop.copy.changed or vectors:
             _describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
-        return self._report(shop, intakes, _Found(extracted, claims, merged, clustered))
+        return self._report(shop, intakes, _Found(extracted, claims, derived.merged, clustered))
 
     def _report(self, shop: Workshop, intakes: Intakes, found: _Found) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
@@ -208,15 +211,27 @@ class IndexRun(Run):
         )
 
 
-def derive(shop: Workshop, touched: Touched, started: datetime) -> int:
-    """Bring knowledge up to date with the touched evidence; how many names were merged."""
-    copy = shop.copy
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """How many names were merged, and what has several descriptions and no summary of them yet."""
+
+    merged: int
+    undescribed: Mapping[str, Described]
+
+
+def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
+    """Bring knowledge up to date with the touched evidence."""
+    copy, summariser = shop.copy, shop.parts.summariser
+    descriptions = Descriptions(copy.store, summariser.key if summariser else None)
+    if summariser:
+        touch_unsummarised(copy.store, touched)
     standing = standing_documents(copy.store)
     derivation = Derivation(
         copy.store,
         standing_merges(copy.store),
         lambda chunk: document_of_chunk(chunk) in standing,
         standing_splits(copy.store).values(),
+        descriptions.of,
     )
     change = derivation.run(touched, lambda done, total: shop.show("Resolving", done, total))
     copy.remove(change.removed)
@@ -225,7 +240,7 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> int:
         copy.store, shop.run, started, shop.clock(), change.merged, change.unmerged
     )
     copy.add(merges)
-    return len(change.merged)
+    return Derived(len(change.merged), descriptions.pending)
 
 
 def _describe_run(shop: Workshop, started: datetime) -> None:

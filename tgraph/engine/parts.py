@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
+    from tgraph.extract.summaries import Summariser
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.exchange import Client
 
@@ -153,6 +154,32 @@ class Parts:
         return ModelClaims(
             CachedChat(chat, self._cache / "replies"),
             self.settings.claims.gleanings,
+            self.settings.prompts,
+            **self._options,
+        )
+
+    @property
+    def summariser(self) -> Summariser | None:
+        """Who makes one description of several; None where the settings leave them be."""
+        self._renew()
+        return self._summariser
+
+    @cached_property
+    def _summariser(self) -> Summariser | None:
+        limits = self.settings.summaries
+        if not limits.enabled:
+            return None
+        if self.chat is None:
+            from tgraph.extract.summaries import DistinctSentences
+
+            return DistinctSentences(limits.max_words)
+        from tgraph.extract.model_summaries import ModelSummariser
+        from tgraph.models.cache import CachedChat
+
+        return ModelSummariser(
+            CachedChat(self.chat, self._cache / "replies"),
+            limits.max_words,
+            limits.max_input_tokens,
             self.settings.prompts,
             **self._options,
         )

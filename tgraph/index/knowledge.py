@@ -19,9 +19,12 @@ from tgraph.extract.resolve import Name, resolve
 from tgraph.index.claims import claim_quads
 from tgraph.index.standing import Properties, StandingEvidence, commonest, distinct, value
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri, reifier
+from tgraph.store.statements import Statable, Statements, iri, reifier
 
 Progress = Callable[[int, int], None]
+Pair = tuple[NamedNode, Statable]
+Describe = Callable[[str, Sequence[Properties]], list[Pair]]
+"""What knowledge says of a subject with this evidence, to describe it."""
 _VAGUE_TYPES = frozenset({"", "concept", "thing"})
 
 
@@ -53,13 +56,16 @@ class Derivation:
         merges: Mapping[str, str],
         stands: Callable[[str], bool],
         splits: Iterable[tuple[str, str]] = (),
+        describe: Describe | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
-        chunk's document still stands; ``splits`` are the pairs that are to stay apart."""
+        chunk's document still stands; ``splits`` are the pairs that are to stay apart; ``describe``
+        says how a subject is described, by default in every way that the texts have."""
         self._store = store
         self._texts = StandingEvidence(store, stands)
         self._old = dict(merges)
         self._splits = tuple(splits)
+        self._describe = describe or _as_the_texts_do
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
@@ -155,7 +161,7 @@ class Derivation:
         if evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
-            desired += _edge_attributes(edge, evidence, others)
+            desired += _edge_attributes(edge, evidence, others, self._describe(edge, evidence))
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
             names.add(commonest(evidence, "name"))
@@ -232,7 +238,10 @@ class Derivation:
             for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
             if not is_statement(quad.predicate)
         ]
-        self._replace(existing, _entity_quads(entity, evidence) if known else [])
+        desired: list[Quad] = []
+        if known:
+            desired = _entity_quads(entity, evidence, self._describe(entity, evidence))
+        self._replace(existing, desired)
 
     def _forget_types(self) -> None:
         """Types that no entity is of any more leave knowledge."""
@@ -287,8 +296,15 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(subject, triple.predicate, obj)
 
 
+def _as_the_texts_do(subject: str, evidence: Sequence[Properties]) -> list[Pair]:
+    return [(v.tg("description"), distinct(evidence, "description"))]
+
+
 def _edge_attributes(
-    edge: str, evidence: Sequence[Properties], originals: Sequence[str]
+    edge: str,
+    evidence: Sequence[Properties],
+    originals: Sequence[str],
+    description: Sequence[Pair],
 ) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
     out = Statements(v.KNOWLEDGE_GRAPH)
@@ -296,7 +312,7 @@ def _edge_attributes(
         edge,
         (v.RDF_TYPE, v.tg("Edge")),
         (v.tg("weight"), float(sum(strengths))),
-        (v.tg("description"), distinct(evidence, "description")),
+        *description,
         (v.tg("keyword"), distinct(evidence, "keyword")),
         (v.tg("original"), map(iri, originals)),
     )
@@ -314,7 +330,9 @@ def _type_of(evidence: Sequence[Properties]) -> str:
     return min(specific, key=lambda k: (-votes[k], -len(k), k)) if specific else kind
 
 
-def _entity_quads(entity: str, evidence: Sequence[Properties]) -> list[Quad]:
+def _entity_quads(
+    entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
+) -> list[Quad]:
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
     kind = v.type_iri(_type_of(evidence) or "concept")
@@ -325,7 +343,7 @@ def _entity_quads(entity: str, evidence: Sequence[Properties]) -> list[Quad]:
         (v.RDF_TYPE, [v.tg("Entity"), iri(kind)]),
         (v.RDFS_LABEL, label),
         (v.SKOS_ALT_LABEL, sorted(names - {label})),
-        (v.tg("description"), distinct(evidence, "description")),
+        *description,
     )
     # a type's label comes from its IRI, so that all who write it write the same
     of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")

@@ -28,7 +28,7 @@ FaultKind = Choice[
 ]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 PROSE = "I have thought about it and would rather answer in a sentence."
-_ID = re.compile(r'("id": ?"|"citations": ?\[")[^"]*(")')
+_ID = re.compile(r'("id": ?"|"(?:citations|ids)": ?\[")[^"]*(")')
 
 
 @dataclass(frozen=True, slots=True)

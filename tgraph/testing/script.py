@@ -104,6 +104,8 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
         return json.dumps({"claims": claims}, ensure_ascii=False)
     if step == "extract_concepts":
         return json.dumps({"concepts": _concepts(data.get("QUESTION", ""))}, ensure_ascii=False)
+    if step == "summarise_descriptions":
+        return json.dumps({"sentences": _summary(data)}, ensure_ascii=False)
     if step == "select_edges":
         return _rows(_selected(data), schema)
     if step == "synthesise_answer":
@@ -189,6 +191,15 @@ def _link(quote: str, left: tuple[int, str], right: tuple[int, str]) -> dict[str
     }
 
 
+def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The first sentence of each description, once, with the ids of all that begin with it."""
+    ids: dict[str, list[str]] = {}
+    for row in _rows_of(data.get("DESCRIPTIONS", "")):
+        if first := _SENTENCE.search(str(row.get("text", ""))):
+            ids.setdefault(first.group().strip(), []).append(str(row["id"]))
+    return [{"text": text, "ids": rests_on} for text, rests_on in ids.items()]
+
+
 # --- questions ----------------------------------------------------------------------------------
 
 
@@ -202,16 +213,21 @@ def _words(text: str) -> set[str]:
 
 
 def _listed(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The edges or other items of the prompt; lines that hold none are passed over."""
-    edges = []
-    for line in (data.get("EDGES") or data.get("EVIDENCE", "")).splitlines():
+    """The edges or other items of the prompt."""
+    return _rows_of(data.get("EDGES") or data.get("EVIDENCE", ""))
+
+
+def _rows_of(block: str) -> list[dict[str, Any]]:
+    """The objects with an id of a block; lines that hold none are passed over."""
+    rows = []
+    for line in block.splitlines():
         try:
             row = json.loads(line)
         except ValueError:
             continue
         if isinstance(row, dict) and "id" in row:
-            edges.append(row)
-    return edges
+            rows.append(row)
+    return rows
 
 
 def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:

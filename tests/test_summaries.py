@@ -1,0 +1,272 @@
+"""Several descriptions become one, with a model and without, and every sentence traces back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyoxigraph import NamedNode, QuerySolutions
+
+import tgraph
+from tests.workers import knowledge, open_graph
+from tgraph import vocabulary as v
+from tgraph.engine.indexing import IndexReport
+from tgraph.engine.parts import Parts
+from tgraph.index.standing import value
+from tgraph.settings import load_settings
+from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
+
+STEP = "summarise_descriptions"
+TEXTS = {
+    "a": "Fram: A Norwegian ship.\nColin Archer built Fram.\n",
+    "b": "Fram: A ship of 402 tons.\nColin Archer built Fram.\n",
+    "c": "Fram: A Norwegian ship.\nColin Archer: A shipbuilder.\n",
+}
+FRAM = v.entity_iri("Fram")
+SUMMARISED = "A Norwegian ship. A ship of 402 tons."
+
+
+def extracted(request: Any) -> str:
+    """``Name: description`` gives an entity, ``X built Y.`` an edge described by its document."""
+    text = str(request.messages[-1]["content"])
+    lines = text.partition("<<<TEXT\n")[2].partition("\nTEXT>>>")[0].splitlines()
+    entities, relationships = [], []
+    for line in lines:
+        name, colon, description = line.partition(": ")
+        if colon:
+            entities.append({"name": name, "type": "ship", "description": description})
+        elif " built " in line:
+            relationships.append(
+                {
+                    "subject": "Colin Archer",
+                    "predicate": "built",
+                    "object": "Fram",
+                    "description": f"He built her, says {'' if '402' in text else 'not '}b.",
+                    "quote": line,
+                }
+            )
+    return json.dumps({"entities": entities, "relationships": relationships, "attributes": []})
+
+
+class Corpus:
+    """A folder of documents, a model, and a graph of them."""
+
+    def __init__(
+        self, folder: Path, replies: Mapping[str, Any] | None = None, *, enabled: bool = True
+    ) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        self.model = ScriptedModel({"extract_graph": extracted, **(replies or {})})
+        self.settings = {"extract.gleanings": 0, "summaries.enabled": enabled}
+        self.said: list[str] = []
+
+    def open(self) -> tgraph.KnowledgeGraph:
+        settings = load_settings(None, self.settings)
+        parts = Parts(settings, self.folder / "cache", chat=self.model, embedder=HashingEmbedder())
+        return tgraph.open(
+            self.folder / "g",
+            create=True,
+            parts=parts,
+            settings=self.settings,
+            message=self.said.append,
+        )
+
+    def index(self, **texts: str) -> IndexReport:
+        for name, text in texts.items():
+            (self.folder / f"{name}.txt").write_text(text)
+        with self.open() as kg:
+            return kg.index([self.folder / f"{name}.txt" for name in texts])
+
+    def described(self, subject: str = FRAM) -> list[str]:
+        with self.open() as kg:
+            quads = kg.read().match(
+                NamedNode(subject), v.tg("description"), None, v.KNOWLEDGE_GRAPH
+            )
+            return sorted(value(quad.object) for quad in quads)
+
+    def rows(self, query: str) -> list[list[str]]:
+        with self.open() as kg:
+            found = kg.sparql(query)
+            assert isinstance(found, QuerySolutions)
+            return [[value(term) for term in row] for row in found]
+
+    @property
+    def calls(self) -> int:
+        return self.model.count(STEP)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Corpus:
+    return Corpus(tmp_path / "corpus")
+
+
+def test_an_entity_and_an_edge_get_one_description(corpus: Corpus) -> None:
+    report = corpus.index(**TEXTS)
+    assert corpus.described() == [SUMMARISED]
+    archer, built = v.entity_iri("Colin Archer"), v.relation_iri("built")
+    edge = v.edge_iri(NamedNode(archer), NamedNode(built), NamedNode(FRAM))
+    assert corpus.described(edge) == ["He built her, says b. He built her, says not b."]
+    assert corpus.described(archer) == ["A shipbuilder."], "one description is no summary"
+    assert corpus.calls == 2
+    assert report.dropped == {}
+
+
+def test_each_sentence_traces_to_the_places_of_its_originals(corpus: Corpus) -> None:
+    corpus.index(**TEXTS)
+    with corpus.open() as kg:
+        audit = kg.audit("summary-sources", "fram")
+        edge = kg.audit("summary-sources", "colin archer built")
+    rows = [dict(zip(audit.audit.columns, row, strict=True)) for row in audit.rows]
+    of_fram = [(r["sentence"], r["title"], r["description"]) for r in rows if r["name"] == "Fram"]
+    assert sorted(of_fram) == [
+        ("A Norwegian ship.", "A", "A Norwegian ship."),
+        ("A Norwegian ship.", "C", "A Norwegian ship."),
+        ("A ship of 402 tons.", "B", "A ship of 402 tons."),
+    ]
+    assert {row[2] for row in edge.rows} == {"A", "B"}
+    assert all(int(row["end"]) > int(row["start"]) for row in rows)
+    ((agent, plan, run),) = corpus.rows(
+        """SELECT DISTINCT ?agent ?plan ?run {
+          ?summary a tg:DescriptionSummary ; prov:wasGeneratedBy ?made .
+          ?made a tg:Summarising ; dcterms:isPartOf ?run ;
+            prov:wasAssociatedWith/rdfs:label ?agent ;
+            prov:qualifiedAssociation/prov:hadPlan/rdfs:label ?plan ;
+            prov:startedAtTime ?s ; prov:endedAtTime ?e FILTER(?s <= ?e) }"""
+    )
+    assert (agent, plan) == ("scripted", STEP)
+    calls = corpus.rows(
+        f"""SELECT ?call {{ <{run}> tg:call ?call .
+          ?call prov:qualifiedAssociation/prov:hadPlan/rdfs:label '{STEP}' }}"""
+    )
+    assert len(calls) == corpus.calls
+
+
+def test_what_did_not_change_is_not_asked_again(corpus: Corpus) -> None:
+    corpus.index(**TEXTS)
+    made = corpus.rows("SELECT ?s { ?s a tg:DescriptionSummary } ORDER BY ?s")
+    corpus.index(**TEXTS)
+    corpus.index(d="Roald Amundsen: A man.\n")
+    assert corpus.calls == 2
+    corpus.index(c="Colin Archer: A shipbuilder.\n")  # one of two places that say the same is gone
+    assert corpus.calls == 2, "the same question has the same reply"
+    corpus.index(b="Colin Archer built Fram.\n")
+    assert corpus.described() == ["A Norwegian ship."]
+    corpus.index(b=TEXTS["b"], c=TEXTS["c"])
+    assert corpus.described() == [SUMMARISED]
+    again = corpus.rows("SELECT ?s { ?subject tg:summary ?s } ORDER BY ?s")
+    assert again == made, "what comes back has the summary that it had"
+
+
+@pytest.mark.parametrize("order", ["abc", "cba", "bca"])
+def test_the_way_does_not_matter(tmp_path: Path, order: str) -> None:
+    reference, other = Corpus(tmp_path / "one"), Corpus(tmp_path / "two")
+    reference.index(**TEXTS)
+    for name in order:
+        other.index(**{name: TEXTS[name]})
+    graphs = []
+    for corpus in (reference, other):
+        with corpus.open() as kg:
+            graphs.append(knowledge(kg.read()))
+    assert graphs[0] == graphs[1]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["No.", '{"sentences": [{"text": "It is gold.", "ids": ["99"]}]}', '{"sentences": [{"te'],
+)
+def test_a_bad_reply_costs_its_summary_and_is_tried_again_with_the_next_change(
+    tmp_path: Path, reply: str
+) -> None:
+    corpus = Corpus(tmp_path / "corpus", {STEP: reply})
+    report = corpus.index(**TEXTS)
+    assert report.dropped["summary whose reply can't be used"] == 2
+    assert corpus.described() == [SUMMARISED]
+    assert any("joined, not summarised" in text for text in corpus.said)
+    failed = """SELECT ?agent ?error { ?s prov:wasGeneratedBy ?made ; a tg:DescriptionSummary .
+      ?made tg:error ?error ; prov:wasAssociatedWith/rdfs:label ?agent }"""
+    assert {agent for agent, _ in corpus.rows(failed)} == {"joined-descriptions"}
+    healed = Corpus(tmp_path / "corpus")
+    healed.index(d="Fram: She drifted.\n")
+    assert healed.described() == ["A Norwegian ship. A ship of 402 tons. She drifted."]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("rate_limit", STEP, times=2),
+        Fault("server_error", STEP, nth=1),
+        Fault("drop", STEP, nth=2),
+        Fault("reject_format", STEP),
+        Fault("truncated_json", STEP, nth=1),
+        Fault("over_long", STEP),
+        Fault("prose", STEP),
+        Fault("empty", STEP),
+        Fault("unknown_ids", STEP),
+    ],
+    ids=lambda fault: f"{fault.kind}-{fault.nth or fault.times or 'always'}",
+)
+def test_faults_of_a_server(tmp_path: Path, fault: Fault) -> None:
+    """What passes is tried again; what stays costs the summaries, not the run."""
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    script = {"extract_graph": lambda request: extracted(_Body(request.body))}
+    with ScriptedServer(script, faults=[fault]) as server:
+        settings = {
+            "chat.base_url": server.base_url,
+            "chat.model": "scripted",
+            "embedding.provider": "hashing",
+            "extract.gleanings": 0,
+        }
+        with tgraph.open(tmp_path / "g", create=True, settings=settings) as kg:
+            report = kg.index([tmp_path / f"{name}.txt" for name in TEXTS])
+            quads = kg.read().match(NamedNode(FRAM), v.tg("description"))
+            assert [value(q.object) for q in quads] == [SUMMARISED]
+    lost = report.dropped.get("summary whose reply can't be used", 0)
+    assert lost == (2 if fault.kind in ("prose", "empty", "unknown_ids") else 0)
+
+
+class _Body:
+    def __init__(self, body: Any) -> None:
+        self.messages = body["messages"]
+
+
+def test_they_stay_apart_where_the_settings_say_so_until_they_don_t(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path / "corpus", enabled=False)
+    corpus.index(**TEXTS)
+    assert corpus.described() == ["A Norwegian ship.", "A ship of 402 tons."]
+    assert corpus.calls == 0
+    Corpus(tmp_path / "corpus").index(**TEXTS)
+    assert corpus.described() == [SUMMARISED]
+
+
+def test_without_a_model_sentences_are_picked(tmp_path: Path) -> None:
+    """The embedded way, with an extractor that says of an edge what its line says."""
+    for name, line in {"a": "Fram lies in Oslo.", "b": "Fram lies in Oslo"}.items():
+        (tmp_path / f"{name}.txt").write_text(line)
+    with open_graph(tmp_path / "g") as kg:
+        kg.index([tmp_path / "a.txt"])
+        kg.index([tmp_path / "b.txt"])
+        (row,) = kg.audit("summary-sources").rows
+        assert row[1] == "Fram lies in Oslo"
+        agents = kg.sparql(
+            """SELECT ?label { ?s a tg:Summarising ; prov:wasAssociatedWith ?agent .
+               ?agent a tg:EmbeddedMethod ; rdfs:label ?label }"""
+        )
+        assert isinstance(agents, QuerySolutions)
+        assert [value(agent) for (agent,) in agents] == ["distinct-sentences"]
+
+
+def test_a_split_divides_the_descriptions_too(corpus: Corpus) -> None:
+    corpus.index(a="Fram: A ship.\n", b="The Fram: A drifting ship.\n")
+    assert corpus.described() == ["A drifting ship. A ship."]
+    with corpus.open() as kg:
+        kg.split("The Fram", "Fram", reason="A test.")
+    assert corpus.described() == ["A ship."]
+    assert corpus.described(v.entity_iri("The Fram")) == ["A drifting ship."]
+    with corpus.open() as kg:
+        kg.rejoin("The Fram", "Fram", reason="It was one.")
+    assert corpus.described() == ["A drifting ship. A ship."]
+    assert corpus.calls == 1
