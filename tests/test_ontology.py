@@ -95,7 +95,7 @@ TEXTS = {
 }
 GRAPH = """{"entities": [
   {"name": "Marie Curie", "type": "person", "description": "A physicist.", "aliases": ["M. Curie"]},
-  {"name": "M. Curie", "type": "person", "description": "A physicist.", "aliases": []},
+  {"name": "M. Curie", "type": "person", "description": "A chemist.", "aliases": []},
   {"name": "Polonium", "type": "element", "description": "", "aliases": []}],
  "relationships": [{"subject": "M. Curie", "predicate": "discovered", "object": "Polonium",
   "description": "She found it.", "keywords": ["element"], "strength": 9,
@@ -135,6 +135,8 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
         kg.index([root / "radium.md"])
         kg.ask("What did Marie Curie discover?")
+        kg.split("M. Curie", reason="It may be another.")
+        kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
     with opened(failing) as kg:
         with pytest.raises(ModelError):
             kg.ask("What did Marie Curie discover?")
