@@ -17,7 +17,7 @@ from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.tree import trace_tree
-from tgraph.model import Edge, Retrieval
+from tgraph.model import Edge, Retrieval, Turn
 from tgraph.retrieve.base import Question
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
@@ -176,3 +176,21 @@ def test_entities_are_included_and_excluded_by_name(graph):
 def test_a_name_that_nothing_has_cannot_be_included(graph):
     with pytest.raises(UsageError, match="Atlantis"):
         retrieve(graph, "local", **{"local_search.include": ["Atlantis"]})
+
+
+def test_questions_are_proposed_with_what_led_to_them(graph):
+    proposed = graph.suggest(2, history=[])
+    assert 0 < len(proposed.sentences) <= 2
+    for sentence in proposed.sentences:
+        assert sentence.citations
+        assert all(c.quote in stored_text(c.path) for c in sentence.citations)
+    assert proposed.mode == "suggest"
+    assert not check_shapes(graph.read(), CATALOGUE, proposed.session)
+
+
+def test_a_conversation_turns_what_is_proposed(graph, way):
+    told = [Turn("Where did Roald Amundsen sail from?", "Roald Amundsen sailed from Oslo.")]
+    proposed = graph.suggest(1, history=told)
+    assert proposed.sentences
+    if way == "embedded":
+        assert "Amundsen" in proposed.text

@@ -372,7 +372,8 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity that a concept of the question led to; ``method`` is name, vector or edge."""
+    """An entity that a concept of the question led to; ``method`` is name, vector,
+    edge or centre (of a community)."""
 
     entity: str
     label: str

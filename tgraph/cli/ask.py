@@ -7,14 +7,20 @@ from typing import Any
 
 import click
 
-from tgraph.cli.options import chat_options, common, connection, graph_limits
+from tgraph.cli.options import answer_options, chat_options, common, connection, graph_limits
 from tgraph.cli.running import command
 
 
 @command("ask")
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @click.option("-q", "--question", help="The question, instead of the argument.")
-@click.option("-m", "--mode", default="graph", show_default=True, help="How to retrieve.")
+@click.option(
+    "-m",
+    "--mode",
+    default="graph",
+    show_default=True,
+    help="How to retrieve: graph, local, global, drift or basic.",
+)
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
 )
@@ -28,6 +34,7 @@ from tgraph.cli.running import command
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
 )
+@answer_options
 @graph_limits
 @chat_options
 @connection

@@ -107,6 +107,25 @@ class Ask:
         click.echo(json_line(event.model_dump(exclude=absent)))
 
 
+def print_suggestions(
+    count: int, history: Path | None, options: dict[str, Any], *, as_json: bool
+) -> None:
+    """The proposed questions, one to a line; exit code 3 where there are none."""
+    turns = read_history(history)
+    with opened(settings_of(options)) as graph:
+        answer = graph.suggest(count, history=turns)
+    if as_json:
+        from tgraph.cli.schemas import ask_out
+
+        click.echo(json_text(ask_out(answer).model_dump()))
+    else:
+        for sentence in answer.sentences:
+            click.echo(safe(sentence.text))
+    say(f"Session: {answer.session}")
+    if answer.no_evidence:
+        click.get_current_context().exit(NO_EVIDENCE)
+
+
 def _mark(message: GraphRagResponse) -> str:
     sentence = message.sentence if isinstance(message, SentenceMessage) else None
     return UNCITED if sentence is not None and not sentence.citations else ""

@@ -15,6 +15,7 @@ from tgraph.cli.options import common
 from tgraph.cli.sessions import sessions
 from tgraph.cli.source import source
 from tgraph.cli.sparql import sparql
+from tgraph.cli.suggest import suggest
 from tgraph.cli.trace import trace
 
 
@@ -39,7 +40,19 @@ def cli() -> None:
     """
 
 
-for _command in (index, ask, sessions, trace, source, audit, entities, sparql, config, doctor):
+for _command in (
+    index,
+    ask,
+    suggest,
+    sessions,
+    trace,
+    source,
+    audit,
+    entities,
+    sparql,
+    config,
+    doctor,
+):
     cli.add_command(_command)
 
 

@@ -93,6 +93,34 @@ def _limit(first: str, second: str | None, text: str, default: int) -> Any:
     )
 
 
+def answer_options(function: F) -> F:
+    """The form of the answer, and what local search starts from."""
+    options = [
+        click.option(
+            "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
+        ),
+        click.option(
+            "--general-knowledge",
+            is_flag=True,
+            default=None,
+            help="Let the model add what it knows itself, marked [LLM: verify].",
+        ),
+        click.option(
+            "--include-entity",
+            multiple=True,
+            metavar="NAME",
+            help="Start from this entity in any case (local search).",
+        ),
+        click.option(
+            "--exclude-entity",
+            multiple=True,
+            metavar="NAME",
+            help="Leave this entity out (local search).",
+        ),
+    ]
+    return _apply(function, options)
+
+
 def chat_options(function: F) -> F:
     """Which model does the work; more is in ``tgraph.toml`` and the environment."""
     options = [
@@ -119,6 +147,10 @@ SETTING_OF = {
     "max_subgraph_size": "graph.max_subgraph_size",
     "max_path_length": "graph.max_path_length",
     "edge_limit": "graph.edge_limit",
+    "response_type": "answer.response_type",
+    "general_knowledge": "answer.general_knowledge",
+    "include_entity": "local_search.include",
+    "exclude_entity": "local_search.exclude",
     "model": "chat.model",
     "base_url": "chat.base_url",
     "chat_provider": "chat.provider",
@@ -136,7 +168,7 @@ SETTING_OF = {
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
     """The settings among a command's flags, those given only."""
-    return {SETTING_OF[name]: value for name, value in flags.items() if value is not None}
+    return {SETTING_OF[name]: value for name, value in flags.items() if value not in (None, ())}
 
 
 def _apply(function: F, options: list[Any]) -> F:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.explaining import Explaining
-from tgraph.engine.modes import method_of
+from tgraph.engine.methods import Method
+from tgraph.engine.modes import method_of, suggesting
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.vectors import LazyVectors
@@ -192,14 +193,7 @@ class KnowledgeGraph(Explaining):
         self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
     ) -> Answer:
         """The answer, proven. ``history`` replaces the turns asked here before."""
-        stream = self.stream(question, mode, history=history)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                answer = end.value
-                assert isinstance(answer, Answer)
-                return answer
+        return _last(self.stream(question, mode, history=history))
 
     def stream(
         self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
@@ -207,7 +201,18 @@ class KnowledgeGraph(Explaining):
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         if not question.strip():
             raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
-        method = method_of(mode, self._parts)
+        answer = yield from self._asked(question, method_of(mode, self._parts), history)
+        if history is None:
+            self._turns.append(Turn(question, answer.text))
+        return answer
+
+    def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
+        """Questions that the documents can answer: the sentences of the answer, each citing what
+        led to it. ``history`` replaces the turns asked here before."""
+        question = f"Which {count} questions could be asked next?"
+        return _last(self._asked(question, suggesting(self._parts, count), history))
+
+    def _asked(self, question: str, method: Method, history: Sequence[Turn] | None) -> Stream:
         context = self._open_context()
         turns = tuple(self._turns if history is None else history)
         turns = turns[-self.settings.graph.history_turns :] if turns else ()
@@ -216,14 +221,16 @@ class KnowledgeGraph(Explaining):
         generation = self._generation()
         self._asking += 1
         try:
-            answer = yield from asking.stream(
-                Question(question, turns), self._parameters(mode), generation, self.collection
+            return (
+                yield from asking.stream(
+                    Question(question, turns),
+                    self._parameters(method.mode),
+                    generation,
+                    self.collection,
+                )
             )
         finally:
             self._asking -= 1
-        if history is None:
-            self._turns.append(Turn(question, answer.text))
-        return answer
 
     # --- the same for asyncio ---
 
@@ -272,8 +279,16 @@ class KnowledgeGraph(Explaining):
         return self._record.store
 
     def _parameters(self, mode: str) -> Mapping[str, Any]:
-        limits = self.settings.graph.model_dump()
-        return {name.replace("_", "-"): value for name, value in limits.items()}
+        """The settings that an answer in this mode depends on."""
+        sections = [self.settings.graph, self.settings.answer]
+        if own := getattr(self.settings, f"{mode}_search", None):
+            sections.append(own)
+        values = {name: value for part in sections for name, value in part.model_dump().items()}
+        return {
+            name.replace("_", "-"): ", ".join(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+            if value not in ("", ())
+        }
 
     def _generation(self) -> int:
         return self._knowledge.pointer.generation if self._knowledge else 0
@@ -346,6 +361,17 @@ class KnowledgeGraph(Explaining):
         except StoreError as error:
             self._message(f"The rebuilt vectors could not be kept: {error.message}")
         return vectors
+
+
+def _last(stream: Stream) -> Answer:
+    """What a stream returns when it has ended."""
+    while True:
+        try:
+            next(stream)
+        except StopIteration as end:
+            answer = end.value
+            assert isinstance(answer, Answer)
+            return answer
 
 
 def open_graph(

@@ -53,4 +53,15 @@ def _basic(parts: Parts) -> Method:
     )
 
 
+def suggesting(parts: Parts, count: int) -> Method:
+    """The method that proposes questions, each sentence of its answer being one."""
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.overview import OverviewRetriever
+
+    local = parts.settings.local_search
+    selector = BudgetSelector(local.max_context_tokens, {"report": 0.2, "graph": 0.6, "chunk": 0.2})
+    suggester = parts.suggester(count, local.max_context_tokens + PROMPT)
+    return TwoStages(OverviewRetriever(local), selector, suggester)
+
+
 MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph, "local": _local, "basic": _basic}

@@ -232,6 +232,20 @@ class Parts:
             **self._options,
         )
 
+    def suggester(self, count: int, budget: int) -> Synthesiser:
+        """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
+        from tgraph.answer.suggest import EmbeddedSuggester, ModelSuggester
+
+        if self.chat is None:
+            return EmbeddedSuggester(count)
+        return ModelSuggester(
+            self.chat,
+            self.settings.prompts,
+            count=count,
+            max_context_tokens=budget,
+            **self._options,
+        )
+
     @property
     def _options(self) -> Mapping[str, Any]:
         chat = self.settings.chat

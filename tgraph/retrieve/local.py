@@ -42,29 +42,34 @@ class LocalRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        settings = self._settings
-        matches = match_by_vector(question, settings, context)
-        entities = list(known_entities(context, [m.entity for m in matches]).values())
-        around = _Around(entities, settings, context)
-        scores = {match.entity: match.score for match in matches}
-        edges = list(around.edges())
-        most = context.limits.max_subgraph_size
-        shown = around.labelled(edges[:most])
-        found = [
-            *around.described(scores),
-            *around.related(shown),
-            *around.claimed(),
-            *around.spoken_of(shown),
-        ]
-        candidates = tuple(replace(c, rank=rank) for rank, c in enumerate(found, 1))
-        cut = [iri for iri, _ in edges] if len(edges) > most else []
-        return Retrieval(
-            candidates=candidates,
-            total=len(edges),
-            items=sum(not isinstance(c.item, Edge) for c in candidates),
-            matches=tuple(matches),
-            cut=tuple(cut),
-        )
+        return around(match_by_vector(question, self._settings, context), self._settings, context)
+
+
+def around(
+    matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
+) -> Retrieval:
+    """Everything around the matched entities, in the order in which it is considered."""
+    entities = list(known_entities(context, [m.entity for m in matches]).values())
+    found = _Around(entities, settings, context)
+    scores = {match.entity: match.score for match in matches}
+    edges = list(found.edges())
+    most = context.limits.max_subgraph_size
+    shown = found.labelled(edges[:most])
+    ordered = [
+        *found.described(scores),
+        *found.related(shown),
+        *found.claimed(),
+        *found.spoken_of(shown),
+    ]
+    candidates = tuple(replace(c, rank=rank) for rank, c in enumerate(ordered, 1))
+    cut = [iri for iri, _ in edges] if len(edges) > most else []
+    return Retrieval(
+        candidates=candidates,
+        total=len(edges),
+        items=sum(not isinstance(c.item, Edge) for c in candidates),
+        matches=tuple(matches),
+        cut=tuple(cut),
+    )
 
 
 def match_by_vector(

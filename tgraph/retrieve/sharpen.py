@@ -106,7 +106,7 @@ def _relevance(question: Question, evidence: ByEdge, context: Context) -> dict[o
     meaning.learn(edges)
     passages = gather(edges, evidence, context)
     ratings = rate(passages.values(), inquiry, meaning)
-    return {place: round(rating.score, 6) for place, rating in ratings.items()}
+    return {place: min(1.0, round(rating.score, 6)) for place, rating in ratings.items()}
 
 
 def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:

@@ -108,6 +108,8 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
         return json.dumps({"sentences": _summary(data)}, ensure_ascii=False)
     if step == "select_edges":
         return _rows(_selected(data), schema)
+    if step == "suggest_questions":
+        return _rows(_questions(data), schema)
     if step == "synthesise_answer":
         return _rows(_sentences(data), schema) if _listed(data) else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
@@ -249,6 +251,13 @@ def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:
 def _sentences(data: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"sentence": f"{_spoken(row)}.", "citations": [row["id"]]}
+        for row in _listed(data)[:_MOST_SELECTED]
+    ]
+
+
+def _questions(data: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {"sentence": f"Is it so that {_spoken(row)}?", "citations": [row["id"]]}
         for row in _listed(data)[:_MOST_SELECTED]
     ]
 
