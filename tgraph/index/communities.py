@@ -19,7 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.index.leiden import Clustering, Group, Tie, hierarchy
 from tgraph.index.standing import value
 from tgraph.model import Community
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
@@ -278,8 +278,14 @@ def _place_edges(found: Mapping[str, _Stated], edges: Iterable[Relationship]) ->
 
 def isolated_entities(store: Store) -> tuple[str, ...]:
     """The entities that are in no community, sorted: no relationship ties them to another."""
-    rows = select(store, "audit/isolated")
-    return tuple(sorted(value(row["entity"]) for row in rows))
+    communities = community_names(store)
+    members = {
+        quad.object
+        for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
+        if value(quad.subject) in communities
+    }
+    entities = _instances(store, "Entity")
+    return tuple(sorted(node.value for node in entities if node not in members))
 
 
 def community_names(store: Store) -> set[str]:
