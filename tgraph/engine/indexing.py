@@ -171,8 +171,7 @@ class IndexRun(Run):
         """Take the files in and publish. Raises ``TgraphError`` where the run as a whole fails."""
         with self._workshop() as shop:
             report = self._run(shop, files)
-        vectors_are_published = self._ledger.folder.cache / CACHE
-        shutil.rmtree(vectors_are_published, ignore_errors=True)
+        shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
     def _run(self, shop: Workshop, files: Iterable[Found]) -> IndexReport:
