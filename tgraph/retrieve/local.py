@@ -188,10 +188,11 @@ class _Around:
         context = self.context
         iris = [entity.iri for entity in self.entities]
         labels = {entity.iri: entity.label for entity in self.entities}
+        claims = claims_of(context.store, context.texts, iris)
         found = {
             claim.iri: (claim, place, entity)
             for place, entity in reversed(list(enumerate(iris)))
-            for claim in claims_of(context.store, context.texts, iris).get(entity, ())
+            for claim in claims.get(entity, ())
         }
         for claim, place, entity in sorted(found.values(), key=lambda f: (f[1], f[0].iri)):
             item = claim_item(claim)

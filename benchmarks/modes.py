@@ -1,0 +1,132 @@
+"""What indexing and each retrieval mode cost: CPU seconds, memory, calls and prompt tokens.
+
+The language model is the scripted server of ``tgraph.testing`` in a process of its own, without
+latency; vectors are hashed, so that only tgraph's own work is counted. A text larger than the data
+is made of copies of it whose names are changed, so that the graph grows with the text.
+
+Run: python -m benchmarks.modes [--data FILE] [--size MEGABYTES] [--runs 2] [--modes local,global]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tgraph
+from benchmarks.overhead import TEXT, Cost, command, measure, server
+from tgraph.engine.modes import MODES
+
+QUESTIONS = (
+    "Who is Scrooge and how does he change?",
+    "What did Marley's Ghost warn Scrooge of?",
+    "Who is Tiny Tim?",
+    "What are the main themes of the story?",
+    "Where did Bob Cratchit work?",
+)
+GRAPHRAG: dict[str, str] = {
+    "index": "13.4 s (0.19 MB), 101 s (3.2 MB)",
+    "local": "0.117 s (0.19 MB), 0.32 s (3.2 MB), 1 call",
+    "global": "0.077 s (0.19 MB), 0.56 s (3.2 MB), 3 and 20 calls",
+    "drift": "3.6 s (0.19 MB), 7.4 s (3.2 MB), 67 calls, 700,000 tokens",
+    "basic": "0.11 s (0.19 MB), 0.08 s (3.2 MB), 1 call",
+}
+"""Microsoft GraphRAG 3.3.0, measured elsewhere on two cores against a stub without latency."""
+
+_NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one question cost in a process that had asked before."""
+
+    cpu: float
+    calls: int
+    tokens: int
+
+
+def corpus(source: Path, size: float, folder: Path) -> list[Path]:
+    """Files of about ``size`` megabytes altogether: the source and copies with other names."""
+    text = source.read_text("utf-8")
+    copies = max(1, round(size * 1e6 / len(text.encode())))
+    files = []
+    for number in range(copies):
+        file = folder / f"text-{number:03d}.txt"
+        suffix = "" if number == 0 else chr(ord("a") + number % 26) * (1 + number // 26)
+        file.write_text(_NAME.sub(lambda m, s=suffix: m.group() + s, text), "utf-8")  # type: ignore[misc]
+        files.append(file)
+    return files
+
+
+def model_options(root: Path, url: str) -> list[str]:
+    return ["-r", str(root), "--base-url", url, "--embedding-provider", "hashing"]
+
+
+def index(root: Path, files: Sequence[Path], url: str) -> tuple[Cost, dict[str, Any]]:
+    """The cost of indexing the files, and what the run said of itself when asked again."""
+    options = model_options(root, url)
+    cost = measure(command("index", *map(str, files), "--quiet", *options))
+    again = subprocess.run(
+        [sys.executable, *command("index", *map(str, files), "--quiet", "--json", *options)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return cost, json.loads(again.stdout)
+
+
+def warm(root: Path, mode: str, url: str) -> Iterator[Asked]:
+    settings = {"chat.base_url": url, "chat.model": "scripted", "embedding.provider": "hashing"}
+    with tgraph.open(root, settings=settings) as kg:
+        kg.ask(QUESTIONS[0], mode, history=[])
+        for question in QUESTIONS[1:]:
+            start = time.process_time()
+            answer = kg.ask(question, mode, history=[])
+            spent = time.process_time() - start
+            yield Asked(spent, answer.usage.calls, answer.usage.input_tokens)
+
+
+def report(root: Path, files: Sequence[Path], url: str, modes: Sequence[str], runs: int) -> None:
+    size = sum(file.stat().st_size for file in files) / 1e6
+    print(f"\n{size:.2f} MB of text in {len(files)} files\n")
+    print("| what | cold CPU | memory | warm CPU | calls | prompt tokens | GraphRAG, warm CPU |")
+    print("|---|---|---|---|---|---|---|")
+    cost, _ = index(root, files, url)
+    print(f"| index | {cost.cpu:.1f} s | {cost.memory:.0f} MB | | | | {GRAPHRAG['index']} |")
+    for mode in modes:
+        options = model_options(root, url)
+        cold = measure(command("ask", "-q", QUESTIONS[0], "-m", mode, *options), runs)
+        asked = list(warm(root, mode, url))
+        cpu = statistics.median(a.cpu for a in asked)
+        calls = max(a.calls for a in asked)
+        tokens = statistics.median(a.tokens for a in asked)
+        print(
+            f"| {mode} | {cold.cpu:.2f} s | {cold.memory:.0f} MB | {cpu:.3f} s | {calls} |"
+            f" {tokens:,.0f} | {GRAPHRAG.get(mode, '')} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=TEXT, help="a text to index")
+    parser.add_argument("--size", type=float, default=0.0, help="megabytes; default: the data's")
+    parser.add_argument("--runs", type=int, default=2, help="cold: the best of so many")
+    parser.add_argument("--modes", default=",".join(MODES))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, server() as url:
+        files = corpus(options.data.resolve(), options.size, Path(folder))
+        report(Path(folder) / "graph", files, url, options.modes.split(","), options.runs)
+
+
+if __name__ == "__main__":
+    main()
