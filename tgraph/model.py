@@ -141,8 +141,22 @@ class ExtractedClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A sentence, in the coordinates of the page, and the entities of the extraction that it names,
+    by their places in it, in the order of first mention."""
+
+    start: int
+    end: int
+    entities: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
-    """Everything that one extractor found in one chunk, and what it had to drop, by reason."""
+    """Everything that one extractor found in one chunk, and what it had to drop, by reason.
+
+    ``sentences`` are of an extractor that states no relationships by itself: what is worth knowing
+    follows from how often things are named together in the whole collection.
+    """
 
     chunk: str
     entities: tuple[ExtractedEntity, ...]
@@ -150,6 +164,7 @@ class Extraction:
     reply_hash: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
     claims: tuple[ExtractedClaim, ...] = ()
+    sentences: tuple[Occurrence, ...] = ()
 
 
 # --- who did it ---------------------------------------------------------------------------------

@@ -72,6 +72,9 @@ class ChunkSettings(_Section):
 
 
 class ExtractSettings(_Section):
+    method: Literal["standard", "fast"] = Field(
+        "standard", description="fast: names and what stands together, without a model"
+    )
     entity_types: tuple[str, ...] = ("person", "organization", "place", "event", "work", "concept")
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
 
@@ -84,6 +87,21 @@ class SummarySettings(_Section):
     max_input_tokens: int = Field(
         4000, ge=500, description="tokens of a prompt; what is more is folded into the summary"
     )
+
+
+class FastSettings(_Section):
+    """The method ``fast``; the limits are those of GraphRAG 3.3.0's ``prune_graph``."""
+
+    window: Literal["sentence", "chunk"] = Field(
+        "sentence", description="where two names must stand to be tied"
+    )
+    max_word_length: int = Field(15, ge=1, description="of the words of a noun phrase")
+    min_node_freq: int = Field(2, ge=1, description="windows that a name must stand in")
+    max_node_freq_std: float | None = Field(None, gt=0, description="standard deviations")
+    min_node_degree: int = Field(1, ge=0, description="names that a name must be tied to")
+    max_node_degree_std: float | None = Field(None, gt=0, description="standard deviations")
+    min_edge_weight_pct: float = Field(40, ge=0, le=100, description="lightest pairs left out")
+    remove_ego_nodes: bool = Field(True, description="leave out the name tied to most others")
 
 
 class AnswerSettings(_Section):
@@ -183,6 +201,7 @@ class Settings(BaseSettings):
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     summaries: SummarySettings = SummarySettings()
+    fast: FastSettings = FastSettings()
     answer: AnswerSettings = AnswerSettings()
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()

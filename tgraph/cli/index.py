@@ -26,6 +26,11 @@ class _Index(Command):
 @click.option("--chunk-overlap", type=click.IntRange(min=0), metavar="N", help="Tokens shared.")
 @click.option("--chunk-by", type=click.Choice(["tokens", "sentences"]), help="How chunks are cut.")
 @click.option("--gleanings", type=click.IntRange(min=0), metavar="N", help="Extra rounds.")
+@click.option(
+    "--method",
+    type=click.Choice(["standard", "fast"]),
+    help="fast: names and what stands together, without a model.",
+)
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
 @click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")

@@ -162,6 +162,7 @@ SETTING_OF = {
     "chunk_by": "chunk.by",
     "gleanings": "extract.gleanings",
     "claims": "claims.enabled",
+    "method": "extract.method",
 }
 """The setting that each flag overrides."""
 

@@ -143,7 +143,9 @@ def _tokens(sizes: Sequence[int], settings: Settings) -> tuple[int, int, int]:
     """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
     if not settings.uses_model():
         return 0, 0, 0
-    total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
+    total = (0, 0, 0)
+    if settings.extract.method == "standard":
+        total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
     if settings.claims.enabled:
         claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
         total = (total[0] + claims[0], total[1] + claims[1], total[2] + claims[2])

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from tgraph.engine.intake import Intake
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import with_endpoints
+from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
 from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Chunk, Document, Extraction
+from tgraph.record.occurrences import occurrence_quads
 from tgraph.record.sources import ExtractionRecord, chunk_quads
 
 STAGE = "Extracting"
@@ -71,9 +73,11 @@ def _record(
 ) -> ExtractionRecord:
     shop.record.write_calls(shop.copy)
     extractor = shop.extractor
-    extraction = with_endpoints(extraction)
-    record = ExtractionRecord(shop.uuid, chunk, extraction, extractor.key)
+    stated = extraction if not extraction.sentences else replace(extraction, entities=())
+    record = ExtractionRecord(shop.uuid, chunk, with_endpoints(stated), extractor.key)
     quads = record.quads(shop.run, extractor.agent, extractor.prompts, began, shop.clock())
     shop.copy.add([*chunk_quads(chunk), *quads])
+    if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
+        shop.copy.add(occurrence_quads(record.subgraph, shop.record.keep(encode(extraction))))
     shop.record.dropped.update(extraction.dropped)
     return record

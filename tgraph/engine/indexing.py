@@ -15,6 +15,7 @@ from datetime import datetime
 from tgraph import vocabulary as v
 from tgraph.engine.claiming import claim
 from tgraph.engine.clustering import Clustered, cluster
+from tgraph.engine.cooccurring import tie
 from tgraph.engine.describing import describe
 from tgraph.engine.embedding import CACHE, embed, remembering
 from tgraph.engine.extracting import Extracted, extract
@@ -75,7 +76,7 @@ class _Found:
 
     extracted: Extracted
     claims: int
-    merged: int
+    derived: Derived
     clustered: Clustered
 
 
@@ -187,7 +188,7 @@ class IndexRun(Run):
             _describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
-        return self._report(shop, intakes, _Found(extracted, claims, derived.merged, clustered))
+        return self._report(shop, intakes, _Found(extracted, claims, derived, clustered))
 
     def _report(self, shop: Workshop, intakes: Intakes, found: _Found) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
@@ -198,10 +199,10 @@ class IndexRun(Run):
             superseded=tuple(i.path for i in intakes.taken if i.supersedes),
             failed=tuple(intakes.failed),
             chunks=found.extracted.chunks,
-            entities=found.extracted.entities,
-            relationships=found.extracted.relationships,
+            entities=found.extracted.entities + found.derived.entities,
+            relationships=found.extracted.relationships + found.derived.relationships,
             claims=found.claims,
-            merged=found.merged,
+            merged=found.derived.merged,
             communities=found.clustered.communities,
             isolated=found.clustered.isolated,
             dropped=dict(shop.record.dropped),
@@ -212,10 +213,13 @@ class IndexRun(Run):
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """How many names were merged, and what has several descriptions and no summary of them yet."""
+    """How many names were merged, what has several descriptions and no summary of them yet, and
+    how much was found in sentences that state nothing by themselves."""
 
     merged: int
     undescribed: Mapping[str, Described]
+    entities: int = 0
+    relationships: int = 0
 
 
 def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
@@ -224,6 +228,7 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
     descriptions = Descriptions(copy.store, summariser.key if summariser else None)
     if summariser:
         touch_unsummarised(copy.store, touched)
+    tied = tie(shop, touched)
     standing = standing_documents(copy.store)
     derivation = Derivation(
         copy.store,
@@ -231,6 +236,7 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
         lambda chunk: document_of_chunk(chunk) in standing,
         standing_splits(copy.store).values(),
         descriptions.of,
+        tied.weigh if tied else None,
     )
     change = derivation.run(touched, lambda done, total: shop.show("Resolving", done, total))
     copy.remove(change.removed)
@@ -239,7 +245,8 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
         copy.store, shop.run, started, shop.clock(), change.merged, change.unmerged
     )
     copy.add(merges)
-    return Derived(len(change.merged), descriptions.pending)
+    found = (tied.entities, tied.relationships) if tied else (0, 0)
+    return Derived(len(change.merged), descriptions.pending, *found)
 
 
 def _describe_run(shop: Workshop, started: datetime) -> None:

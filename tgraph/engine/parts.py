@@ -121,6 +121,10 @@ class Parts:
 
     @cached_property
     def _extractor(self) -> Extractor:
+        if self.settings.extract.method == "fast":
+            from tgraph.extract.fast import FastExtractor
+
+            return FastExtractor(self.settings.fast.max_word_length)
         chat = self.chat
         if chat is None:
             from tgraph.extract.cache import CachedExtractor

@@ -69,7 +69,7 @@ class EmbeddedExtractor:
         """
         blocks = cut(chunk.text, chunk.headings)
         names = Names()
-        titles = _titles(title, chunk.headings)
+        titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
         reading = self._read(blocks, titles, names)
@@ -90,7 +90,7 @@ class EmbeddedExtractor:
         return reading
 
 
-def _titles(title: str, headings: Sequence[str]) -> list[str]:
+def titles_of(title: str, headings: Sequence[str]) -> list[str]:
     """The names that the document gives itself, without what only tells homonyms apart."""
     texts = (_QUALIFIER.sub("", text).strip() for text in (title, *headings))
     return list(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))

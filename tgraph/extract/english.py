@@ -51,7 +51,7 @@ _SURE, _RESOLVED, _LOOSE = 8.0, 6.0, 5.0
 def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
     """The reading of a chunk's prose blocks. ``titles``, the document's first, are known names."""
     docs = pipeline.analyse([block.text for block in blocks])
-    mentions = _without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
+    mentions = without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
     for doc, found in zip(docs, mentions, strict=True):
         for mention in found:
             if mention.is_name:
@@ -249,9 +249,7 @@ def _speech(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _SPEECH.finditer(text) if len(match.group().split()) > 4]
 
 
-def _without_common_words(
-    docs: Sequence[Doc], mentions: list[list[Mention]]
-) -> list[list[Mention]]:
+def without_common_words(docs: Sequence[Doc], mentions: list[list[Mention]]) -> list[list[Mention]]:
     """Leaves out single words that are as often small, or that only open sentences."""
     small = Counter(token.text for doc in docs for token in doc if token.text[:1].islower())
     capital = Counter(m.text for found in mentions for m in found if m.end - m.start == 1)

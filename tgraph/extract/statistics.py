@@ -16,14 +16,14 @@ from tgraph.extract.names import Named, Names
 from tgraph.extract.reading import MENTIONS, Fact, Reading
 
 RELATED = "be mentioned with"
-_SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
+SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
 _CAPITALS = re.compile(
     r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
     r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _HAN_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
-_MOST_PER_SENTENCE = 8
+_MOST_PERSENTENCE = 8
 _MOST_GRAMS = 60
 _LONGEST_NAME = 80
 
@@ -31,13 +31,13 @@ _LONGEST_NAME = 80
 def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
     """The reading of prose in any language; every relationship is weak."""
     reading = Reading(names)
-    terms = _terms(blocks)
+    terms = terms_of(blocks)
     for term in terms:
         names.add(term, "term")
     names.link()
     topic = names.find(titles[0]) if titles else None
     for block in blocks:
-        for match in _SENTENCE.finditer(block.text):
+        for match in SENTENCE.finditer(block.text):
             _read_sentence(reading, block, match.span(), terms, topic)
     return reading
 
@@ -50,7 +50,7 @@ def relate(
     topic: Named | None,
 ) -> None:
     """Weak edges between neighbouring names of a sentence, or from the topic to a single one."""
-    entities = list(dict.fromkeys(found))[:_MOST_PER_SENTENCE]
+    entities = list(dict.fromkeys(found))[:_MOST_PERSENTENCE]
     for one, other in pairwise(entities):
         reading.facts.append(Fact(one, RELATED, other, 3.0, block, *span))
     if len(entities) == 1 and topic is not None and topic is not entities[0]:
@@ -60,18 +60,18 @@ def relate(
 def _read_sentence(
     reading: Reading, block: Block, span: tuple[int, int], terms: set[str], topic: Named | None
 ) -> None:
-    start, end = _stripped(block.text, *span)
+    start, end = stripped(block.text, *span)
     if start >= end:
         return
     found = []
-    for first, last in _occurrences(block.text, start, end, terms):
+    for first, last in occurrences(block.text, start, end, terms):
         entity = reading.names.get(block.text[first:last], "term")
         reading.see(entity, block, first, last)
         found.append(entity)
     relate(reading, block, (start, end), found, topic)
 
 
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -79,7 +79,8 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def _terms(blocks: Sequence[Block]) -> set[str]:
+def terms_of(blocks: Sequence[Block]) -> set[str]:
+    """The names of a text, or, in scripts without capitals, the word sequences that recur in it."""
     cased = any(c.isupper() for block in blocks for c in block.text)
     if cased:
         return _capitalised(blocks)
@@ -97,7 +98,7 @@ def _capitalised(blocks: Sequence[Block]) -> set[str]:
     small = {w for block in blocks for w in _WORD.findall(block.text) if w[0].islower()}
     found = set()
     for block in blocks:
-        for sentence in _SENTENCE.finditer(block.text):
+        for sentence in SENTENCE.finditer(block.text):
             opening = len(sentence.group()) - len(sentence.group().lstrip())
             for match in _CAPITALS.finditer(sentence.group()):
                 text = match.group()
@@ -124,7 +125,7 @@ def _grams(text: str) -> Iterator[str]:
             yield from (run.group()[i : i + size] for i in range(len(run.group()) - size + 1))
 
 
-def _occurrences(text: str, start: int, end: int, terms: set[str]) -> list[tuple[int, int]]:
+def occurrences(text: str, start: int, end: int, terms: set[str]) -> list[tuple[int, int]]:
     """Where terms stand, in order, longer ones first where they overlap."""
     taken = bytearray(end - start)
     found = []

@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.extract.resolve import Name, resolve
 from tgraph.index.claims import claim_quads
-from tgraph.index.standing import Properties, StandingEvidence, commonest, distinct, value
+from tgraph.index.standing import Properties, StandingEvidence, Weigh, commonest, distinct, value
 from tgraph.store.base import Store
 from tgraph.store.statements import Statable, Statements, iri, reifier
 
@@ -57,12 +57,14 @@ class Derivation:
         stands: Callable[[str], bool],
         splits: Iterable[tuple[str, str]] = (),
         describe: Describe | None = None,
+        weigh: Weigh | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
         chunk's document still stands; ``splits`` are the pairs that are to stay apart; ``describe``
-        says how a subject is described, by default in every way that the texts have."""
+        says how a subject is described, by default in every way that the texts have; ``weigh``
+        tells what evidence counts for that does not count as it is."""
         self._store = store
-        self._texts = StandingEvidence(store, stands)
+        self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
         self._splits = tuple(splits)
         self._describe = describe or _as_the_texts_do

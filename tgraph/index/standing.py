@@ -14,16 +14,22 @@ Properties = Mapping[str, Sequence[NamedNode | Literal]]
 """The values of an evidence by the last part of the predicate's name, such as ``nameKey``; its own
 IRI is under ``evidence``."""
 
+Weigh = Callable[[Properties], Properties | None]
+"""What a piece of evidence counts for; None where it does not count."""
+
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
 class StandingEvidence:
     """Reads evidence from the source graph, each piece once. ``stands`` tells whether a chunk's
-    document still stands."""
+    document still stands, ``weigh`` what evidence counts for that does not count as it is."""
 
-    def __init__(self, store: Store, stands: Callable[[str], bool]) -> None:
+    def __init__(
+        self, store: Store, stands: Callable[[str], bool], weigh: Weigh | None = None
+    ) -> None:
         self._store = store
         self._stands = stands
+        self._weigh = weigh
         self._evidence: dict[str, list[Properties]] = {}
         self._chunks: dict[str, dict[str, Triple]] = {}
 
@@ -51,13 +57,15 @@ class StandingEvidence:
     def _of(self, role: str, subject: str) -> list[Properties]:
         if subject not in self._evidence:
             quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
-            items = [self._properties(quad.subject) for quad in sorted(quads, key=_subject)]
-            self._evidence[subject] = [
-                item
-                for item in items
-                if "wasDerivedFrom" in item and self._stands(item["wasDerivedFrom"][0].value)
-            ]
+            items = (self._standing(quad.subject) for quad in sorted(quads, key=_subject))
+            self._evidence[subject] = [item for item in items if item is not None]
         return self._evidence[subject]
+
+    def _standing(self, subject: object) -> Properties | None:
+        item = self._properties(subject)
+        if "wasDerivedFrom" not in item or not self._stands(item["wasDerivedFrom"][0].value):
+            return None
+        return self._weigh(item) if self._weigh else item
 
     def _properties(self, subject: object) -> Properties:
         assert isinstance(subject, NamedNode)

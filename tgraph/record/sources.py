@@ -139,7 +139,8 @@ class ExtractionRecord:
 
     The edges are those of the names in the text; entity resolution comes later and never touches
     what is written here. ``edges``, ``entities`` and ``claims`` list what the record speaks of.
-    ``kind`` is a further class of the activity.
+    ``kind`` is a further class of the activity. ``evidence`` lists the pieces of evidence with the
+    edge that each is for (empty for an entity or a claim).
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class ExtractionRecord:
         self.edges: dict[str, Triple] = {}
         self.entities: set[str] = set()
         self.claims: set[str] = set()
+        self.evidence: dict[str, str] = {}
         self._kinds = ("Extraction", kind) if kind else ("Extraction",)
         self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
@@ -188,13 +190,16 @@ class ExtractionRecord:
             (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),
             (v.prov("wasGeneratedBy"), iri(self.activity)),
         )
+        self._contents()
+        return out.quads
+
+    def _contents(self) -> None:
         for entity in self.extraction.entities:
             self._entity(entity)
         for relationship in self.extraction.relationships:
             self._relationship(relationship)
         for claim in self.extraction.claims:
             self._claim(claim)
-        return out.quads
 
     def _entity(self, entity: ExtractedEntity) -> None:
         subject = v.entity_iri(entity.name)
@@ -268,6 +273,7 @@ class ExtractionRecord:
     ) -> None:
         start, end = (span.start, span.end) if span else (self._chunk.start, self._chunk.end)
         subject = v.evidence_iri(statement, self._chunk.iri, start, end, self._key)
+        self.evidence[subject] = statement if statement in self.edges else ""
         self._out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Evidence")]),

@@ -1,0 +1,227 @@
+"""Fast extraction: what each sentence names, without a parser or a language model.
+
+English goes through the tagger alone: names are runs of capitalised words, terms are phrases of a
+noun and what stands before it. Other languages, and English where spaCy isn't installed, go through
+statistics of their words. Which of the names are worth keeping, and which belong together, only the
+whole collection tells (``tgraph.index.cooccurrence``). After Microsoft GraphRAG's method ``fast``,
+whose graph is of noun phrases too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tgraph.extract import pipeline, statistics
+from tgraph.extract.blocks import Block, cut
+from tgraph.extract.embedded import titles_of
+from tgraph.extract.english import without_common_words
+from tgraph.extract.kinds import kind_of_name, kind_of_noun
+from tgraph.extract.language import language_of
+from tgraph.extract.lexicon import words
+from tgraph.extract.mentions import Mention, find_mentions
+from tgraph.extract.names import UNKNOWN, Named, Names
+from tgraph.extract.pipeline import lemma
+from tgraph.ingest.sentences import sentences
+from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Occurrence, Prompt, Span
+from tgraph.models.base import CallSink, no_sink
+from tgraph.vocabulary import digest
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+NAME = "fast-extractor"
+VERSION = "1"
+_NOUNS = frozenset({"NN", "NNS"})
+_INSIDE = _NOUNS | {"JJ", "HYPH"}
+_TERM = "concept"
+_LONGEST_TERM = 5
+_EMPTY = words(  # say which one, how many or how good, not what
+    """
+    able big best better certain different dear due early enough entire few fine first following
+    former full general good great half high hundred large last late latter least less little
+    long low main major many more most much near new next nice old one only other own part past
+    poor present previous real same second several short single small special such third thousand
+    top true various very whole wide young
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An entity named in a sentence, both as positions in the block's text."""
+
+    block: Block
+    sentence: tuple[int, int]
+    entity: Named
+    place: tuple[int, int]
+
+
+class FastExtractor:
+    """Finds names and noun phrases; implements ``tgraph.extract.base.Extractor``.
+
+    Its extractions have entities and ``sentences``, and no relationships. ``max_word_length``
+    leaves out phrases with a longer word (GraphRAG's ``extract_graph_nlp`` has 15).
+    """
+
+    def __init__(self, max_word_length: int = 15) -> None:
+        self._longest = max_word_length
+
+    @property
+    def agent(self) -> Agent:
+        return Agent("method", NAME, VERSION)
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return ()
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the method's version, its options and the versions of what it stands on."""
+        return digest(NAME, VERSION, str(self._longest), *pipeline.versions())
+
+    def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
+        """What the sentences of a chunk name; never raises for its text, whatever it holds."""
+        blocks = [block for block in cut(chunk.text, chunk.headings) if block.kind != "display"]
+        titles = titles_of(title, chunk.headings)
+        prose = " ".join(block.text for block in blocks if block.kind == "prose")
+        tagged = language_of(prose) == "en" and all(pipeline.versions())
+        found = _tagged(blocks, titles, self._longest) if tagged else _counted(blocks)
+        return _extraction(chunk, list(found))
+
+
+# --- English ------------------------------------------------------------------------------------
+
+
+def _tagged(blocks: Sequence[Block], titles: Sequence[str], longest: int) -> Iterator[_Found]:
+    docs = pipeline.tag([block.text for block in blocks])
+    mentions = [find_mentions(doc, titles) for doc in docs]
+    mentions = without_common_words(docs, mentions)
+    named = [[mention for mention in found if mention.is_name] for found in mentions]
+    names = Names()
+    for mention in (mention for found in named for mention in found):
+        names.add(mention.text, mention.type)
+    names.link()
+    for block, doc, found, taken in zip(blocks, docs, named, mentions, strict=True):
+        places = [(names.get(m.text, m.type), _place(doc, m)) for m in found]
+        for start, end in _phrases(doc, taken, longest):
+            span = doc[start:end]
+            text = " ".join([*(t.lower_ for t in span[:-1]), lemma(span[-1].lower_, "noun")])
+            entity = names.get(text.replace(" - ", "-"), kind_of_noun(text.split()[-1]) or _TERM)
+            places.append((entity, (span.start_char, span.end_char)))
+        yield from _by_sentence(block, places)
+
+
+def _place(doc: Doc, mention: Mention) -> tuple[int, int]:
+    span = doc[mention.start : mention.end]
+    return span.start_char, span.end_char
+
+
+def _phrases(doc: Doc, taken: Iterable[Mention], longest: int) -> Iterator[tuple[int, int]]:
+    """Maximal runs of adjectives and nouns that end in a noun, of two words that say something."""
+    free = bytearray(b"\1" * len(doc))
+    for mention in taken:
+        free[mention.start : mention.end] = b"\0" * (mention.end - mention.start)
+    start = 0
+    while start < len(doc):
+        end = start
+        while end < len(doc) and free[end] and _goes_on(doc, start, end):
+            end += 1
+        last = end
+        while last > start and doc[last - 1].tag_ not in _NOUNS:
+            last -= 1
+        first = max(start, last - _LONGEST_TERM)
+        while first < last and _says_nothing(doc[first].lower_):
+            first += 1
+        if _is_term([token.text for token in doc[first:last]], longest):
+            yield first, last
+        start = max(end, start + 1)
+
+
+def _goes_on(doc: Doc, start: int, at: int) -> bool:
+    token = doc[at]
+    if at > start and token.is_sent_start:
+        return False
+    return token.tag_ in _INSIDE and (token.is_alpha or "-" in token.text)
+
+
+def _says_nothing(word: str) -> bool:
+    return word in _EMPTY or not word[0].isalpha()
+
+
+def _is_term(texts: Sequence[str], longest: int) -> bool:
+    spoken = [text for text in texts if any(map(str.isalpha, text))]
+    compound = any("-" in text.strip("-") for text in texts)
+    return (len(spoken) > 1 or compound) and all(1 < len(text) <= longest for text in spoken)
+
+
+def _by_sentence(block: Block, places: Sequence[tuple[Named, tuple[int, int]]]) -> Iterator[_Found]:
+    """Rows are one sentence; what a sentence's end cuts in two is left out, and so are names inside
+    longer ones."""
+    whole = [(0, len(block.text))]
+    outer = list(_outermost(places))
+    for sentence in whole if block.kind == "row" else sentences(block.text):
+        for entity, place in outer:
+            if sentence[0] <= place[0] and place[1] <= sentence[1]:
+                yield _Found(block, sentence, entity, place)
+
+
+def _outermost(
+    places: Sequence[tuple[Named, tuple[int, int]]],
+) -> Iterator[tuple[Named, tuple[int, int]]]:
+    reached = 0
+    for entity, place in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
+        if place[1] > reached:
+            yield entity, place
+            reached = place[1]
+
+
+# --- any language -------------------------------------------------------------------------------
+
+
+def _counted(blocks: Sequence[Block]) -> Iterator[_Found]:
+    terms = statistics.terms_of(blocks)
+    names = Names()
+    for term in terms:
+        names.add(term, kind_of_name(term) or "term")
+    names.link()
+    for block in blocks:
+        for match in statistics.SENTENCE.finditer(block.text):
+            start, end = statistics.stripped(block.text, *match.span())
+            for place in statistics.occurrences(block.text, start, end, terms):
+                entity = names.find(block.text[slice(*place)])
+                if entity is not None:
+                    yield _Found(block, (start, end), entity, place)
+
+
+# --- the result ---------------------------------------------------------------------------------
+
+
+def _extraction(chunk: Chunk, found: Sequence[_Found]) -> Extraction:
+    index: dict[int, int] = {}
+    entities: list[ExtractedEntity] = []
+    by_sentence: dict[tuple[int, int], dict[int, None]] = {}
+    for item in found:
+        known = index.setdefault(id(item.entity), len(entities))
+        if known == len(entities):
+            entities.append(_entity(chunk, item))
+        start, end = _located(chunk, item.block, item.sentence)
+        by_sentence.setdefault((start, end), {})[known] = None
+    occurrences = [Occurrence(*span, tuple(named)) for span, named in by_sentence.items()]
+    return Extraction(chunk.iri, tuple(entities), (), sentences=tuple(occurrences))
+
+
+def _entity(chunk: Chunk, item: _Found) -> ExtractedEntity:
+    start, end = _located(chunk, item.block, item.place)
+    quote = chunk.text[start - chunk.start : end - chunk.start]
+    name, kind = item.entity.name, item.entity.type
+    aliases = tuple(alias for alias in item.entity.aliases if alias != name)
+    kind = _TERM if kind == UNKNOWN else kind
+    return ExtractedEntity(name, kind, aliases=aliases, span=Span(start, end, quote))
+
+
+def _located(chunk: Chunk, block: Block, place: tuple[int, int]) -> tuple[int, int]:
+    start, end = block.locate(*place)
+    return chunk.start + start, chunk.start + end

@@ -1,0 +1,255 @@
+"""Which names of a collection are worth keeping, and which belong together: co-occurrence.
+
+Two names are tied by how much oftener they stand in one sentence (or one chunk) than chance would
+have it: their number of places times the pointwise mutual information, in bits (Church and Hanks
+1990). Times a constant that is what Microsoft GraphRAG gives an edge (``normalize_edge_weights``:
+p(x,y) log2(p(x,y) / p(x) p(y))), so its limits mean the same here. The result is a function of the
+sentences alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+from tgraph.extract.resolve import name_key
+from tgraph.index.sources import document_of_chunk, page_of_chunk
+from tgraph.model import ExtractedEntity, Extraction, Occurrence, Span
+from tgraph.models.base import canonical_json
+
+if TYPE_CHECKING:
+    from tgraph.settings import FastSettings
+
+Pair = tuple[str, str]
+Places = dict[Pair, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """What the sentences of a standing chunk name. ``subgraph`` is the extraction's."""
+
+    subgraph: str
+    chunk: str
+    entities: tuple[ExtractedEntity, ...]
+    sentences: tuple[Occurrence, ...]
+
+    @property
+    def keys(self) -> list[str]:
+        """For each entity the key under which its names are the same in all chunks."""
+        return [name_key(entity.name) for entity in self.entities]
+
+
+def encode(extraction: Extraction) -> str:
+    """The entities and sentences of an extraction as the librarian keeps them."""
+    entities = [
+        [entity.name, entity.type, list(entity.aliases), entity.span.start, entity.span.end]
+        for entity in extraction.entities
+        if entity.span is not None  # a reading of sentences saw each of them somewhere
+    ]
+    sentences = [[s.start, s.end, list(s.entities)] for s in extraction.sentences]
+    return canonical_json({"entities": entities, "sentences": sentences})
+
+
+def decode(subgraph: str, chunk: str, content: str, page: str) -> Occurrences:
+    """What ``encode`` wrote; ``page`` is the text of the chunk's page."""
+    data = json.loads(content)
+    entities = [
+        ExtractedEntity(name, kind, aliases=tuple(aliases), span=Span(start, end, page[start:end]))
+        for name, kind, aliases, start, end in data["entities"]
+    ]
+    sentences = [Occurrence(start, end, tuple(named)) for start, end, named in data["sentences"]]
+    return Occurrences(subgraph, chunk, tuple(entities), tuple(sentences))
+
+
+@dataclass(slots=True)
+class Kept:
+    """What the collection keeps: names, and pairs of them with their weights and where they stand.
+
+    ``places`` are by subgraph: for each kept pair the stretches of the page that name both.
+    ``dropped`` counts what was left out, by reason.
+    """
+
+    names: set[str] = field(default_factory=set)
+    weights: dict[Pair, float] = field(default_factory=dict)
+    places: dict[str, Places] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+def keep(chunks: Sequence[Occurrences], limits: FastSettings) -> Kept:
+    """What is kept of the names and pairs of all standing chunks.
+
+    The limits are those of GraphRAG's ``prune_graph``; unlike there, names that lose their last
+    pair to a later limit go too. The same chunks in any order give the same result.
+    """
+    read = _without_repetition(sorted(chunks, key=lambda chunk: (chunk.chunk, chunk.subgraph)))
+    kept = Kept()
+    counts = Counter(key for _, windows in read for key in _windows(windows, limits.window))
+    names = _frequent(counts, limits, kept.dropped)
+    kept.places = {chunk.subgraph: {} for chunk, _ in read}
+    pairs: Counter[Pair] = Counter()
+    for chunk, sentences in read:
+        places = _pairs(sentences, names, limits.window)
+        kept.places[chunk.subgraph] = places
+        pairs.update({pair: len(where) for pair, where in places.items()})
+    weights = _weights(pairs, counts, kept.dropped)
+    kept.weights = _pruned(weights, limits, kept.dropped)
+    kept.names = {name for pair in kept.weights for name in pair}
+    if not limits.min_node_degree:
+        kept.names |= names
+    for places in kept.places.values():
+        for pair in [pair for pair in places if pair not in kept.weights]:
+            del places[pair]
+    return kept
+
+
+# --- counting -----------------------------------------------------------------------------------
+
+_Sentence = tuple[int, int, tuple[str, ...]]
+
+
+def _without_repetition(
+    chunks: Sequence[Occurrences],
+) -> list[tuple[Occurrences, list[_Sentence]]]:
+    """Each chunk's sentences with keys for names; what another sentence of the page contains (where
+    chunks overlap) is left out."""
+    by_page: defaultdict[tuple[str, int | None], list[tuple[int, int, int]]] = defaultdict(list)
+    for at, chunk in enumerate(chunks):
+        page = document_of_chunk(chunk.chunk), page_of_chunk(chunk.chunk)
+        by_page[page] += [(s.start, -s.end, at) for s in chunk.sentences]
+    counted: set[tuple[int, int, int]] = set()
+    for spans in by_page.values():
+        reached = -1
+        for start, minus_end, at in sorted(spans):
+            if -minus_end > reached:
+                counted.add((at, start, -minus_end))
+                reached = -minus_end
+    result = []
+    for at, chunk in enumerate(chunks):
+        keys = chunk.keys
+        sentences = [
+            (s.start, s.end, tuple(dict.fromkeys(keys[place] for place in s.entities)))
+            for s in chunk.sentences
+            if (at, s.start, s.end) in counted
+        ]
+        result.append((chunk, sentences))
+    return result
+
+
+def _windows(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
+    """The names of each window, each once."""
+    if window == "sentence":
+        for *_, keys in sentences:
+            yield from keys
+    else:
+        yield from {key for *_, keys in sentences for key in keys}
+
+
+def _pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) -> Places:
+    places: Places = {}
+    if window == "sentence":
+        for start, end, keys in sentences:
+            for pair in combinations(sorted(key for key in keys if key in names), 2):
+                places.setdefault(pair, []).append((start, end))
+        return places
+    standing: defaultdict[str, list[int]] = defaultdict(list)
+    for at, (*_, keys) in enumerate(sentences):
+        for key in keys:
+            if key in names:
+                standing[key].append(at)
+    for pair in combinations(sorted(standing), 2):
+        first, last = _nearest(standing[pair[0]], standing[pair[1]])
+        places[pair] = [(sentences[first][0], sentences[last][1])]
+    return places
+
+
+def _nearest(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+    """The shortest stretch from a number of one ascending list to one of the other; the first."""
+    merged = sorted([(at, 0) for at in one] + [(at, 1) for at in other])
+    stretches = [
+        (right[0] - left[0], left[0], right[0])
+        for left, right in pairwise(merged)
+        if left[1] != right[1]
+    ]
+    return min(stretches)[1:]
+
+
+# --- weights and limits -------------------------------------------------------------------------
+
+
+def _frequent(
+    counts: Mapping[str, int], limits: FastSettings, dropped: Counter[str]
+) -> frozenset[str]:
+    most = _most(list(counts.values()), limits.max_node_freq_std)
+    rare = {key for key, count in counts.items() if count < limits.min_node_freq}
+    common = {key for key, count in counts.items() if count > most}
+    dropped["name that is too rare"] += len(rare)
+    dropped["name that is too common"] += len(common)
+    return frozenset(counts.keys() - rare - common)
+
+
+def _most(values: Sequence[float], deviations: float | None) -> float:
+    """The mean and so many standard deviations more; no limit where none is set."""
+    if deviations is None or not values:
+        return math.inf
+    mean = math.fsum(values) / len(values)
+    variance = math.fsum((value - mean) ** 2 for value in values) / len(values)
+    return mean + deviations * math.sqrt(variance)
+
+
+def _weights(
+    pairs: Mapping[Pair, int], counts: Mapping[str, int], dropped: Counter[str]
+) -> dict[Pair, float]:
+    """Places times bits; pairs that stand together no oftener than by chance have none."""
+    all_pairs, all_names = sum(pairs.values()), sum(counts.values())
+    weights = {}
+    for (one, other), count in sorted(pairs.items()):
+        expected = counts[one] / all_names * counts[other] / all_names
+        weight = round(count * math.log2(count / all_pairs / expected), 2)
+        if weight > 0:
+            weights[one, other] = weight
+    dropped["pair that chance would have"] += len(pairs) - len(weights)
+    return weights
+
+
+def _pruned(
+    weights: Mapping[Pair, float], limits: FastSettings, dropped: Counter[str]
+) -> dict[Pair, float]:
+    least = _percentile(sorted(weights.values()), limits.min_edge_weight_pct)
+    kept = {pair: weight for pair, weight in weights.items() if weight >= least}
+    dropped["pair with too little weight"] += len(weights) - len(kept)
+    degrees = Counter(name for pair in kept for name in pair)
+    out: set[str] = set()
+    if limits.remove_ego_nodes and degrees:
+        out.add(min(degrees, key=lambda name: (-degrees[name], name)))
+    most = _most(list(degrees.values()), limits.max_node_degree_std)
+    out |= {name for name, degree in degrees.items() if degree > most}
+    dropped["name that is tied to too many"] += len(out)
+    return _with_degree(kept, out, limits.min_node_degree, dropped)
+
+
+def _with_degree(
+    weights: dict[Pair, float], out: set[str], least: int, dropped: Counter[str]
+) -> dict[Pair, float]:
+    """Without the names in ``out``, and then without those tied to fewer than ``least`` others."""
+    while True:
+        weights = {pair: w for pair, w in weights.items() if not out.intersection(pair)}
+        degrees = Counter(name for pair in weights for name in pair)
+        out = {name for name, degree in degrees.items() if degree < least}
+        if not out:
+            return weights
+        dropped["name that is tied to too few"] += len(out)
+
+
+def _percentile(ascending: Sequence[float], percent: float) -> float:
+    """As numpy's, interpolated between the nearest ranks; 0 where there is nothing."""
+    if not ascending:
+        return 0.0
+    place = (len(ascending) - 1) * percent / 100
+    low = math.floor(place)
+    high = min(low + 1, len(ascending) - 1)
+    return ascending[low] + (ascending[high] - ascending[low]) * (place - low)
