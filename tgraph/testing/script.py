@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
+from tgraph.testing.reading import READING, Blocks
+
 R = TypeVar("R")
 Messages = Sequence[Mapping[str, Any]]
 
@@ -95,21 +97,10 @@ def _text(messages: Messages) -> str:
 def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
     """A reply that a whole run can go on with, made only from what the prompt holds."""
     data = blocks(messages)
-    if step == "extract_graph_more":  # nothing was missed
-        return json.dumps({"entities": [], "relationships": [], "attributes": []})
-    if step == "extract_graph":
-        return json.dumps(_graph(data.get("TEXT", "")), ensure_ascii=False)
-    if step in ("extract_claims", "extract_claims_more"):
-        claims = _claims(data) if step == "extract_claims" else []
-        return json.dumps({"claims": claims}, ensure_ascii=False)
-    if step == "extract_concepts":
-        return json.dumps({"concepts": _concepts(data.get("QUESTION", ""))}, ensure_ascii=False)
-    if step == "summarise_descriptions":
-        return json.dumps({"sentences": _summary(data)}, ensure_ascii=False)
-    if step == "select_edges":
-        return _rows(_selected(data), schema)
-    if step == "suggest_questions":
-        return _rows(_questions(data), schema)
+    if step in _VALUES:
+        return json.dumps(_VALUES[step](data), ensure_ascii=False)
+    if step in _LISTS:
+        return _rows(_LISTS[step](data), schema)
     if step == "synthesise_answer":
         return _rows(_sentences(data), schema) if _listed(data) else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
@@ -314,3 +305,25 @@ def instance(
     low = schema.get("minimum", 1)
     simple: dict[str, Any] = {"integer": int(low), "number": low, "boolean": True, "null": None}
     return simple.get(schema.get("type", "string"), text)
+
+
+# --- by step ------------------------------------------------------------------------------------
+
+
+def _nothing_missed(data: Blocks) -> dict[str, Any]:
+    return {"entities": [], "relationships": [], "attributes": []}
+
+
+_VALUES: Mapping[str, Callable[[Blocks], Any]] = {
+    "extract_graph": lambda data: _graph(data.get("TEXT", "")),
+    "extract_graph_more": _nothing_missed,
+    "extract_claims": lambda data: {"claims": _claims(data)},
+    "extract_claims_more": lambda data: {"claims": []},
+    "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
+    "summarise_descriptions": lambda data: {"sentences": _summary(data)},
+    **READING,
+}
+_LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
+    "select_edges": lambda data: _selected(data),
+    "suggest_questions": lambda data: _questions(data),
+}
