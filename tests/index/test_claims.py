@@ -13,6 +13,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
+from tgraph.explain.shapes import check_shapes
 from tgraph.index.claims import claims_of
 from tgraph.index.sources import Texts
 from tgraph.settings import load_settings
@@ -147,3 +148,23 @@ def test_without_a_model_claims_are_refused_in_a_sentence(place):
     place.model = None
     with pytest.raises(UsageError, match="Claims are read by a language model"):
         place.index(COOK, **{"chat.provider": "embedded"})
+
+
+def test_a_claim_that_an_answer_cites_leads_to_characters(place):
+    place.index(COOK)
+    place.index(PEARY, "peary.txt")
+    with place.open() as kg:
+        answer = kg.ask("What did Robert Peary say of Doctor Cook?", mode="local")
+        selected = {item.iri for item in map(_item, answer.selection) if item is not None}
+        cited = [c for s in answer.sentences for c in s.citations if c.quote.startswith("Robert")]
+        assert selected
+        assert cited
+        texts = Texts(kg.read(), kg.librarian)
+        for citation in cited:
+            page = texts.of_page(citation.document, citation.page)
+            assert page[citation.start : citation.end] == citation.quote
+        assert check_shapes(kg.read(), v.collection_iri("explainability")) == ()
+
+
+def _item(selected):
+    return selected.item if selected.item.kind == "claim" else None

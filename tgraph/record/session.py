@@ -426,11 +426,11 @@ class SessionRecord:
         self._out.quads, self._shared, self._texts = [], [], {}
 
 
-_WORLD = (f"{v.URN}edge:", f"{v.URN}entity:")
+_WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim"))
 
 
 def _recorded(iris: Sequence[str]) -> list[str]:
-    """Those that are entities in PROV's sense: edges and entities are what texts speak of."""
+    """Those that are entities in PROV's sense: edges, entities and claims are what texts say."""
     return [each for each in iris if not each.startswith(_WORLD)]
 
 
