@@ -55,7 +55,8 @@ def run(tmp_path: Path):
         terminal = Terminal(tmp_path / "g", server.base_url)
 
         def call(*arguments: str, code: int = 0):
-            options = terminal.model if arguments[0] == "index" else []
+            works = {"index", "split", "rejoin"} & set(arguments[:2])
+            options = terminal.model if works else []
             return terminal(*arguments, "-r", str(terminal.root), *options, code=code)
 
         call("index", *(str(tmp_path / name) for name in TEXTS))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from tgraph.cli.options import common
+from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
@@ -48,8 +50,9 @@ def splits(as_json: bool) -> None:
 @click.argument("name")
 @click.argument("other", required=False)
 @reason_option
+@chat_options
 @common
-def split(name: str, other: str | None, reason: str) -> None:
+def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
     """Undo the merge of NAME (with OTHER, if not with the entity that it stands for).
 
     The two stay apart in later index runs too, whatever the documents say, until `rejoin`. Who
@@ -61,7 +64,7 @@ def split(name: str, other: str | None, reason: str) -> None:
     """
     from tgraph.cli.terminal import say
 
-    with opened() as graph:
+    with opened(settings_of(flags)) as graph:
         say(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
 
 
@@ -69,12 +72,13 @@ def split(name: str, other: str | None, reason: str) -> None:
 @click.argument("name")
 @click.argument("other")
 @reason_option
+@chat_options
 @common
-def rejoin(name: str, other: str, reason: str) -> None:
+def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
     """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
     from tgraph.cli.terminal import say
 
-    with opened() as graph:
+    with opened(settings_of(flags)) as graph:
         say(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
 
 

@@ -39,7 +39,8 @@ Prices = tuple[float | None, float | None]
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What a run would read and ask. Token counts are those of the prompts and of the text exactly,
-    and of replies by assumption; ``cost`` is in US dollars, None where no price is known."""
+    and of replies by assumption; ``cost`` is in US dollars, None where no price is known.
+    ``summaries`` tells whether calls for summaries come on top: how many only the replies tell."""
 
     model: str | None
     documents: int
@@ -51,6 +52,7 @@ class Estimate:
     input_tokens: int
     output_tokens: int
     cost: float | None
+    summaries: bool = False
 
     def lines(self) -> list[str]:
         """The estimate for people."""
@@ -66,6 +68,10 @@ class Estimate:
             f"Tokens in:  about {self.input_tokens:,}",
             f"Tokens out: about {self.output_tokens:,}",
         ]
+        if self.summaries:
+            lines.append(
+                "Summaries:  come on top, one call or more for what is described repeatedly"
+            )
         if self.cost is None:
             return [*lines, "Cost:       unknown; say --price-in and --price-out (USD per million)"]
         return [*lines, f"Cost:       about {self.cost:,.2f} USD, without discounts and retries"]
@@ -124,6 +130,7 @@ def _estimate(
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cost=_cost(model, tokens_in, tokens_out, prices),
+        summaries=model is not None and settings.summaries.enabled,
     )
 
 
