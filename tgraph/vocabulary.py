@@ -159,6 +159,16 @@ def community_iri(level: int, members: Iterable[str]) -> str:
     return f"{URN}community:{level}:{digest(*sorted(members))}"
 
 
+def report_iri(community: str, *content: str) -> str:
+    """A community report, by everything that it says and rests on."""
+    return f"{URN}report:{digest(community, *content)}"
+
+
+def finding_iri(report: str, index: int) -> str:
+    """A finding of a report; ``index`` counts from 0."""
+    return f"{URN}finding:{report.rpartition(':')[2]}:{index}"
+
+
 # --- IRIs of sources ----------------------------------------------------------------------------
 
 

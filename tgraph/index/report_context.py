@@ -1,0 +1,267 @@
+"""What a report writer is shown of a community: a row of JSON for each thing, with an id."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+from pyoxigraph import NamedNode
+
+from tgraph.model import Community, CommunityReport, Edge, Evidence
+
+LONGEST_QUOTE = 600
+"""Characters of a quote that are shown; evidence without a span is a whole chunk."""
+
+SHORT = 200
+"""Characters of a description where there is too much to show."""
+
+Parts = Mapping[Hashable, str]
+"""What a row is made of, by keys: a quote that several edges share is shown once."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDetail:
+    """A member of a community. ``links`` counts its edges inside the community; ``evidence`` is
+    what its name and descriptions rest on."""
+
+    iri: str
+    name: str
+    type: str
+    links: int
+    descriptions: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeDetail:
+    """An edge of a community; ``links`` is the combined degree of its ends inside it."""
+
+    edge: Edge
+    links: int
+    evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def iri(self) -> str:
+        return self.edge.iri
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The entities at its ends: one, where the object is a literal."""
+        nodes = (self.edge.subject, self.edge.object)
+        return tuple(node.value for node in nodes if isinstance(node, NamedNode))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimDetail:
+    """A claim about a member, in words."""
+
+    iri: str
+    subject: str
+    text: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """All that there is to say of a community, the most important first."""
+
+    community: Community
+    entities: tuple[EntityDetail, ...]
+    edges: tuple[EdgeDetail, ...]
+    claims: tuple[ClaimDetail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A sub-community that has its report."""
+
+    community: Community
+    report: CommunityReport
+
+
+@dataclass(frozen=True, slots=True)
+class SubReport:
+    """A sub-community's report as it is shown: whole, or without its findings."""
+
+    report: CommunityReport
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContext:
+    """What a report writer is shown, under short ids: entities E1, E2..., edges R1..., claims
+    C1..., sub-reports S1... and their findings S1.1...
+
+    ``brief`` says that only the beginning of what there is to say of each is shown; ``left_out``
+    counts what had no room, by reason.
+    """
+
+    community: Community
+    entities: tuple[EntityDetail, ...]
+    edges: tuple[EdgeDetail, ...]
+    claims: tuple[ClaimDetail, ...] = ()
+    reports: tuple[SubReport, ...] = ()
+    brief: bool = False
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def ids(self) -> dict[str, str]:
+        """Each id and the IRI of what it stands for."""
+        found = {f"E{n}": entity.iri for n, entity in enumerate(self.entities, 1)}
+        found |= {f"R{n}": edge.iri for n, edge in enumerate(self.edges, 1)}
+        found |= {f"C{n}": claim.iri for n, claim in enumerate(self.claims, 1)}
+        for n, sub in enumerate(self.reports, 1):
+            found[f"S{n}"] = sub.report.iri
+            if sub.whole:
+                shown = enumerate(sub.report.findings, 1)
+                found |= {f"S{n}.{m}": finding.iri for m, finding in shown}
+        return found
+
+    def sources(self) -> dict[str, tuple[str, ...]]:
+        """By IRI, what one derives from that cites it: its evidence, or the sub-report itself."""
+        found = {entity.iri: entity.evidence for entity in self.entities}
+        found |= {d.iri: tuple(e.iri for e in d.evidence) for d in self.edges}
+        found |= {claim.iri: claim.evidence for claim in self.claims}
+        for sub in self.reports:
+            found |= {
+                iri: (iri,) for iri in (sub.report.iri, *(f.iri for f in sub.report.findings))
+            }
+        return found
+
+    def rows(self) -> dict[str, list[str]]:
+        """The lines of ``entities``, ``edges``, ``claims`` and ``reports``, each a JSON object."""
+        shown: dict[Hashable, str] = {}
+        edges = []
+        for n, detail in enumerate(self.edges, 1):
+            edges.append(_line(f"R{n}", _edge_row(detail, f"R{n}", shown, brief=self.brief)))
+        return {
+            "entities": [
+                _line(f"E{n}", _entity_row(entity, brief=self.brief))
+                for n, entity in enumerate(self.entities, 1)
+            ],
+            "edges": edges,
+            "claims": [
+                _line(f"C{n}", {"claim": claim.text}) for n, claim in enumerate(self.claims, 1)
+            ],
+            "reports": [
+                _line(f"S{n}", _report_row(sub, f"S{n}")) for n, sub in enumerate(self.reports, 1)
+            ],
+        }
+
+    @property
+    def text(self) -> str:
+        """Everything that is shown: two contexts with the same text ask for the same report."""
+        return "\n\n".join(f"{name}\n" + "\n".join(rows) for name, rows in self.rows().items())
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def _line(identity: str, row: Mapping[str, object]) -> str:
+    return as_json({"id": identity, **row})
+
+
+def as_json(value: object) -> str:
+    """On one line, so that no text can pose as a row."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _entity_row(entity: EntityDetail, *, brief: bool) -> dict[str, object]:
+    row: dict[str, object] = {"name": entity.name, "type": entity.type, "links": entity.links}
+    described = " ".join(entity.descriptions[:1] if brief else entity.descriptions)
+    if brief:
+        described = shortened(described, SHORT)
+    return {**row, "description": described} if described else row
+
+
+def _edge_head(detail: EdgeDetail, *, brief: bool) -> dict[str, object]:
+    row: dict[str, object] = {"edge": " | ".join(detail.edge.labels)}
+    if detail.edge.description and not (brief and detail.evidence):
+        row["description"] = detail.edge.description
+    return row
+
+
+def _edge_row(
+    detail: EdgeDetail, identity: str, shown: dict[Hashable, str], *, brief: bool
+) -> dict[str, object]:
+    """The edge with its quotes; for a quote that an edge before it has, that edge's id."""
+    row = _edge_head(detail, brief=brief)
+    quotes, same = [], []
+    for place, quote in _quotes(detail, brief=brief).items():
+        if place in shown:
+            same.append(shown[place])
+        else:
+            quotes.append(quote)
+            shown[place] = identity
+    if quotes:
+        row["quotes"] = quotes
+    if same:
+        row["quoted_at"] = same
+    return row
+
+
+def _quotes(detail: EdgeDetail, *, brief: bool) -> dict[Hashable, str]:
+    """The quotes by their places. Evidence without a span is a chunk: its start is shown only where
+    nothing else says what the edge means."""
+    found: dict[Hashable, str] = {}
+    for evidence in detail.evidence[:1] if brief else detail.evidence:
+        if len(evidence.quote) > LONGEST_QUOTE and detail.edge.description:
+            continue
+        place = (evidence.document, evidence.page, evidence.start, evidence.end)
+        found[place] = shortened(" ".join(evidence.quote.split()), LONGEST_QUOTE)
+    return found
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut before a word where it is longer than ``most`` characters."""
+    if len(text) <= most:
+        return text
+    kept = text[:most].rsplit(" ", 1)[0]
+    return f"{kept} …"
+
+
+def _report_row(sub: SubReport, identity: str) -> dict[str, object]:
+    row = _report_head(sub)
+    if sub.whole:
+        row["findings"] = [
+            {"id": f"{identity}.{n}", **finding}
+            for n, finding in enumerate(_findings(sub.report), 1)
+        ]
+    return row
+
+
+def _report_head(sub: SubReport) -> dict[str, object]:
+    report = sub.report
+    return {"title": report.title, "summary": report.summary, "rating": report.rating}
+
+
+def _findings(report: CommunityReport) -> list[dict[str, object]]:
+    return [
+        {"summary": finding.summary, "explanation": finding.explanation}
+        for finding in report.findings
+    ]
+
+
+# --- what the rows are made of, for counting ----------------------------------------------------
+
+
+def entity_parts(entity: EntityDetail, *, brief: bool = False) -> Parts:
+    return {entity.iri: as_json(_entity_row(entity, brief=brief))}
+
+
+def edge_parts(detail: EdgeDetail, *, brief: bool = False) -> Parts:
+    head: dict[Hashable, str] = {detail.iri: as_json(_edge_head(detail, brief=brief))}
+    quotes = _quotes(detail, brief=brief).items()
+    return {**head, **{place: as_json([quote]) for place, quote in quotes}}
+
+
+def claim_parts(claim: ClaimDetail) -> Parts:
+    return {claim.iri: as_json({"claim": claim.text})}
+
+
+def report_parts(sub: SubReport) -> Parts:
+    parts: dict[Hashable, str] = {sub.report.iri: as_json(_report_head(sub))}
+    if sub.whole:
+        pairs = zip(sub.report.findings, _findings(sub.report), strict=True)
+        parts |= {finding.iri: as_json(row) for finding, row in pairs}
+    return parts
