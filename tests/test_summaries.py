@@ -15,6 +15,7 @@ from tests.workers import knowledge, open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.indexing import IndexReport
 from tgraph.engine.parts import Parts
+from tgraph.errors import EndpointError
 from tgraph.index.standing import value
 from tgraph.settings import load_settings
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
@@ -226,6 +227,28 @@ def test_faults_of_a_server(tmp_path: Path, fault: Fault) -> None:
             assert [value(q.object) for q in quads] == [SUMMARISED]
     lost = report.dropped.get("summary whose reply can't be used", 0)
     assert lost == (2 if fault.kind in ("prose", "empty", "unknown_ids") else 0)
+
+
+def test_an_interrupted_run_goes_on_from_the_summaries_it_had(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    script = {"extract_graph": lambda request: extracted(_Body(request.body))}
+    fault = Fault("unauthorised", STEP, nth=2)
+    with ScriptedServer(script, faults=[fault]) as server:
+        settings = {
+            "chat.base_url": server.base_url,
+            "chat.concurrency": 1,
+            "embedding.provider": "hashing",
+            "extract.gleanings": 0,
+        }
+        paths = [tmp_path / f"{name}.txt" for name in TEXTS]
+        with tgraph.open(tmp_path / "g", create=True, settings=settings) as kg:
+            with pytest.raises(EndpointError):
+                kg.index(paths)
+            kg.index(paths)
+        asked = [r for r in server.requests if r.step == STEP]
+    assert len(asked) == 1 + 2, "the first was not asked again"
+    assert asked[1].body["messages"] == asked[2].body["messages"]
 
 
 class _Body:
