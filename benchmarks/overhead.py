@@ -35,6 +35,18 @@ TEXT = REPOSITORY.parent / "shared" / "data" / "christmas_carol" / "mock_data.tx
 QUESTION = "Who visited Scrooge on Christmas Eve?"
 ASK = ("-q", QUESTION)
 WARM_RUNS = 20
+OTHERS = (
+    "What did Marley's Ghost wear?",
+    "Who is Tiny Tim?",
+    "Where did Scrooge live?",
+    "What is the name of Scrooge's nephew?",
+    "Who was Fezziwig?",
+    "What did Bob Cratchit earn?",
+    "Who is Belle?",
+    "What did the Ghost of Christmas Present show?",
+    "Who bought the turkey?",
+    "What did the charwoman steal?",
+)
 
 # Measured elsewhere (two quiet cores, a stub model with no latency), CPU s and MB
 LIGHTRAG_COLD = "LightRAG 1.5.7: 2.4–3.5 s, 270–420 MB; GraphRAG: 6.5–8.3 s, 490–640 MB"
@@ -207,12 +219,12 @@ class Counts:
     calls: int = 0
 
 
-def warm(kg: KnowledgeGraph) -> str:
-    kg.ask(QUESTION, history=[])
+def warm(kg: KnowledgeGraph, questions: Sequence[str]) -> str:
+    """The median of the questions in a process that has asked before."""
     costs = []
-    for _ in range(WARM_RUNS):
+    for question in questions:
         start = time.process_time()
-        kg.ask(QUESTION, history=[])
+        kg.ask(question, history=[])
         costs.append(time.process_time() - start)
     return f"{statistics.median(costs):.3f} s | "
 
@@ -286,7 +298,10 @@ def in_process(table: Table, folder: Path, url: str) -> None:
 def _asked_again(table: Table, root: Path, name: str, settings: dict[str, Any]) -> Recording:
     with tgraph.open(root, settings=settings) as kg:
         kg.ask(QUESTION, history=[])
-        table.row(f"warm ask, {name}", partial(warm, kg), "a tenth of these", LIGHTRAG_WARM)
+        warmed = "a tenth of these", LIGHTRAG_WARM
+        table.row(f"warm ask, a new question, {name}", partial(warm, kg, OTHERS), *warmed)
+        again = [QUESTION] * WARM_RUNS
+        table.row(f"warm ask, the same question, {name}", partial(warm, kg, again), *warmed)
         calls, retrieved = store_calls(kg), kg.trace().edge_count
         what = f"store calls of a question, {name} ({retrieved} edges retrieved)"
         table.row(what, lambda: f"{calls} calls | ", "a handful", TRUSTGRAPH)

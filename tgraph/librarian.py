@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tgraph.errors import StoreError
 from tgraph.store.files import disk_errors, make_folder, move, sweep, temporary, write_atomic
 
 _GZIP_FROM = 512
+_BLOCK = 65_536
 
 
 class Librarian:
@@ -45,9 +46,9 @@ class Librarian:
         hasher = sha256()
         with disk_errors(), temporary(self._scratch, "parts") as file:
             with gzip.GzipFile("", "wb", 5, file, mtime=0) as packed:
-                for part in parts:
-                    hasher.update(part)
-                    packed.write(part)
+                for block in _blocks(parts):
+                    hasher.update(block)
+                    packed.write(block)
             key = hasher.hexdigest()
             if self._intact(key) is None:
                 path = self._path(key, ".gz")
@@ -106,3 +107,14 @@ class Librarian:
         except (OSError, EOFError, zlib.error):
             return None
         return content if sha256(content).hexdigest() == key else None
+
+
+def _blocks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The parts, small ones joined: compressing has a price for each."""
+    block = bytearray()
+    for part in parts:
+        block += part
+        if len(block) >= _BLOCK:
+            yield bytes(block)
+            block.clear()
+    yield bytes(block)
