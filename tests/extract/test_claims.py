@@ -140,6 +140,29 @@ def test_a_first_reply_that_cannot_be_used_is_an_error_and_a_further_one_costs_o
     assert found.dropped == {"further round whose reply can't be used": 1}
 
 
+def test_the_tuple_format_is_understood():
+    text = (
+        "(Frederick Cook<|>NONE<|>FRAUD<|>TRUE<|>1923-01-01T00:00:00<|>1923-12-31T00:00:00<|>"
+        "Cook was convicted.<|>Cook was convicted of fraud in 1923.)\n##\n"
+        '("Robert Peary"<|>"Frederick Cook"<|>DISBELIEF<|>SUSPECTED<|>NONE<|>NONE<|>He doubted.<|>'
+        "Robert Peary did not believe him)\n(too<|>short)\n<|COMPLETE|>"
+    )
+    model = ScriptedModel({"extract_claims": text, "extract_claims_more": "<|COMPLETE|>"})
+    found = ModelClaims(model).claims(chunk(), "", NAMES)
+    assert len(model.requests) == 2  # nothing more is an answer
+    first, second = found.claims
+    assert (first.type, first.status, first.object) == ("fraud", "TRUE", "")
+    assert first.started == Literal("1923-01-01", datatype=v.xsd("date"))
+    assert (second.subject, second.object, second.started) == (
+        "Robert Peary",
+        "Frederick Cook",
+        None,
+    )
+    assert second.span is not None
+    assert second.span.quote == "Robert Peary did not believe him."
+    assert found.dropped == {"malformed row": 1}
+
+
 def test_the_key_says_what_could_change_the_claims():
     model = ScriptedModel()
     keys = {ModelClaims(model).key, ModelClaims(model, 2).key, ModelClaims(model, seed=1).key}

@@ -90,6 +90,12 @@ def test_json_that_speaks_of_the_format_is_still_json():
     assert [e.name for e in read.value.entities] == ['("entity"<|>']
 
 
+def test_nothing_but_the_mark_of_completeness_is_an_empty_reply():
+    read = read_graph(" <|COMPLETE|>\n")
+    assert not isinstance(read, str)
+    assert (read.value.entities, read.value.relationships, read.dropped) == ([], [], 0)
+
+
 def test_neither_is_told_in_a_sentence():
     assert read_graph("I would rather not.") == "it holds no JSON."
 

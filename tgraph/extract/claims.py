@@ -16,6 +16,7 @@ from pyoxigraph import Literal
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.located import Located, one_line
 from tgraph.extract.parse import Row, Text, name_of, typed_literal
+from tgraph.extract.tuples import fields_of
 from tgraph.model import (
     Agent,
     Chunk,
@@ -27,6 +28,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
 from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.reading import Read, read_reply
 from tgraph.models.structured import Structured, ask
 from tgraph.vocabulary import digest, normalise_name
 
@@ -143,7 +145,7 @@ class ModelClaims:
             temperature=temperature,
             seed=seed,
         )
-        return ask(self._model, request, ClaimsReply, sink)
+        return ask(self._model, request, ClaimsReply, sink, read=read_claims)
 
 
 class _Gathered:
@@ -207,6 +209,22 @@ def named_in(claims: Iterable[ExtractedClaim], names: Iterable[str]) -> tuple[Ex
 
 
 # --- rows ---------------------------------------------------------------------------------------
+
+
+def read_claims(text: str, schema: type[ClaimsReply] = ClaimsReply) -> Read[ClaimsReply] | str:
+    """A reply in JSON or in the tuple format of GraphRAG's prompts: subject, object, type, status,
+    start, end, description and source text between ``<|>``; one sentence where it is neither."""
+    read = read_reply(text, schema)
+    if not isinstance(read, str):
+        return read
+    found = fields_of(text, len(_FIELDS))
+    if found is None:
+        return read
+    rows = [ClaimRow(**dict(zip(_FIELDS, fields, strict=False))) for fields in found[0]]
+    return Read(schema(claims=rows), True, found[1], False)
+
+
+_FIELDS = ("subject", "object", "type", "status", "started", "ended", "description", "quote")
 
 
 def read_claim(row: ClaimRow, text: Located, dropped: Counter[str]) -> ExtractedClaim | None:

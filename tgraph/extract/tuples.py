@@ -24,6 +24,7 @@ _OPENING = re.compile(
     r"""\(?[\s"“”'*]{0,9}\b(entity|relationship|relation)["“”'*]{0,4}\s{0,9}<\|>""", re.I
 )
 _AT_START = re.compile(r"""^[^\w\n]{0,20}(?:\d{1,3}[.)]\s?)?""" + _OPENING.pattern, re.I | re.M)
+_BETWEEN = re.compile(r"##|\)\s*\n\s*(?=\()")
 _COMPLETE = re.compile(r"<\|\s*complete\s*\|>", re.I)
 _CLOSED = re.compile(r'(?:\)|["”])\s*\Z')
 _NOISE = ' \t\r\n"“”*`'
@@ -33,7 +34,8 @@ _LONGEST = 2_000_000
 
 def read_graph(text: str, schema: type[GraphReply] = GraphReply) -> Read[GraphReply] | str:
     """A reply in the tuple format or in JSON; one sentence where it is neither."""
-    if _AT_START.search(text[:_LONGEST]):
+    start = text[:_LONGEST]
+    if _AT_START.search(start) or (_COMPLETE.search(start) and "{" not in start):
         return read_tuples(text)
     return read_reply(text, schema)
 
@@ -58,6 +60,21 @@ def read_tuples(text: str) -> Read[GraphReply]:
         else:
             dropped += 1
     return Read(reply, True, dropped, cut)
+
+
+def fields_of(text: str, least: int) -> tuple[list[list[str]], int] | None:
+    """The fields of records that have no kind in front, such as GraphRAG's claims; those with fewer
+    than ``least`` fields are left out and counted. None where the text is not in the format."""
+    text = text[:_LONGEST]
+    complete = _COMPLETE.search(text)
+    body = text[: complete.start()] if complete else text
+    records = [
+        [_field(part) for part in _DELIMITER.split(record.strip().removeprefix("("))]
+        for record in _BETWEEN.split(body)
+        if _DELIMITER.search(record)
+    ]
+    kept = [record for record in records if len(record) >= least]
+    return (kept, len(records) - len(kept)) if records or complete else None
 
 
 def _records(text: str) -> Iterator[tuple[str, list[str]]]:
