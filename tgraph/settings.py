@@ -132,6 +132,15 @@ class CommunitySettings(_Section):
     )
 
 
+class ReportSettings(_Section):
+    """Community reports, with GraphRAG's limits."""
+
+    max_input_tokens: int = Field(
+        8_000, ge=1_000, description="tokens of a prompt; sub-reports stand in for what is more"
+    )
+    max_output_tokens: int = Field(2_000, ge=200, description="tokens of a report")
+
+
 class GraphSettings(_Section):
     """The limits of the graph mode, with TrustGraph's defaults."""
 
@@ -205,6 +214,7 @@ class Settings(BaseSettings):
     answer: AnswerSettings = AnswerSettings()
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()
+    reports: ReportSettings = ReportSettings()
     graph: GraphSettings = GraphSettings()
     local_search: LocalSearchSettings = LocalSearchSettings()
     basic_search: BasicSearchSettings = BasicSearchSettings()

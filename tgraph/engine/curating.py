@@ -15,6 +15,7 @@ from tgraph.engine.clustering import cluster
 from tgraph.engine.describing import describe
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run, derive
+from tgraph.engine.reporting import write_reports
 from tgraph.errors import UsageError
 from tgraph.explain.entities import Entities
 from tgraph.index.knowledge import Touched
@@ -70,6 +71,7 @@ class CurationRun(Run):
             derived = derive(shop, Touched(set(pair)), started)
             describe(shop, derived.undescribed)
             cluster(shop)
+            write_reports(shop)
             embed(shop, self._ledger)
             agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
             shop.copy.add(curation_quads(self.iri, label, reason, started, shop.clock(), agents))

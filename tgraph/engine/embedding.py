@@ -17,7 +17,7 @@ from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
 
-_PLURALS = {"entity": "entities", "edge": "edges", "chunk": "chunks"}
+_PLURALS = {"entity": "entities", "edge": "edges", "chunk": "chunks", "report": "reports"}
 
 
 def remembering(embedder: Embedder, cache: Path) -> Embedder:

@@ -22,6 +22,7 @@ from tgraph.engine.extracting import Extracted, extract
 from tgraph.engine.intake import Intakes, take_in
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
+from tgraph.engine.reporting import write_reports
 from tgraph.engine.workshop import RunRecord, Workshop
 from tgraph.errors import IngestError
 from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
@@ -65,6 +66,7 @@ class IndexReport:
     merged: int
     communities: int
     isolated: int
+    reports: int
     dropped: dict[str, int]
     usage: Usage
     generation: int
@@ -78,6 +80,7 @@ class _Found:
     claims: int
     derived: Derived
     clustered: Clustered
+    reports: int
 
 
 class Run:
@@ -183,12 +186,14 @@ class IndexRun(Run):
         derived = derive(shop, intakes.touched, started)
         describe(shop, derived.undescribed)
         clustered = cluster(shop)
+        reports = write_reports(shop)
         vectors = embed(shop, self._ledger)
         if shop.copy.changed or vectors:
             _describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
-        return self._report(shop, intakes, _Found(extracted, claims, derived, clustered))
+        found = _Found(extracted, claims, derived, clustered, reports)
+        return self._report(shop, intakes, found)
 
     def _report(self, shop: Workshop, intakes: Intakes, found: _Found) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
@@ -205,6 +210,7 @@ class IndexRun(Run):
             merged=found.derived.merged,
             communities=found.clustered.communities,
             isolated=found.clustered.isolated,
+            reports=found.reports,
             dropped=dict(shop.record.dropped),
             usage=shop.record.usage,
             generation=pointer.generation if pointer else 0,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
+    from tgraph.index.reports import ReportWriter
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.exchange import Client
 
@@ -186,6 +187,29 @@ class Parts:
             limits.max_input_tokens,
             self.settings.prompts,
             **self._options,
+        )
+
+    @property
+    def report_writer(self) -> ReportWriter:
+        self._renew()
+        return self._report_writer
+
+    @cached_property
+    def _report_writer(self) -> ReportWriter:
+        if self.chat is None:
+            from tgraph.index.report_extractive import ExtractiveWriter
+
+            return ExtractiveWriter()
+        from tgraph.index.report_model import ModelReportWriter
+        from tgraph.models.cache import CachedChat
+
+        chat = self.settings.chat
+        return ModelReportWriter(
+            CachedChat(self.chat, self._cache / "replies"),
+            self.settings.prompts,
+            max_output_tokens=self.settings.reports.max_output_tokens,
+            temperature=chat.temperature,
+            seed=chat.seed,
         )
 
     @property

@@ -15,6 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.clustering import cluster
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run
+from tgraph.engine.reporting import write_reports
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import QueryError
 from tgraph.explain.guard import check
@@ -41,6 +42,7 @@ class UpdateRun(Run):
             counts = _change(shop.copy, text, bounds)
             if shop.copy.changed:
                 cluster(shop)
+                write_reports(shop)
                 embed(shop, self._ledger)
                 _describe_update(shop, text, started)
                 self._commit(shop)

@@ -1,4 +1,5 @@
-"""What is embedded: the text that stands for an entity, an edge or a chunk in vector search."""
+"""What is embedded: the text that stands for an entity, an edge, a chunk or a report in vector
+search."""
 
 from __future__ import annotations
 
@@ -8,12 +9,13 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.evidence import evidence_of
+from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, chunks_of_document, standing_documents
 from tgraph.index.vectors import text_hash
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
 
-KINDS = ("entity", "edge", "chunk")
+KINDS = ("entity", "edge", "chunk", "report")
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
 _AT_ONCE = 5_000
@@ -21,7 +23,7 @@ _AT_ONCE = 5_000
 
 def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs."""
-    readers = {"entity": _entities, "edge": _edges, "chunk": _chunks}
+    readers = {"entity": _entities, "edge": _edges, "chunk": _chunks, "report": _reports}
     return readers[kind](store, librarian)
 
 
@@ -51,6 +53,12 @@ def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):
             yield chunk, texts.of_chunk(chunk)
+
+
+def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    """The whole of each report; the embedder reads it in windows."""
+    for report in sorted(read_reports(store).values(), key=lambda report: report.iri):
+        yield report.iri, report.text
 
 
 def sentence_hash(quote: str) -> bytes:

@@ -8,7 +8,7 @@ while the rest of the graph grows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -16,11 +16,12 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.claims import claims_of
 from tgraph.index.evidence import evidence_of
 from tgraph.index.knowledge import is_statement
 from tgraph.index.report_context import ClaimDetail, Details, EdgeDetail, EntityDetail
 from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
-from tgraph.model import Community, Edge
+from tgraph.model import Claim, Community, Edge
 from tgraph.store.base import Store
 
 QUOTES = 2
@@ -32,22 +33,13 @@ AT_ONCE = 5_000
 _EVIDENCE = 5
 """The evidence that an entity's descriptions are traced to, at most."""
 
-ClaimReader = Callable[[Sequence[str]], Sequence[ClaimDetail]]
-"""Gives the claims about some entities, the most important first."""
-
-
-def no_claims(entities: Sequence[str]) -> Sequence[ClaimDetail]:
-    """For a graph without claims."""
-    return ()
-
 
 class DetailReader:
     """Reads the details of communities from a store."""
 
-    def __init__(self, store: Store, texts: Texts, claims: ClaimReader = no_claims) -> None:
+    def __init__(self, store: Store, texts: Texts) -> None:
         self._store = store
         self._texts = texts
-        self._claims = claims
         self._standing = standing_documents(store)
         self._label = lru_cache(maxsize=None)(self._read_label)
         self._edge = lru_cache(maxsize=None)(self._read_edge)
@@ -55,7 +47,7 @@ class DetailReader:
 
     def read(self, communities: Iterable[Community]) -> Iterator[Details]:
         """Everything about each community: its members, all edges between them, the attributes of
-        its members (edges to literals), and the claims about them."""
+        its members (edges to literals), and the claims of which they are the subject."""
         batch: list[tuple[Community, dict[str, Edge]]] = []
         size = 0
         for community in communities:
@@ -71,6 +63,8 @@ class DetailReader:
     def _details(self, batch: Sequence[tuple[Community, dict[str, Edge]]]) -> Iterator[Details]:
         wanted = sorted({iri for _, edges in batch for iri in edges})
         evidence = evidence_of(self._store, self._texts, wanted, QUOTES)
+        entities = sorted({member for community, _ in batch for member in community.members})
+        claims = claims_of(self._store, self._texts, entities)
         for community, edges in batch:
             links = Counter(end for edge in edges.values() for end in _ends(edge))
             rank = {iri: sum(links[end] for end in _ends(edge)) for iri, edge in edges.items()}
@@ -81,7 +75,12 @@ class DetailReader:
                 community,
                 tuple(members),
                 tuple(EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ())) for iri in ordered),
-                tuple(self._claims([entity.iri for entity in members])),
+                tuple(
+                    _claim(claim)
+                    for member in members
+                    for claim in claims.get(member.iri, ())
+                    if claim.subject == member.iri
+                ),
             )
 
     # --- edges ---
@@ -164,3 +163,15 @@ class DetailReader:
 
 def _ends(edge: Edge) -> list[str]:
     return [node.value for node in (edge.subject, edge.object) if isinstance(node, NamedNode)]
+
+
+def _claim(claim: Claim) -> ClaimDetail:
+    """The claim in one line: what sort, whether it holds, of whom, when, and what is said."""
+    about = f"{claim.subject_label} and {claim.object_label}" if claim.object else ""
+    parts = [f"{claim.type} ({claim.status})", about or claim.subject_label]
+    dates = [term.value for term in (claim.started, claim.ended) if term is not None]
+    parts += [" to ".join(dict.fromkeys(dates))] if dates else []
+    evidence = tuple(item.iri for item in claim.evidence)
+    return ClaimDetail(
+        claim.iri, claim.subject, f"{', '.join(parts)}: {claim.description}", evidence
+    )

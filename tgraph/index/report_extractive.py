@@ -162,7 +162,7 @@ def _score(text: str, named: Sequence[tuple[str, float]], strength: float) -> fl
     score = sum(weights) + strength / 20
     score += 0.3 * sum(weight for name, weight in named if _is_in(name, text))
     score -= 0.5 * bool(_LEANS.match(text)) + 0.2 * bool(_JOINS.match(text))
-    score -= 0.3 * (len(text) < 40) + 0.3 * (len(text) > 280) + 0.2 * bool(_POINTS.search(text))
+    score -= 0.3 * (len(text) < 30) + 0.3 * (len(text) > 280) + 0.2 * bool(_POINTS.search(text))
     return score - 2.0 * (not _is_prose(text))
 
 
@@ -204,7 +204,7 @@ def _summary(found: Sequence[_Sentence], context: ReportContext) -> list[_Senten
     for _ in range(IN_SUMMARY):
         room = SUMMARY_CHARACTERS - sum(len(s.text) for s in chosen)
         rest = [s for s in found if s not in chosen and (len(s.text) <= room or not chosen)]
-        prose = [s for s in rest if _is_prose(s.text)]
+        prose = [s for s in rest if _is_prose(s.text) and not _LEANS.match(s.text)]
         best = max(prose or rest, key=lambda s: _news(s, told, weights), default=None)
         if best is None or (chosen and not (prose and _news(best, told, weights))):
             break

@@ -93,16 +93,16 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
     dropped = Counter(draft.dropped) + Counter(context.left_out)
     kept: list[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]] = []
     for finding in draft.findings:
-        cites = _distinct(ids[i] for i in finding.citations if i in ids)
+        cites = {ids[i] for i in finding.citations if i in ids}
         dropped["citation of an id that was not shown"] += sum(
             i not in ids for i in finding.citations
         )
         if not cites:
             dropped["finding without a citation that holds"] += 1
             continue
-        grounds = _distinct(source for iri in cites for source in rests_on[iri])
-        narrowed = tuple(source for source in grounds if source in finding.evidence)
-        kept.append((finding, tuple(sorted(cites)), narrowed or grounds))
+        grounds = {source for iri in cites for source in rests_on[iri]}
+        narrowed = grounds.intersection(finding.evidence) or grounds
+        kept.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
     sources = _all_sources(context)
     iri = _content_iri(draft, context, key, kept, sources)
     findings = tuple(
@@ -127,7 +127,7 @@ def _all_sources(context: ReportContext) -> tuple[str, ...]:
     """The evidence shown, and the sub-reports; these speak for their own findings."""
     rests_on = context.sources()
     shown = [iri for i, iri in context.ids().items() if "." not in i]
-    return tuple(sorted(_distinct(source for iri in shown for source in rests_on[iri])))
+    return tuple(sorted({source for iri in shown for source in rests_on[iri]}))
 
 
 def _content_iri(
@@ -140,10 +140,6 @@ def _content_iri(
     findings = [[f.summary, f.explanation, *cites, *grounds] for f, cites, grounds in kept]
     content = [draft.title, draft.summary, draft.rating, draft.rating_explanation, findings]
     return v.report_iri(context.community.iri, key, canonical_json(content), *sources)
-
-
-def _distinct(items: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(items))
 
 
 def as_draft(report: CommunityReport, context: ReportContext) -> ReportDraft:
@@ -177,8 +173,11 @@ def read_reports(store: Store) -> dict[str, CommunityReport]:
 
 def keys_of_reports(store: Store) -> dict[str, str]:
     """For each report's IRI, superseded ones included, the key of what it was made from."""
-    quads = store.match(None, v.tg("inputHash"), None, v.SOURCE_GRAPH)
-    return {_text(quad.subject): _text(quad.object) for quad in quads}
+    found = {}
+    for quad in store.match(None, v.RDF_TYPE, v.tg("ReportRecord"), v.SOURCE_GRAPH):
+        for key in store.match(quad.subject, v.tg("inputHash"), None, v.SOURCE_GRAPH):
+            found[_text(quad.subject)] = _text(key.object)
+    return found
 
 
 def evidence(store: Store, iri: str) -> dict[str, tuple[str, ...]]:

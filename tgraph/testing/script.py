@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from tgraph.testing.reading import READING, Blocks
+from tgraph.testing.reporting import report
 
 R = TypeVar("R")
 Messages = Sequence[Mapping[str, Any]]
@@ -321,6 +322,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
+    "community_report": report,
     **READING,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
