@@ -18,9 +18,11 @@ from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
 from tgraph.explain.export import catalogue_quads, classic, serialise, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
-from tgraph.index.communities import Found, community_quads
+from tgraph.index.communities import Found, community_quads, read_communities
 from tgraph.index.descriptions import Described, Original
 from tgraph.index.evidence import evidence_of
+from tgraph.index.report_context import EdgeDetail, EntityDetail, ReportContext, SubReport
+from tgraph.index.reports import DraftFinding, ReportDraft, made_report
 from tgraph.index.sources import Texts
 from tgraph.model import (
     Agent,
@@ -54,6 +56,7 @@ from tgraph.record.clusterings import (
 )
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
+from tgraph.record.reports import Reporting, knowledge_quads, report_content, report_quads
 from tgraph.record.session import SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
@@ -117,6 +120,7 @@ class SampleRecord:
             store.extend(self._sources(store))
             store.extend(self._knowledge())
             store.extend(self._communities())
+            store.extend(self._reports(store))
             candidates = self._candidates(store)
             del store
         for ending in ENDINGS:
@@ -301,6 +305,34 @@ class SampleRecord:
             quads += record.quads(made, ended, left)
             ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
         return quads + community_quads([Found(all_three, "Marie Curie"), Found(near, "Polonium")])
+
+    def _reports(self, store: Store) -> list[Quad]:
+        """A report of a part, which a model could not write, and one of the whole that cites it."""
+        edges = [edge for edge in self._edges() if isinstance(edge.object, NamedNode)]
+        found = evidence_of(store, Texts(store, self.ledger.librarian), [e.iri for e in edges], 3)
+        details = tuple(EdgeDetail(edge, 2, found[edge.iri]) for edge in edges)
+        curie = v.entity_iri("Marie Curie")
+        named = store.match(None, v.tg("entity"), NamedNode(curie), v.SOURCE_GRAPH)
+        grounds = tuple(sorted(q.subject.value for q in named if isinstance(q.subject, NamedNode)))
+        entities = (EntityDetail(curie, "Marie Curie", "person", 2, (), grounds),)
+        whole, part = sorted(read_communities(store), key=lambda community: community.level)
+        prompts = (prompt("community_report"),)
+        quads: list[Quad] = prompt_quads(prompts)
+        below: tuple[SubReport, ...] = ()
+        cited = {part: ("R1", "R9"), whole: ("E1", "S1", "S1.1")}
+        for community, agent in ((part, EMBEDDER), (whole, MODEL)):
+            cites = cited[community]
+            context = ReportContext(community, entities, details, (), below)
+            draft = ReportDraft("T", "S.", 4.5, "W.", (DraftFinding("A", "A is so.", cites),))
+            made = made_report(draft, context, v.digest(community.iri))
+            fallback = "The reply holds no JSON." if agent is EMBEDDER else ""
+            how = Reporting(
+                RUN, agent, () if fallback else prompts, self.now(), self.now(), fallback
+            )
+            content = self.ledger.librarian.put_text(report_content(made, context))
+            quads += knowledge_quads(made.report) + report_quads(made, how, content)
+            below = (SubReport(made.report),)
+        return quads
 
     def _candidates(self, store: Store) -> list[Candidate]:
         edges, texts = self._edges(), Texts(store, self.ledger.librarian)

@@ -92,6 +92,12 @@ OPTIONAL = {
     (TG.Answer, TG.sentence),  # what a completed session lacks without it is tested below
     (TG.Extraction, PROV.qualifiedAssociation),
     (TG.Extraction, TG.dropped),
+    (TG.Reporting, PROV.qualifiedAssociation),
+    (TG.Reporting, TG.fallbackReason),
+    (TG.Reporting, TG.dropped),
+    (TG.ReportRecord, PROV.wasDerivedFrom),  # a graph that was imported may have no evidence
+    (TG.CommunityReport, PROV.wasDerivedFrom),
+    (TG.Finding, PROV.wasDerivedFrom),
     (TG.IndexRun, TG.call),
     (TG.IndexRun, TG.dropped),
     (TG.Chunk, TG.heading),
