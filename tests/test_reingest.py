@@ -272,6 +272,7 @@ ACTIVITIES = (
     "summarising:",
     "clustering:",
     "hierarchy:",
+    "reporting:",
 )
 
 

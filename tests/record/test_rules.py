@@ -9,6 +9,7 @@ from rdflib import RDF, Graph, Literal, Namespace, URIRef
 
 TG = Namespace("https://trustgraph.ai/ns/")
 PROV = Namespace("http://www.w3.org/ns/prov#")
+DCTERMS = Namespace("http://purl.org/dc/terms/")
 OA = Namespace("http://www.w3.org/ns/oa#")
 XSD_TIME = URIRef("http://www.w3.org/2001/XMLSchema#dateTime")
 
@@ -214,3 +215,22 @@ def test_a_community_that_is_no_part_of_its_parent_is_caught(whole, validate):
     deeper.set((child, TG.level, Literal(2)))
     for graph in (strange, deeper):
         assert found in validate(graph)[2]
+
+
+def test_a_report_that_does_not_hang_together_is_caught(whole, validate):
+    reports = Graph()
+    for kind in (TG.ReportRecord, TG.Finding):
+        for node in whole.subjects(RDF.type, kind):
+            reports += whole.triples((node, None, None))
+    grounds, only = "A finding rests on what its report rests on", "A community has one report"
+    said = validate(reports)[2]
+    assert grounds not in said
+    assert only not in said
+    finding = one(reports, TG.Finding, TG.report)
+    stranger, twice = copy(reports), copy(reports)
+    stranger.add((finding, PROV.wasDerivedFrom, URIRef("urn:trustgraph:evidence:elsewhere")))
+    (community,) = reports.objects(reports.value(finding, DCTERMS.isPartOf), TG.community)
+    for report in reports.subjects(RDF.type, TG.CommunityReport):
+        twice.set((report, TG.community, community))
+    assert grounds in validate(stranger)[2]
+    assert only in validate(twice)[2]

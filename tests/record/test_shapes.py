@@ -98,6 +98,8 @@ OPTIONAL = {
     (TG.ReportRecord, PROV.wasDerivedFrom),  # a graph that was imported may have no evidence
     (TG.CommunityReport, PROV.wasDerivedFrom),
     (TG.Finding, PROV.wasDerivedFrom),
+    (TG.Finding, TG.entity),  # it cites something of any sort
+    (TG.Finding, TG.report),
     (TG.IndexRun, TG.call),
     (TG.IndexRun, TG.dropped),
     (TG.Chunk, TG.heading),
