@@ -221,7 +221,7 @@ def _read_report(store: Store, subject: NamedNode) -> CommunityReport:
         about[v.tg("community")][0],
         int(about[v.tg("level")][0]),
         about[v.RDFS_LABEL][0],
-        about[v.tg("summary")][0],
+        about[v.tg("summaryText")][0],
         float(about[v.tg("rating")][0]),
         about[v.tg("ratingExplanation")][0],
         tuple(finding for _, finding in sorted(findings, key=lambda pair: pair[0])),
@@ -231,7 +231,7 @@ def _read_report(store: Store, subject: NamedNode) -> CommunityReport:
 def _read_finding(store: Store, iri: str) -> tuple[int, Finding]:
     about = _properties(store, NamedNode(iri))
     cites = tuple(sorted(cited for path in CITED for cited in about.get(path, ())))
-    finding = Finding(iri, about[v.tg("summary")][0], about[v.tg("text")][0], cites)
+    finding = Finding(iri, about[v.tg("summaryText")][0], about[v.tg("text")][0], cites)
     return int(about[v.tg("index")][0]), finding
 
 

@@ -43,7 +43,7 @@ def knowledge_quads(report: CommunityReport) -> list[Quad]:
         (v.RDFS_LABEL, report.title),
         (v.tg("community"), iri(report.community)),
         (v.tg("level"), report.level),
-        (v.tg("summary"), report.summary),
+        (v.tg("summaryText"), report.summary),
         (v.tg("rating"), float(report.rating)),
         (v.tg("ratingExplanation"), report.rating_explanation),
         (v.tg("finding"), [iri(finding.iri) for finding in report.findings]),
@@ -53,7 +53,7 @@ def knowledge_quads(report: CommunityReport) -> list[Quad]:
             finding.iri,
             (v.RDF_TYPE, v.tg("Finding")),
             (v.tg("index"), index),
-            (v.tg("summary"), finding.summary),
+            (v.tg("summaryText"), finding.summary),
             (v.tg("text"), finding.explanation),
         )
         for cited in finding.cites:
