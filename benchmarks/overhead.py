@@ -253,9 +253,9 @@ def recording(kg: KnowledgeGraph) -> Recording:
     writes: list[tuple[float, float]] = []
     original = Journal.append
 
-    def append(journal: Journal, frame: Any) -> None:
+    def append(journal: Journal, frame: Any, *, sync: bool = True) -> None:
         start = time.perf_counter(), time.process_time()
-        original(journal, frame)
+        original(journal, frame, sync=sync)
         writes.append((time.perf_counter() - start[0], time.process_time() - start[1]))
 
     Journal.append = append  # type: ignore[method-assign, assignment]

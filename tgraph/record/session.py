@@ -129,6 +129,7 @@ class SessionRecord:
     def call(self, call: Call, step: str | None = None) -> None:
         """A model or an embedder was called; its reply is kept before anybody uses it.
 
+        It is synced with the stage that it leads to, which is the first that anybody is told of.
         Calls may come from several threads; ``step`` is theirs where several go on at once, else
         the last that was begun.
         """
@@ -148,7 +149,7 @@ class SessionRecord:
         if call.kind == "chat":
             self._associate(self.session, call.agent, [call.prompt] if call.prompt else [])
         self.usage += call.usage
-        self._write()
+        self._write(sync=False)
 
     @contextmanager
     def step(
@@ -411,7 +412,7 @@ class SessionRecord:
         self._texts[key] = text
         return key
 
-    def _write(self, **head: str) -> None:
+    def _write(self, *, sync: bool = True, **head: str) -> None:
         """One frame with all that was stated since the last; ``head`` says what kind it is."""
         self._journal.append(
             {
@@ -421,7 +422,8 @@ class SessionRecord:
                 "quads": nquads(self._out.quads),
                 "shared": nquads(self._shared),
                 "texts": self._texts,
-            }
+            },
+            sync=sync,
         )
         self._out.quads, self._shared, self._texts = [], [], {}
 

@@ -29,7 +29,7 @@ Frame = Mapping[str, Any]
 
 
 class Journal:
-    """The open journal of one session; every ``append`` is on disk when it returns."""
+    """The open journal of one session; what was appended outlives the process."""
 
     def __init__(self, path: Path) -> None:
         """A new journal. ``StoreError`` where there is one already, or none can be written."""
@@ -42,8 +42,12 @@ class Journal:
             self._handle = _create(path)
         self._end = len(MAGIC)
 
-    def append(self, frame: Frame) -> None:
-        """Write the frame and sync it. After a failure the journal ends with the frame before."""
+    def append(self, frame: Frame, *, sync: bool = True) -> None:
+        """Write the frame. After a failure the journal ends with the frame before.
+
+        With ``sync`` it and all before it are on disk when this returns; without, they outlive a
+        kill but perhaps not a power cut, until a later frame is synced.
+        """
         payload = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode(
             "utf-8", "surrogatepass"
         )
@@ -51,7 +55,8 @@ class Journal:
         with disk_errors():
             try:
                 _write(self._handle, data, self._end)
-                os.fdatasync(self._handle)
+                if sync:
+                    os.fdatasync(self._handle)
             except BaseException:  # an interruption too must leave no part of a frame
                 with suppress(OSError):
                     os.ftruncate(self._handle, self._end)
