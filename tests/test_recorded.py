@@ -10,8 +10,10 @@ import pytest
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import open_graph
+from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
+from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.index.standing import value
 from tgraph.model import Prompt
@@ -22,7 +24,6 @@ from tgraph.testing import HashingEmbedder, RecordedModel, read_recorded
 ARCHER = '("entity"<|>"Colin Archer"<|>"person"<|>"Archer built the polar ship Fram.")'
 NANSEN = '("entity"<|>"Fridtjof Nansen"<|>"person"<|>"Nansen drifted across the Arctic Ocean.")'
 BAKER = '("entity"<|>"The Baker"<|>"person"<|>"A baker kneads dough before the shop opens.")'
-REPORT = json.dumps({"title": "Fram", "summary": "Archer and Nansen and the Fram", "findings": []})
 
 
 def asked(step: str, **data: str) -> ChatRequest:
@@ -31,15 +32,46 @@ def asked(step: str, **data: str) -> ChatRequest:
 
 
 def test_a_passage_gets_the_reply_that_speaks_of_it():
-    model: ChatModel = RecordedModel([BAKER, NANSEN, ARCHER, REPORT])
+    model: ChatModel = RecordedModel([BAKER, NANSEN, ARCHER])
     text = "Colin Archer built the ship Fram, in which Fridtjof Nansen drifted over the Ocean."
     assert model.complete(asked("extract_graph", TEXT=text)).text == ARCHER
     assert model.complete(asked("extract_graph_more", TEXT=text)).text == NANSEN
-    assert model.complete(asked("community_report", DATA=text)).text == REPORT
     nothing = model.complete(asked("extract_graph", TEXT="Quantum chromodynamics.")).text
     assert json.loads(nothing) == {"entities": [], "relationships": [], "attributes": []}
     assert isinstance(model, RecordedModel)
-    assert model.used == {NANSEN, ARCHER, REPORT}
+    assert model.used == {NANSEN, ARCHER}
+
+
+REPORT = {
+    "title": "The Fram",
+    "summary": "Colin Archer and Fridtjof Nansen and the Fram.",
+    "rating": 6,
+    "rating_explanation": "A famous ship.",
+    "findings": [
+        {"summary": "Archer", "explanation": "Colin Archer built it. [Data: Entities (7, 8)]"},
+        {"summary": "The voyage", "explanation": "Fridtjof Nansen sailed in the Fram."},
+        {"summary": "Nobody", "explanation": "There is no more to it."},
+    ],
+}
+DATA = {
+    "ENTITIES": "\n".join(
+        json.dumps({"id": f"E{n}", "name": name})
+        for n, name in enumerate(["Fridtjof Nansen", "the Fram", "Colin Archer"], 1)
+    ),
+    "RELATIONSHIPS": json.dumps({"id": "R1", "edge": "Fridtjof Nansen | sail in | Fram"}),
+}
+
+
+def test_a_community_gets_the_report_that_speaks_of_it_and_the_findings_cite_what_they_name():
+    other = {**REPORT, "title": "Bread", "summary": "Bakers.", "findings": []}
+    model = RecordedModel([json.dumps(other), json.dumps(REPORT)])
+    said = json.loads(model.complete(asked("community_report", **DATA)).text)
+    assert said["title"] == "The Fram"
+    assert [f["citations"] for f in said["findings"]] == [["E3"], ["R1"], []]
+    assert said["findings"][0]["explanation"] == "Colin Archer built it."
+    assert model.used == {json.dumps(REPORT)}
+    elsewhere = asked("community_report", ENTITIES=json.dumps({"id": "E1", "name": "Quark"}))
+    assert json.loads(model.complete(elsewhere).text)["title"] == "Quark"  # as any fake says
 
 
 @pytest.mark.parametrize(
@@ -106,11 +138,27 @@ def test_real_replies_become_a_graph_with_exact_evidence(carol):
         assert quoted > 5 * whole
 
 
-def test_a_question_is_answered_over_that_graph(carol):
+def test_real_reports_become_reports_on_the_communities(carol):
+    home, indexed, model = carol
+    recorded = {json.loads(reply)["title"] for reply in model.used if '"findings"' in reply}
+    assert len(recorded) > 10
+    with open_graph(home) as graph:
+        store = graph.read()
+        reports = list(read_reports(store).values())
+    assert len(reports) == indexed.reports
+    titles = [report.title for report in reports]
+    assert sum(title in recorded for title in titles) > len(titles) / 2
+    findings = [finding for report in reports for finding in report.findings]
+    assert all(finding.cites for finding in findings)
+    assert not any("[Data:" in finding.explanation for finding in findings)
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+def test_a_question_is_answered_over_that_graph_in_every_mode(carol, mode):
     home, _, _ = carol
     settings = load_settings(None, {"embedding.provider": "hashing", "chat.provider": "embedded"})
     with open_graph(home, parts=Parts(settings, home / "cache")) as graph:
-        answer = graph.ask("What does Fezziwig do with his apprentices?")
+        answer = graph.ask("What does Fezziwig do with his apprentices?", mode=mode)
         assert not answer.no_evidence
         assert "Fezziwig" in answer.text
         document = next(iter(answer.sources)).document

@@ -10,19 +10,24 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatRequest
 from tgraph.testing.model import ScriptedModel
+from tgraph.testing.reporting import rows
 from tgraph.testing.script import blocks
 
 _WORD = re.compile(r"\w+")
 Term = str | tuple[str, str]
 _NOTHING = '{"entities": [], "relationships": [], "attributes": []}'
 _ENOUGH = 0.08
+_MOST_REPORTS = 5
+_MOST_CITED = 5
+_FOREIGN = re.compile(r"\s*\[Data:[^\]]*\]")
 
 
 def read_recorded(path: str | Path) -> list[str]:
@@ -43,16 +48,17 @@ class RecordedModel(ScriptedModel):
 
     ``replies`` are sorted by what they are: extractions in the tuple format, community reports,
     and the rest, descriptions. A passage (the block ``TEXT`` of ``extract_graph``) gets the
-    extraction that fits it best, the round for what was missed the one that fits second best, and
-    ``community_report`` the report that fits its data best; a passage that none fits gets an
-    extraction of nothing. Steps that were not recorded, and data that no report fits, are answered
-    as by ``ScriptedModel``. ``used`` holds every recorded reply that was given.
+    extraction that fits it best, the round for what was missed the one that fits second best; a
+    passage that none fits gets an extraction of nothing. ``community_report`` gets the report that
+    fits its data best. Its findings cite what they name: the ids that were recorded belong to
+    another graph. Steps that were not recorded, and data that no report fits, are answered as by
+    ``ScriptedModel``. ``used`` holds every recorded reply that was given.
     """
 
     def __init__(self, replies: Iterable[str], *, name: str = "recorded") -> None:
         given = list(replies)
         tuples = [reply for reply in given if "<|>" in reply]
-        reports = [reply for reply in given if reply not in set(tuples) and '"findings"' in reply]
+        reports = [reply for reply in given if _is_report(reply)]
         self._extractions = _Matcher(tuples)
         self._reports = _Matcher(reports)
         self.used: set[str] = set()
@@ -65,15 +71,57 @@ class RecordedModel(ScriptedModel):
             fitting = self._extractions.fitting(passage, 2)
             return self._given(fitting[step == "extract_graph_more" :]) or _NOTHING
         if step == "community_report":
-            data = "\n".join(blocks(request.messages).values())
-            report = self._given(self._reports.fitting(data, 1))
-            if report:
-                return report
+            data = blocks(request.messages)
+            for report in self._reports.fitting("\n".join(data.values()), _MOST_REPORTS):
+                cited = citing(report, data)
+                if cited:
+                    self.used.add(report)
+                    return cited
         return super()._say(request)
 
     def _given(self, fitting: Sequence[str]) -> str:
         self.used.update(fitting[:1])
         return fitting[0] if fitting else ""
+
+
+def _is_report(reply: str) -> bool:
+    try:
+        found = json.loads(reply)["findings"]
+        return all({"summary", "explanation"} <= set(finding) for finding in found)
+    except (ValueError, TypeError, KeyError):
+        return False
+
+
+def citing(report: str, data: Mapping[str, str]) -> str:
+    """A recorded report whose findings cite what they name of the prompt's data: the relationships
+    whose ends they both name, else the entities. Empty where no finding names anything."""
+    content = json.loads(report)
+    ends = {row["id"]: _ends(row) for row in rows(data.get("RELATIONSHIPS", ""))}
+    names = {row["id"]: [_plain(row.get("name", ""))] for row in rows(data.get("ENTITIES", ""))}
+    findings = []
+    for finding in content["findings"]:
+        summary, explanation = (_FOREIGN.sub("", finding[k]) for k in ("summary", "explanation"))
+        said = f" {_plain(f'{summary} {explanation}')} "
+        ids = _named(ends, said) or _named(names, said)
+        findings.append({"summary": summary, "explanation": explanation, "citations": ids})
+    if not any(finding["citations"] for finding in findings):
+        return ""
+    return json.dumps({**content, "findings": findings}, ensure_ascii=False)
+
+
+def _ends(row: Mapping[str, Any]) -> list[str]:
+    subject, *_, obj = str(row.get("edge", "")).split("|")
+    return [_plain(subject), _plain(obj)]
+
+
+def _plain(text: str) -> str:
+    return " ".join(word for word in _WORD.findall(text.lower()) if word != "the")
+
+
+def _named(named: Mapping[str, Sequence[str]], said: str) -> list[str]:
+    """The ids all whose names stand in the text, as whole words."""
+    found = (i for i, names in named.items() if all(n and f" {n} " in said for n in names))
+    return list(islice(found, _MOST_CITED))
 
 
 class _Matcher:

@@ -12,7 +12,7 @@ _MOST_FINDINGS = 5
 def report(data: Mapping[str, str]) -> dict[str, Any]:
     """A report that names the first entities and cites the first rows; ``data`` are the blocks."""
     entities, edges, parts = (
-        _rows(data.get(name, "")) for name in ("ENTITIES", "RELATIONSHIPS", "REPORTS")
+        rows(data.get(name, "")) for name in ("ENTITIES", "RELATIONSHIPS", "REPORTS")
     )
     names = [str(row.get("name", row["id"])) for row in entities[:3]]
     findings = [_of_part(row) for row in parts] + [_of_edge(row) for row in edges]
@@ -27,7 +27,8 @@ def report(data: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _rows(text: str) -> list[dict[str, Any]]:
+def rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a block, one JSON object with an id a line; other lines are passed over."""
     found = []
     for line in text.splitlines():
         try:
