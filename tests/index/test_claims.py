@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from itertools import count
 from pathlib import Path
 
 import pytest
 from pyoxigraph import Literal, NamedNode
+from rich.console import Console
 
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.shapes import check_shapes
+from tgraph.explain.tree import source_tree
 from tgraph.index.claims import claims_of
 from tgraph.index.sources import Texts
 from tgraph.settings import load_settings
@@ -91,6 +94,18 @@ def test_claims_are_knowledge_with_exact_evidence(place):
     (evidence,) = claim.evidence
     assert evidence.quote == "Frederick Cook reached the North Pole in 1908."
     assert evidence.path.endswith("cook.txt")
+
+
+def test_what_was_extracted_from_a_document_shows_its_claims(place):
+    place.index(COOK)
+    with place.open() as kg:
+        tree = kg.source("cook.txt")
+        ((claim,),) = [chunk.claims for page in tree.pages for chunk in page.chunks]
+        assert claim.quote == "Frederick Cook reached the North Pole in 1908."
+        assert (claim.subject, claim.status) == (v.entity_iri("Frederick Cook"), "TRUE")
+        console = Console(width=100, record=True, file=StringIO())
+        console.print(source_tree(tree))
+        assert "deed (TRUE): Frederick Cook reached the North Pole" in console.export_text()
 
 
 def test_claims_follow_merges_and_are_asked_for_in_one_go(place):

@@ -35,6 +35,26 @@ class ExtractedEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceClaim:
+    """A claim that a chunk makes; ``quote`` is ``text[start:end]`` of the page.
+
+    ``subject`` and ``object`` are the entities that the text names, before any merge; ``object`` is
+    empty where the claim is about nobody else.
+    """
+
+    claim: str
+    subject: str
+    object: str
+    type: str
+    status: str
+    description: str
+    evidence: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceChunk:
     """A chunk with what was found in it."""
 
@@ -47,6 +67,7 @@ class SourceChunk:
     text: str
     entities: tuple[str, ...]
     edges: tuple[ExtractedEdge, ...]
+    claims: tuple[SourceClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +152,29 @@ def _chunk(store: Store, texts: Texts, document: str, page: int | None, chunk: s
         text=text[start:end],
         entities=tuple(sorted({item["name"] for item in evidence if "entity" in item})),
         edges=tuple(sorted(found, key=lambda e: (e.start, e.end, e.edge))),
+        claims=tuple(
+            sorted(
+                (_claimed(item, text) for item in evidence if "claim" in item),
+                key=lambda c: (c.start, c.end, c.claim),
+            )
+        ),
+    )
+
+
+def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
+    start = int(item["charOffset"])
+    end = start + int(item["charLength"])
+    return SourceClaim(
+        claim=item["claim"],
+        subject=item["subject"],
+        object=item.get("object", ""),
+        type=item["claimType"],
+        status=item["claimStatus"],
+        description=item["description"],
+        evidence=item["evidence"],
+        start=start,
+        end=end,
+        quote=text[start:end],
     )
 
 

@@ -209,6 +209,13 @@ def _statements(tree: Tree, chunk: SourceChunk) -> None:
         leaf = branch.add(text)
         for line in dict.fromkeys(edges):
             leaf.add(_styled(line, "cyan"))
+    if chunk.claims:
+        branch = tree.add(_plain(f"Claims ({len(chunk.claims)})"))
+    for claim in chunk.claims:
+        text = _styled(f"“{one_line(claim.quote)}”", _QUOTE)
+        text.append(f"  {claim.start}–{claim.end}", _FAINT)
+        said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
+        branch.add(text).add(_styled(said, "cyan"))
 
 
 # --- words --------------------------------------------------------------------------------------
