@@ -7,7 +7,6 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -17,7 +16,15 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.extract.resolve import Name, resolve
 from tgraph.index.claims import claim_quads
-from tgraph.index.standing import Properties, StandingEvidence, Weigh, commonest, distinct, value
+from tgraph.index.standing import (
+    Properties,
+    StandingEvidence,
+    Weigh,
+    commonest,
+    distinct,
+    type_of,
+    value,
+)
 from tgraph.store.base import Store
 from tgraph.store.statements import Statable, Statements, iri, reifier
 
@@ -25,7 +32,6 @@ Progress = Callable[[int, int], None]
 Pair = tuple[NamedNode, Statable]
 Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 """What knowledge says of a subject with this evidence, to describe it."""
-_VAGUE_TYPES = frozenset({"", "concept", "thing"})
 
 
 @dataclass(slots=True)
@@ -131,7 +137,7 @@ class Derivation:
         return Name(
             entity,
             commonest(evidence, "name"),
-            _type_of(evidence),
+            type_of(evidence),
             frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
         )
 
@@ -321,23 +327,12 @@ def _edge_attributes(
     return out.quads
 
 
-def _type_of(evidence: Sequence[Properties]) -> str:
-    """The commonest type; a specific one with at least half its votes goes before a vague one."""
-    kind = commonest(evidence, "entityType")
-    if kind.lower() not in _VAGUE_TYPES:
-        return kind
-    votes = Counter(term.value for item in evidence for term in item.get("entityType", ()))
-    enough = votes[kind] / 2
-    specific = [k for k, n in votes.items() if k.lower() not in _VAGUE_TYPES and n >= enough]
-    return min(specific, key=lambda k: (-votes[k], -len(k), k)) if specific else kind
-
-
 def _entity_quads(
     entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
 ) -> list[Quad]:
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
-    kind = v.type_iri(_type_of(evidence) or "concept")
+    kind = v.type_iri(type_of(evidence) or "concept")
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(

@@ -17,6 +17,7 @@ IRI is under ``evidence``."""
 Weigh = Callable[[Properties], Properties | None]
 """What a piece of evidence counts for; None where it does not count."""
 
+_VAGUE_TYPES = frozenset({"", "concept", "thing"})
 KEYS = (v.tg("nameKey"), v.tg("aliasKey"))
 
 
@@ -144,6 +145,17 @@ def commonest(evidence: Sequence[Properties], name: str) -> str:
 
 def distinct(evidence: Sequence[Properties], name: str) -> list[str]:
     return sorted({term.value for item in evidence for term in item.get(name, ())})
+
+
+def type_of(evidence: Sequence[Properties]) -> str:
+    """The commonest type; a specific one with at least half its votes goes before a vague one."""
+    kind = commonest(evidence, "entityType")
+    if kind.lower() not in _VAGUE_TYPES:
+        return kind
+    votes = Counter(term.value for item in evidence for term in item.get("entityType", ()))
+    enough = votes[kind] / 2
+    specific = [k for k, n in votes.items() if k.lower() not in _VAGUE_TYPES and n >= enough]
+    return min(specific, key=lambda k: (-votes[k], -len(k), k)) if specific else kind
 
 
 def value(term: object) -> str:
