@@ -418,6 +418,20 @@ def test_a_made_up_citation_is_dropped_and_counted(tmp_path):
     assert counts.items() <= report.dropped.items()
 
 
+def test_what_a_summary_of_descriptions_says_is_traced_through_it(tmp_path):
+    cited = {"summary": "A", "explanation": "A is so.", "citations": ["E1"]}
+    reply = {"title": "T", "summary": "S.", "rating": 5, "rating_explanation": "W."}
+    more = "Marie Curie taught Irene Curie at the Sorbonne.\n"
+    with ScriptedServer({STEP: json.dumps({**reply, "findings": [cited]})}) as server:
+        index(tmp_path, server, curie=TEXT, more=more)
+    (report,) = reports_of(tmp_path).values()
+    with opened(tmp_path) as kg:
+        grounds = evidence(kg.read(), report.findings[0].iri)
+        assert len(grounds) > 1
+        assert all(via[1].startswith("urn:trustgraph:summary:") for via in grounds.values())
+        assert assert_proven(kg)
+
+
 def test_a_fallback_is_tried_again_when_something_changes(tmp_path):
     with ScriptedServer(faults=[Fault("prose", STEP, times=2)]) as server:
         index(tmp_path, server, curie=TEXT)

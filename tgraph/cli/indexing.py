@@ -139,7 +139,7 @@ def _summary(report: IndexReport, root: str) -> str:
         text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
-        text += f"\nLeft out by the extractor: {', '.join(f'{n:,} {r}' for r, n in counts)}."
+        text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."
     return text
 
 
@@ -164,6 +164,7 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
         "merged": report.merged,
         "communities": report.communities,
         "isolated": report.isolated,
+        "reports": report.reports,
         "dropped": report.dropped,
         "usage": {
             "input_tokens": report.usage.input_tokens,

@@ -56,9 +56,11 @@ def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
 
 
 def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
-    """The whole of each report; the embedder reads it in windows."""
+    """What each report is about, without the paragraphs: these quote what has vectors already, or
+    say more about what the findings' summaries say."""
     for report in sorted(read_reports(store).values(), key=lambda report: report.iri):
-        yield report.iri, report.text
+        headings = [finding.summary for finding in report.findings]
+        yield report.iri, "\n\n".join([report.title, report.summary, "\n".join(headings)])
 
 
 def sentence_hash(quote: str) -> bytes:

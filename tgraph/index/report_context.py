@@ -23,7 +23,7 @@ Parts = Mapping[Hashable, str]
 @dataclass(frozen=True, slots=True)
 class EntityDetail:
     """A member of a community. ``links`` counts its edges inside the community; ``evidence`` is
-    what its name and descriptions rest on."""
+    what its name and descriptions rest on, or the summary of these, which rests on theirs."""
 
     iri: str
     name: str
@@ -35,15 +35,22 @@ class EntityDetail:
 
 @dataclass(frozen=True, slots=True)
 class EdgeDetail:
-    """An edge of a community; ``links`` is the combined degree of its ends inside it."""
+    """An edge of a community; ``links`` is the combined degree of its ends inside it, ``summary``
+    the IRI of the summary that its description is, where it had several."""
 
     edge: Edge
     links: int
     evidence: tuple[Evidence, ...] = ()
+    summary: str = ""
 
     @property
     def iri(self) -> str:
         return self.edge.iri
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The evidence that is shown, and the summary."""
+        return (*(item.iri for item in self.evidence), *([self.summary] if self.summary else []))
 
     @property
     def ends(self) -> tuple[str, ...]:
@@ -120,7 +127,7 @@ class ReportContext:
     def sources(self) -> dict[str, tuple[str, ...]]:
         """By IRI, what one derives from that cites it: its evidence, or the sub-report itself."""
         found = {entity.iri: entity.evidence for entity in self.entities}
-        found |= {d.iri: tuple(e.iri for e in d.evidence) for d in self.edges}
+        found |= {edge.iri: edge.rests_on for edge in self.edges}
         found |= {claim.iri: claim.evidence for claim in self.claims}
         for sub in self.reports:
             found |= {

@@ -74,7 +74,10 @@ class DetailReader:
             yield Details(
                 community,
                 tuple(members),
-                tuple(EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ())) for iri in ordered),
+                tuple(
+                    EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ()), self._summary(iri))
+                    for iri in ordered
+                ),
                 tuple(
                     _claim(claim)
                     for member in members
@@ -119,7 +122,8 @@ class DetailReader:
             if isinstance(quad.object, NamedNode) and quad.object != v.tg("Entity")
         )
         described = self._texts_of(iri, v.tg("description"))
-        evidence = self._evidence(iri, described)
+        summary = self._summary(iri)
+        evidence = (summary,) if summary else self._evidence(iri, described)
         return EntityDetail(iri, self._label(iri), ", ".join(named), 0, tuple(described), evidence)
 
     def _evidence(self, entity: str, described: Sequence[str]) -> tuple[str, ...]:
@@ -152,6 +156,11 @@ class DetailReader:
         return isinstance(chunk, NamedNode) and document_of_chunk(chunk.value) in self._standing
 
     # --- both ---
+
+    def _summary(self, iri: str) -> str:
+        """The summary that the description is, which is derived from evidence; empty for none."""
+        found = self._store.match(NamedNode(iri), v.tg("summary"), None, v.KNOWLEDGE_GRAPH)
+        return next((q.object.value for q in found if isinstance(q.object, NamedNode)), "")
 
     def _texts_of(self, iri: str, predicate: NamedNode) -> list[str]:
         found = self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)

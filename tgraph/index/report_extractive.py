@@ -232,7 +232,8 @@ def _findings(
             if entity.iri in s.entities and s.place not in used and s.stands_for(entity)
         ]
         prose = [s for s in about if _is_prose(s.text)]
-        chosen = _in_order(prose[:IN_FINDING] or about[:1])
+        named = [s for s in prose if _is_in(entity.name, s.text)]
+        chosen = _in_order((named or prose)[:IN_FINDING] or about[:1])
         if not chosen:
             continue
         used |= {s.place for s in chosen}
