@@ -141,7 +141,10 @@ def _speaks_of(passage: Passage, named: Named) -> bool:
 
 
 def antecedent(passage: Passage, passages: Iterable[Passage], inquiry: Inquiry) -> Passage | None:
-    """The sentence shortly before that names what the passage speaks of by a pronoun."""
+    """The sentence shortly before that names what the passage speaks of by a pronoun.
+
+    None where the question itself names it.
+    """
     if not _PRONOUN.search(passage.quote[:60]):
         return None
     meant = {
@@ -150,6 +153,8 @@ def antecedent(passage: Passage, passages: Iterable[Passage], inquiry: Inquiry) 
         if not any(word in passage.quote for word in named.label.split())
         for stem in named.terms
     }
+    if meant and meant <= inquiry.weights.keys():
+        return None
     document, page, start, _ = passage.place
     before = [
         p

@@ -24,14 +24,14 @@ from tgraph.retrieve.sought import Named
 
 Place = tuple[str, int | None, int, int]
 
-MEANING, ASKED, SETTING, WORDS, NAMES, KIND = 0.09, 0.24, 0.25, 0.19, 0.09, 0.14
+MEANING, ASKED, SETTING, WORDS, NAMES, KIND = 0.09, 0.25, 0.25, 0.19, 0.09, 0.13
 """Weights of a passage's score: likeness to the question, to the question without its names, and
 of its chunk to the question; the share of the question's words, and of its names, that it has; the
 kind of answer asked for. Fitted to rank the sentences that answer 119 questions about three bodies
 of text (a softmax over each body's sentences), then rounded."""
 
-ROW, FRAGMENT = 0.07, 0.03
-"""What a row of a table and a piece that is no sentence lose."""
+ROW, FRAGMENT = 0.07, 0.1
+"""What a row of a table and a piece that is no sentence, such as a heading, lose."""
 
 TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
 """What a term counts that only the title or heading has, the sentence before, the one after, or
@@ -39,6 +39,7 @@ one of the sentences farther before."""
 
 _ROW = re.compile(r"^[^:\n]{1,40}: [^;\n]*; [^:\n]{1,40}: ")
 _MENTIONS = "mentions"
+_ENDS = frozenset(".!?:;,\"'”’)…。！？»")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +140,15 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Wor
     quote = frozenset(terms(evidence.quote))
     labels = frozenset(t for e in edges if e.predicate_label != _MENTIONS for t in terms(e.text))
     text = " ".join(evidence.quote.split())
+    is_row = bool(_ROW.match(text))
     return Wording(
         quote=quote,
         labels=labels,
         title=frozenset(terms(f"{evidence.title} {heading(evidence, context.texts)}")),
-        around=_around(evidence, context),
+        around={} if is_row else _around(evidence, context),
         roots=roots_of(quote),
-        is_row=bool(_ROW.match(text)),
-        is_prose=len(text) > 25 and text[-1] in ".!?:;,\"'”’)…。！？»",
+        is_row=is_row,
+        is_prose=text[-1:] in _ENDS or ": " in text,
     )
 
 
@@ -187,9 +189,9 @@ def worth_of_words(passage: Passage, inquiry: Inquiry) -> float:
     """The part of a passage's score that no vector is needed for."""
     wording = passage.wording
     credits = {term: credit(term, wording) for term in inquiry.weights}
-    held = inquiry.sought.held_by(
-        " ".join(passage.quote.split()), passage.named, inquiry.weights.keys()
-    )
+    spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
+    quote = " ".join(passage.quote.split())
+    held = inquiry.sought.held_by(quote, spoken, inquiry.weights.keys())
     return (
         WORDS * share(inquiry.weights, credits)
         + NAMES * share(_only(inquiry.weights, inquiry.names), _present(credits))
