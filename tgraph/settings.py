@@ -192,6 +192,26 @@ class LocalSearchSettings(_Section):
     exclude: tuple[str, ...] = Field((), description="entities to leave out")
 
 
+class PprSearchSettings(_Section):
+    """The mode ``ppr``; where not said otherwise, with the defaults of HippoRAG 2."""
+
+    passages: int = Field(10, ge=1, description="chunks retrieved")
+    top_k_edges: int = Field(5, ge=0, description="edges nearest to the question")
+    top_k_entities: int = Field(5, ge=0, description="of their ends that the walk starts from")
+    dense_chunks: int = Field(100, ge=1, description="chunks nearest to the question")
+    passage_weight: float = Field(0.05, ge=0, description="of the nearest chunk as a start")
+    name_weight: float = Field(1.0, ge=0, description="of an entity that the question names")
+    subject_weight: float = Field(
+        1.0, ge=0, description="of the tie between a chunk and what its document is called after"
+    )
+    synonymy: float = Field(0.8, ge=0, description="cosine from which entities are synonyms")
+    damping: float = Field(0.5, gt=0, lt=1, description="chance that the walk goes on")
+    head: int = Field(2, ge=0, description="chunks nearest to the question that stand first")
+    filter: bool = Field(True, description="let the model choose among the edges to start from")
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
+    edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")
+
+
 class Settings(BaseSettings):
     """Everything that can be set."""
 
@@ -218,6 +238,7 @@ class Settings(BaseSettings):
     graph: GraphSettings = GraphSettings()
     local_search: LocalSearchSettings = LocalSearchSettings()
     basic_search: BasicSearchSettings = BasicSearchSettings()
+    ppr_search: PprSearchSettings = PprSearchSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -33,6 +33,7 @@ THROUGH_THE_ENGINE = {
     TG.Update,
     TG.ContextBuilding,
     TG.VectorSearch,
+    TG.GraphRanking,
     TG.Budgeting,
     TG.ItemSelection,
     TG.Claim,

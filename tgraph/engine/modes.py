@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tgraph.engine.methods import Method, TwoStages
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
+from tgraph.model import Candidate, Retrieval
+from tgraph.retrieve.base import Context, Question
+
+if TYPE_CHECKING:
+    from tgraph.answer.base import Selector
+    from tgraph.retrieve.ppr import SeedFilter
 
 PROMPT = 4_000
 """Tokens for the prompt's own text and the conversation, beside the evidence."""
@@ -53,6 +60,29 @@ def _basic(parts: Parts) -> Method:
     )
 
 
+def _ppr(parts: Parts) -> Method:
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.ppr import PprRetriever
+
+    ppr = parts.settings.ppr_search
+    shares = {"graph": ppr.edge_share, "chunk": 1.0 - ppr.edge_share}
+    selector = BudgetSelector(ppr.max_context_tokens, shares)
+    synthesiser = parts.synthesiser(ppr.max_context_tokens + PROMPT)
+    keep = _seed_filter(parts.selector) if ppr.filter and parts.chat is not None else None
+    return TwoStages(PprRetriever(ppr, keep), selector, synthesiser, sharpens=parts.chat is None)
+
+
+def _seed_filter(selector: Selector) -> SeedFilter:
+    """The selector's choice among the edges that a walk may start from."""
+
+    def keep(question: Question, edges: Sequence[Candidate], context: Context) -> list[str]:
+        offered = Retrieval(tuple(edges), total=len(edges))
+        selection = selector.select(question, offered, len(edges), context.sink)
+        return [selected.candidate.item.iri for selected in selection.selected]
+
+    return keep
+
+
 def suggesting(parts: Parts, count: int) -> Method:
     """The method that proposes questions, each sentence of its answer being one."""
     from tgraph.answer.budget import BudgetSelector
@@ -64,4 +94,9 @@ def suggesting(parts: Parts, count: int) -> Method:
     return TwoStages(OverviewRetriever(local), selector, suggester)
 
 
-MODES: Mapping[str, Callable[[Parts], Method]] = {"graph": _graph, "local": _local, "basic": _basic}
+MODES: Mapping[str, Callable[[Parts], Method]] = {
+    "graph": _graph,
+    "local": _local,
+    "basic": _basic,
+    "ppr": _ppr,
+}

@@ -1,0 +1,225 @@
+"""How well each retrieval mode finds the passages that answer a question, as a table and a plot.
+
+Each passage becomes a document of one chunk in a real graph folder; the graph is an extraction that
+the data set brings (``--graph openie``) or the embedded default's (``--graph embedded``). A mode is
+measured by the order of the passages among its chunk candidates, with its limits raised so that at
+least 20 come back; a mode without chunk candidates by the order in which its evidence stands in
+them. The formats of data sets are in ``retrieval_data.py``.
+
+- R@k: the share of a question's gold passages among the first k (Pass@k is the same figure in
+  Anthropic's words); all@8: the share of questions with every gold passage among the first 8;
+  MRR: the mean of 1 / rank of the first gold passage, within 20.
+- ± is the standard deviation of a figure over resampled sets of questions (bootstrap, 2,000
+  samples, fixed seed): what another set of as many questions could give.
+- CPU is the process's; index includes extraction and embedding (with the embedded model).
+
+Run: python -m benchmarks.retrieval --data DIR [--graph openie|embedded] [--modes basic,ppr]
+     [--work DIR] [--set ppr_search.damping=0.7] [--plot FILE.svg] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tgraph
+from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
+from benchmarks.retrieval_plot import plot
+from tgraph import vocabulary as v
+from tgraph.engine.modes import MODES, method_of
+from tgraph.engine.parts import Parts
+from tgraph.errors import TgraphError, UsageError
+from tgraph.extract.base import Extractor
+from tgraph.model import Candidate
+from tgraph.models.base import no_sink
+from tgraph.retrieve.base import Context, Question
+from tgraph.settings import load_settings
+
+DEPTHS = (2, 5, 10, 20)
+DEEP: Mapping[str, Any] = {"basic_search.k": 20, "ppr_search.passages": 20}
+"""Settings that make a mode return at least 20 chunks."""
+
+WHOLE: Mapping[str, Any] = {"chunk.size": 100_000, "chunk.overlap": 0}
+SAMPLES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What one question came to; ``recall`` by depth, 0 to 1."""
+
+    recall: Mapping[int, float]
+    all_of_8: float
+    reciprocal: float
+    cpu: float
+
+
+class GivenParts(Parts):
+    """Parts whose extractor is given."""
+
+    given: Extractor | None = None
+
+    @cached_property
+    def _extractor(self) -> Extractor:
+        return self.given if self.given is not None else Parts._extractor.func(self)  # type: ignore[attr-defined]
+
+
+def score(ranked: Sequence[str], gold: frozenset[str], cpu: float = 0.0) -> Score:
+    """The figures of one question for the passages in their order, best first."""
+    places = [place for place, passage in enumerate(ranked[: max(DEPTHS)], 1) if passage in gold]
+    return Score(
+        recall={k: sum(place <= k for place in places) / len(gold) for k in DEPTHS},
+        all_of_8=float(gold <= set(ranked[:8])),
+        reciprocal=1 / places[0] if places else 0.0,
+        cpu=cpu,
+    )
+
+
+def passages_of(candidates: Iterable[Candidate]) -> Iterator[str]:
+    """The documents of the chunk candidates, else of all evidence, each once, in their order."""
+    found = list(candidates)
+    chunks = [c for c in found if c.item.kind == "chunk"]
+    yield from dict.fromkeys(e.document for c in chunks or found for e in c.evidence)
+
+
+def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) -> list[Score]:
+    """The score of every question. ``UsageError`` for a mode that retrieves nothing by itself."""
+    method = method_of(mode, parts)
+    retriever = getattr(method, "retriever", None)
+    if retriever is None:
+        raise UsageError(f"The mode {mode} has no retrieval of its own to measure.")
+    context = kg._open_context()
+    context.settings = parts.settings
+    ids = {v.document_iri(passage.sha256): passage.id for passage in data.passages}
+    scores = []
+    for place, asked in enumerate((data.questions[0], *data.questions)):
+        fresh = context.for_question(no_sink)
+        start = time.process_time()
+        retrieval = retriever.retrieve(_question(asked, method, fresh), fresh)
+        spent = time.process_time() - start
+        if place:  # the first one opens what the others find open
+            ranked = [ids[document] for document in passages_of(retrieval.candidates)]
+            scores.append(score(ranked, asked.gold, spent))
+    return scores
+
+
+def _question(asked: Asked, method: Any, context: Context) -> Question:
+    if getattr(method, "concepts", None) is None:
+        return Question(asked.question)
+    found = method.concepts.find(Question(asked.question), context, no_sink)
+    return Question(asked.question, (), found)
+
+
+# --- the graph ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def graph_of(
+    data: DataSet, how: str, work: Path, settings: Mapping[str, Any]
+) -> Iterator[tuple[tgraph.KnowledgeGraph, Parts, float]]:
+    """The data set's graph, open, with the CPU seconds that indexing took (0: it was there)."""
+    parts = GivenParts(load_settings(None, {**DEEP, **WHOLE, **settings}), work / "cache")
+    if how == "openie":
+        if data.openie is None:
+            raise UsageError(f"{data.name} brings no extraction.", "Use --graph embedded.")
+        parts.given = OpenIEExtractor(data.openie)
+    start = time.process_time()
+    files = data.write_documents(work / "documents")
+    with tgraph.open(work / "graph", create=True, settings=WHOLE, parts=parts) as kg:
+        report = kg.index(files)
+        if report.failed:
+            raise report.failed[0]
+        spent = time.process_time() - start if report.indexed else 0.0
+        yield kg, parts, spent
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+def figures(scores: Sequence[Score]) -> dict[str, float]:
+    """The means in percent, and the median CPU seconds of a question."""
+    means = {f"R@{k}": statistics.fmean(s.recall[k] for s in scores) * 100 for k in DEPTHS}
+    means["all@8"] = statistics.fmean(s.all_of_8 for s in scores) * 100
+    means["MRR"] = statistics.fmean(s.reciprocal for s in scores) * 100
+    return means
+
+
+def spread(scores: Sequence[Score]) -> dict[str, float]:
+    """The standard deviation of each figure over resampled sets of questions."""
+    generator = random.Random(0)
+    drawn = [figures(generator.choices(scores, k=len(scores))) for _ in range(SAMPLES)]
+    return {name: statistics.stdev(d[name] for d in drawn) for name in drawn[0]}
+
+
+def table(found: Mapping[str, Sequence[Score]]) -> str:
+    """The modes' figures as Markdown."""
+    names = list(figures(next(iter(found.values()))))
+    lines = [f"| mode | {' | '.join(names)} | CPU s |", f"|---{'|---' * (len(names) + 1)}|"]
+    for mode, scores in found.items():
+        means, around = figures(scores), spread(scores)
+        cells = [f"{means[name]:.1f} ± {around[name]:.1f}" for name in names]
+        cpu = statistics.median(s.cpu for s in scores)
+        lines.append(f"| {mode} | {' | '.join(cells)} | {cpu:.3f} |")
+    return "\n".join(lines)
+
+
+def chart(title: str, found: Mapping[str, Sequence[Score]]) -> str:
+    """Recall by depth of each mode, as SVG."""
+    means = {mode: figures(scores) for mode, scores in found.items()}
+    return plot(title, {m: {k: means[m][f"R@{k}"] for k in DEPTHS} for m in means})
+
+
+def run(options: argparse.Namespace, work: Path) -> dict[str, list[Score]]:
+    data = read_data(options.data.resolve())
+    how = options.graph or ("openie" if data.openie else "embedded")
+    print(
+        f"{data.name}: {len(data.passages):,} passages, {len(data.questions):,} questions,"
+        f" the graph is {'the extraction it brings' if how == 'openie' else 'the embedded default'}"
+        "'s\n"
+    )
+    settings = dict(pair.split("=", 1) for pair in options.set)
+    found: dict[str, list[Score]] = {}
+    with graph_of(data, how, work / f"{data.name}-{how}", settings) as (kg, parts, spent):
+        if spent:
+            print(f"Index: {spent:.0f} CPU s\n")
+        for mode in options.modes.split(","):
+            found[mode] = evaluate(mode, kg, parts, data)
+    print(table(found))
+    if options.plot:
+        options.plot.write_text(chart(f"{data.name}, {how}", found), "utf-8")
+    if options.json:
+        rows = {m: {**figures(s), "spread": spread(s)} for m, s in found.items()}
+        options.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="the folder of a data set")
+    parser.add_argument("--graph", choices=["openie", "embedded"], help="default: what there is")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--work", type=Path, help="keep the graph here, and use it again")
+    parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE")
+    parser.add_argument("--plot", type=Path, help="write recall by depth as SVG")
+    parser.add_argument("--json", type=Path, help="write the figures")
+    options = parser.parse_args()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            run(options, options.work or Path(folder))
+    except TgraphError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()
