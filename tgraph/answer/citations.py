@@ -1,12 +1,20 @@
-"""Citations: from a drafted sentence to the exact characters that carry it."""
+"""Citations: from a drafted sentence to the exact characters that carry it.
+
+A model cites an item as a whole. Where the item rests on many places (a report, a description) or
+is a long stretch of text (a chunk), the sentence is traced to those places and sentences of it that
+share most of its words: a reader is not sent through everything that the item was made from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
+from tgraph.ingest.sentences import sentences
 from tgraph.model import Citation, CitationKind, Edge, Evidence, Selected, Sentence
+from tgraph.retrieve.lexical import terms
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -19,18 +27,63 @@ CITED_AS: Mapping[str, CitationKind] = {
 }
 """A point is what reports say; descriptions of entities and claims sum up what texts say."""
 
+MOST_PLACES = 3
+"""Places that a sentence is traced to through one item."""
+
+NEAR = 0.6
+"""The share of the best place's words that a place must have to be cited beside it."""
+
+ENOUGH = 0.4
+"""The share of a sentence's words that a sentence of a chunk must have to be cited for it all."""
+
 
 def cite(draft: Draft, session_uuid: str) -> Sentence:
     """The sentence with a citation for each place that the selections it names rest on."""
     citations: dict[tuple[object, ...], Citation] = {}
     for selected in draft.selections:
-        for evidence in selected.candidate.evidence:
-            if not draft.evidence or evidence.iri in draft.evidence:
-                place = (evidence.document, evidence.page, evidence.start, evidence.end)
-                citations.setdefault(
-                    (selected.index, *place), _citation(selected, evidence, session_uuid)
-                )
+        for evidence in _places(draft, selected):
+            place = (evidence.document, evidence.page, evidence.start, evidence.end)
+            citations.setdefault(
+                (selected.index, *place), _citation(selected, evidence, session_uuid)
+            )
     return Sentence(draft.text, tuple(citations.values()), draft.lead)
+
+
+def _places(draft: Draft, selected: Selected) -> Sequence[Evidence]:
+    """What the draft names; of an edge all that was shown, of other items what carries the text."""
+    evidence = selected.candidate.evidence
+    if draft.evidence:
+        return [item for item in evidence if item.iri in draft.evidence]
+    if selected.item.kind == "edge":
+        return evidence
+    said = frozenset(terms(draft.text))
+    return [_closest(said, item) for item in _nearest(said, evidence)]
+
+
+def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evidence]:
+    """The places that share most of the words, at most ``MOST_PLACES``, best first."""
+    if len(evidence) <= 1:
+        return evidence
+    shares = [(_share(said, item.quote), place) for place, item in enumerate(evidence)]
+    best = max(share for share, _ in shares)
+    near = sorted((-share, place) for share, place in shares if share >= NEAR * best)
+    return [evidence[place] for _, place in near[:MOST_PLACES]]
+
+
+def _closest(said: frozenset[str], evidence: Evidence) -> Evidence:
+    """Of a whole chunk the sentence that shares most of the words, if it has enough of them."""
+    if evidence.iri != evidence.chunk:
+        return evidence
+    text, spans = evidence.quote, list(sentences(evidence.quote))
+    start, end = max(spans, key=lambda span: _share(said, text[slice(*span)]), default=(0, 0))
+    if _share(said, text[start:end]) < ENOUGH:
+        return evidence
+    first, last = evidence.start + start, evidence.start + end
+    return replace(evidence, start=first, end=last, quote=text[start:end])
+
+
+def _share(said: frozenset[str], quote: str) -> float:
+    return len(said.intersection(terms(quote))) / len(said) if said else 0.0
 
 
 def _citation(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:

@@ -19,6 +19,7 @@ from pyoxigraph import Quad
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, Progress
+from tgraph.errors import EndpointError
 from tgraph.extract.base import Extractor
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
@@ -28,6 +29,9 @@ from tgraph.record.calls import call_content, describe_call
 from tgraph.settings import Settings
 from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy
+
+GRACE = 10.0
+"""Seconds for calls under way to bring their replies, when the endpoint has refused another."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -115,7 +119,8 @@ class Workshop:
         """The work's results and when each began, in the order of the items.
 
         Work that waits for a model is done for several at the same time, as many as
-        ``chat.concurrency`` says; if it is interrupted, calls under way end at once.
+        ``chat.concurrency`` says; if it is interrupted, calls under way end at once. Where the
+        endpoint fails, no more is begun, and what is under way may end.
         """
         if not by_model:
             for item in items:
@@ -123,13 +128,20 @@ class Workshop:
                 yield item, work(item), began
             return
         pool = ThreadPoolExecutor(self.settings.chat.concurrency, "index")
+        futures: list[Future[Result]] = []
         try:
             began = self.clock()
-            futures: list[Future[Result]] = [pool.submit(work, item) for item in items]
+            futures += [pool.submit(work, item) for item in items]
             for item, future in zip(items, futures, strict=True):
                 while not future.done():
                     wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
                 yield item, future.result(), began
+        except EndpointError:
+            for future in futures:
+                future.cancel()
+            wait(futures, timeout=GRACE)  # what has been asked for is paid for
+            self.parts.cancel()
+            raise
         except BaseException:
             self.parts.cancel()  # replies that came already are not lost
             raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,13 @@ from tgraph.explain.stages import (
     retrieved_text,
     standing_text,
 )
-from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedStep
+from tgraph.explain.traced import (
+    Trace,
+    TracedEvidence,
+    TracedItem,
+    TracedSentence,
+    TracedStep,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -88,9 +94,23 @@ def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> Non
         if not sentence.citations:
             text.append(" [no citation]", "red")
         leaf = branch.add(text)
-        for selection in sentence.edge_selections:
-            cited = [c for c in sentence.citations if c.edge_selection == selection]
-            _edge(leaf, edges[selection], cited, everything)
+        _grounds(leaf, sentence, edges, everything)
+
+
+def _grounds(
+    tree: Tree, sentence: TracedSentence, items: Mapping[str, TracedItem], everything: bool
+) -> None:
+    """What the sentence rests on; an item that leads to the same places only is named."""
+    shown: set[tuple[str, int | None, int, int]] = set()
+    for selection in sentence.edge_selections:
+        item = items[selection]
+        cited = [c for c in sentence.citations if c.edge_selection == selection]
+        places = {(c.document, c.page, c.start, c.end) for c in cited}
+        if item.kind != "edge" and places <= shown and not everything:
+            tree.add(_styled(f"also in {item_text(item)}", _FAINT))
+        else:
+            _edge(tree, item, cited, everything)
+        shown |= places
 
 
 def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:
