@@ -9,20 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyshacl
 import pytest
 from pyoxigraph import NamedNode
+from rdflib import Graph
 
 import tgraph
 from tests.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, UsageError
+from tgraph.explain.export import classic, serialise
 from tgraph.index.communities import read_communities
 from tgraph.index.report_details import DetailReader
 from tgraph.index.reports import evidence, keys_of_reports, read_reports
 from tgraph.index.sources import Texts, range_of_chunk, text_value
 from tgraph.model import CommunityReport
 from tgraph.models.tokens import count_tokens
+from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.faults import FaultKind
@@ -291,6 +295,21 @@ def test_a_community_over_budget_uses_the_reports_of_its_parts(tmp_path):
             missing = set(community.edges) - shown - covered
             assert len(missing) == kept["left_out"].get("edge with no room", 0)
         assert_proven(kg)
+
+
+def test_everything_that_is_written_of_reports_conforms_to_the_shapes(tmp_path):
+    (tmp_path / "many.txt").write_text(circles())
+    with opened(tmp_path, max_input_tokens=1_000) as kg:
+        kg.index([tmp_path / "many.txt"])
+    index(tmp_path, curie=CURIE)
+    index(tmp_path, curie=CURIE + "Irene Curie worked in Paris.\n")
+    with ScriptedServer(faults=[Fault("prose", STEP, times=2)]) as server:
+        index(tmp_path, server, pole="Roald Amundsen reached the South Pole with Oscar Wisting.\n")
+    with opened(tmp_path) as kg:
+        graph = Graph().parse(data=serialise(classic(kg.read().match()), "turtle"), format="turtle")
+    shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
+    conforms, _, text = pyshacl.validate(graph, shacl_graph=shapes, inference="none")
+    assert conforms, text
 
 
 # --- with a model -------------------------------------------------------------------------------
