@@ -16,6 +16,7 @@ from rdflib.collection import Collection
 from rdflib.term import Node
 
 import tgraph
+from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
 from tgraph.resources import names, read_text
@@ -110,7 +111,8 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     root, ids, clock = tmp_path_factory.mktemp("ontology"), count(), ticking_clock()
     for name, text in TEXTS.items():
         (root / name).write_text(text)
-    settings = load_settings(None, {"claims.enabled": True})
+    switches = {"claims.enabled": True, "global_search.dynamic": True}
+    settings = load_settings(None, switches)
     model = ScriptedModel(
         {"extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY}, clock=clock
     )
@@ -125,7 +127,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
             root / "graph",
             create=True,
             parts=parts,
-            settings={"claims.enabled": True},
+            settings=switches,
             clock=clock,
             uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
         )
@@ -134,7 +136,8 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.index([root / name for name in TEXTS])
         (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
         kg.index([root / "radium.md"])
-        kg.ask("What did Marie Curie discover?")
+        for mode in MODES:
+            kg.ask("What did Marie Curie discover?", mode)
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
     with opened(failing) as kg:

@@ -156,6 +156,32 @@ class GraphSettings(_Section):
     )
 
 
+class GlobalSearchSettings(_Section):
+    """Global search, with GraphRAG's defaults; the limits of dynamic selection are tgraph's."""
+
+    community_level: int = Field(2, ge=0, description="reports are read down to this level")
+    min_rating: float = Field(0.0, ge=0, le=10, description="reports rated lower are left out")
+    seed: int = Field(86, description="of the shuffle that spreads the reports over batches")
+    map_context_tokens: int = Field(
+        12_000, ge=500, description="tokens of the prompt in which a batch of reports is read"
+    )
+    map_max_length: int = Field(1000, ge=1, description="words of the points of a batch")
+    reduce_context_tokens: int = Field(
+        12_000, ge=500, description="tokens of the prompt in which points become the answer"
+    )
+    reduce_max_length: int = Field(2000, ge=1, description="words of the answer")
+    dynamic: bool = Field(
+        False, description="rate reports from the top and read only what is relevant"
+    )
+    dynamic_threshold: int = Field(1, ge=1, le=5, description="the rating that is relevant, of 5")
+    dynamic_keep_parent: bool = Field(
+        False, description="read a relevant report also where parts of it are relevant"
+    )
+    dynamic_max_level: int = Field(2, ge=0, description="reports are rated down to this level")
+    dynamic_max_calls: int = Field(100, ge=1, description="ratings asked of the model")
+    dynamic_num_repeats: int = Field(1, ge=1, description="ratings of a report, of which most win")
+
+
 class _GraphFile(TomlConfigSettingsSource):
     """The graph's file, whose paths are relative to the folder that it stands in."""
 
@@ -239,6 +265,7 @@ class Settings(BaseSettings):
     local_search: LocalSearchSettings = LocalSearchSettings()
     basic_search: BasicSearchSettings = BasicSearchSettings()
     ppr_search: PprSearchSettings = PprSearchSettings()
+    global_search: GlobalSearchSettings = GlobalSearchSettings()
 
     @classmethod
     def settings_customise_sources(

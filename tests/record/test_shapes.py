@@ -35,6 +35,13 @@ THROUGH_THE_ENGINE = {
     TG.VectorSearch,
     TG.GraphRanking,
     TG.Budgeting,
+    TG.CommunityRating,
+    TG.ReportSearch,
+    TG.Mapping,
+    TG.Ratings,
+    TG.Rating,
+    TG.ReportBatch,
+    TG.Point,
     TG.ItemSelection,
     TG.Claim,
 }

@@ -23,13 +23,15 @@ def _as_text(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _as_texts(value: Any) -> Any:
+def as_texts(value: Any) -> Any:
+    """A list of texts, whatever it was; empty for what is neither a list nor a text."""
     if isinstance(value, str):
         return [value]
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _as_score(value: Any) -> float | None:
+def as_score(value: Any) -> float | None:
+    """The finite number that a value is or says, None where it is none."""
     try:
         score = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -44,13 +46,13 @@ class _Row(BaseModel):
 class SelectionRow(_Row):
     id: Annotated[str, BeforeValidator(_as_text)] = ""
     reasoning: Annotated[str, BeforeValidator(_as_text)] = ""
-    score: Annotated[float | None, BeforeValidator(_as_score)] = None
+    score: Annotated[float | None, BeforeValidator(as_score)] = None
     none: bool = False
 
 
 class SentenceRow(_Row):
     sentence: Annotated[str, BeforeValidator(_as_text)] = ""
-    citations: Annotated[list[str], BeforeValidator(_as_texts)] = Field(default_factory=list)
+    citations: Annotated[list[str], BeforeValidator(as_texts)] = Field(default_factory=list)
     start: Annotated[str, BeforeValidator(_as_text)] = ""
     general_knowledge: bool = False
     no_evidence: bool = False

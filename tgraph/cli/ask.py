@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from tgraph.cli.options import answer_options, chat_options, common, connection, graph_limits
+from tgraph.cli.options import (
+    answer_options,
+    chat_options,
+    common,
+    connection,
+    graph_limits,
+    report_options,
+)
 from tgraph.cli.running import command
 
 
@@ -36,6 +43,7 @@ from tgraph.cli.running import command
 )
 @answer_options
 @graph_limits
+@report_options
 @chat_options
 @connection
 @common
@@ -50,6 +58,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "When did the Endurance sink?"
       tgraph ask -x -q "Who designed the Fram?" --show-usage
       tgraph ask "Who designed the Fram?" --json | jq .sentences
+      tgraph ask -m global "What are the main themes?"
     """
     from tgraph.cli.asking import Ask, print_schemas
 

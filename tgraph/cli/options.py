@@ -86,6 +86,24 @@ def graph_limits(function: F) -> F:
     return _apply(function, options)
 
 
+def report_options(function: F) -> F:
+    """Which community reports global search reads."""
+    options = [
+        click.option(
+            "--community-level",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Global: read reports down to this level.  [default: 2]",
+        ),
+        click.option(
+            "--dynamic-community-selection/--no-dynamic-community-selection",
+            default=None,
+            help="Global: rate reports from the top and read the relevant ones.  [default: no]",
+        ),
+    ]
+    return _apply(function, options)
+
+
 def _limit(first: str, second: str | None, text: str, default: int) -> Any:
     names = [first] if second is None else [first, second]
     return click.option(
@@ -151,6 +169,8 @@ SETTING_OF = {
     "general_knowledge": "answer.general_knowledge",
     "include_entity": "local_search.include",
     "exclude_entity": "local_search.exclude",
+    "community_level": "global_search.community_level",
+    "dynamic_community_selection": "global_search.dynamic",
     "model": "chat.model",
     "base_url": "chat.base_url",
     "chat_provider": "chat.provider",

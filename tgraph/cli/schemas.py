@@ -186,7 +186,7 @@ def _selection_out(selected: Selected, session: str) -> SelectionOut:
         kind=CITED_AS[item.kind],
         edge=edge and edge.iri,
         item=item.iri,
-        label=item.text if isinstance(item, Edge) else item.label,
+        label=item.text if isinstance(item, Edge) or item.kind == "point" else item.label,
         edge_selection=selected_iri(uuid, item.kind, selected.index),
         subject=edge and edge.subject.value,
         subject_label=edge and edge.subject_label,

@@ -94,9 +94,16 @@ def suggesting(parts: Parts, count: int) -> Method:
     return TwoStages(OverviewRetriever(local), selector, suggester)
 
 
+def _global(parts: Parts) -> Method:
+    from tgraph.engine.global_search import global_search
+
+    return global_search(parts)
+
+
 MODES: Mapping[str, Callable[[Parts], Method]] = {
     "graph": _graph,
     "local": _local,
+    "global": _global,
     "basic": _basic,
     "ppr": _ppr,
 }

@@ -14,6 +14,7 @@ from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
+    from tgraph.answer.model import ModelSynthesiser
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
@@ -240,18 +241,23 @@ class Parts:
             self.chat, self.settings.prompts, max_context_tokens=budget, **self._options
         )
 
-    def synthesiser(self, budget: int, max_words: int | None = None) -> Synthesiser:
-        """Who writes an answer, from at most ``budget`` tokens of prompt; a model is told to write
-        ``max_words`` at most."""
+    def synthesiser(self, budget: int) -> Synthesiser:
+        """Who writes an answer, from at most ``budget`` tokens of prompt."""
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSynthesiser
 
             return EmbeddedSynthesiser()
+        return self.writer(self.chat, budget)
+
+    def writer(
+        self, chat: ChatModel, budget: int, max_words: int | None = None
+    ) -> ModelSynthesiser:
+        """The same where a model does it, told to write ``max_words`` at most."""
         from tgraph.answer.model import ModelSynthesiser
 
         form = self.settings.answer
         return ModelSynthesiser(
-            self.chat,
+            chat,
             self.settings.prompts,
             response_type=form.response_type,
             general_knowledge=form.general_knowledge,
@@ -273,6 +279,13 @@ class Parts:
             max_context_tokens=budget,
             **self._options,
         )
+
+    @property
+    def many(self) -> Mapping[str, Any]:
+        """The options of a model's step that makes several calls at the same time."""
+        self._renew()
+        concurrency = self.settings.chat.concurrency
+        return {**self._options, "concurrency": concurrency, "cancel": self.cancel}
 
     @property
     def _options(self) -> Mapping[str, Any]:

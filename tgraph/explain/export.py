@@ -37,6 +37,7 @@ _FOLLOWED = (
     v.dcterms("isPartOf"),
     v.tg("edge"),
     v.tg("mergedFrom"),
+    v.tg("sentence"),
 )
 
 

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tgraph import vocabulary as v
+from tgraph.explain.mapped import map_lines
+from tgraph.explain.said import kind_of
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
 from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
+_MOST_LABEL = 100
 _LISTED = 8
 _PLURALS = {"entity": "entities", "summary": "summaries"}
 
@@ -44,10 +47,11 @@ def _retrieval(trace: Trace) -> Iterator[str]:
 
 
 def _selection(trace: Trace) -> Iterator[str]:
+    yield from map_lines(trace)
     yield f"Selected: {len(trace.selected)}"
     for number, edge in enumerate(trace.selected, 1):
         yield f"{number}. {item_text(edge)}"
-        yield f"   Score: {edge.score:.4f}, {standing_text(edge)}"
+        yield f"   {', '.join(filter(None, [f'Score: {edge.score:.4f}', standing_text(edge)]))}"
         if edge.reasoning:
             yield f"   Reasoning: {_flat(edge.reasoning)}"
         for place in edge.evidence:
@@ -75,7 +79,7 @@ def matches_text(trace: Trace) -> str:
 def item_text(item: TracedItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
-        return f"{item.kind}: {_flat(item.label)}"
+        return f"{item.kind}: {_cut(_flat(item.label), _MOST_LABEL)}"
     return " — ".join(map(_flat, (item.subject_label, item.predicate_label, item.object_label)))
 
 
@@ -97,7 +101,8 @@ def standing_text(item: TracedItem) -> str:
 
 def retrieved_text(trace: Trace) -> str:
     """How much was retrieved."""
-    counts = [(trace.edge_count, "edges"), (trace.item_count, "other items")]
+    items = "other items" if trace.edge_count else "items"
+    counts = [(trace.edge_count, "edges"), (trace.item_count, items)]
     return " and ".join(f"{n} {what}" for n, what in counts if n) or "nothing"
 
 
@@ -110,6 +115,12 @@ def place_text(place: TracedEvidence) -> str:
     return f"{where}{page} of {_flat(place.title)}{path}"
 
 
+def way_text(place: TracedEvidence) -> str:
+    """What leads down to the place, each thing by its kind and label."""
+    pairs = zip(place.via, place.way, strict=True)
+    return " › ".join(f"{kind_of(iri)} “{_cut(_flat(label), _MOST_LABEL)}”" for iri, label in pairs)
+
+
 def rejection_text(trace: Trace) -> str:
     """How many candidates were not selected, by reason."""
     counts = Counter(edge.reasoning.partition(":")[0] or "no reason" for edge in trace.rejected)
@@ -120,5 +131,5 @@ def _flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_QUOTE else text[: _MOST_QUOTE - 1].rstrip() + "…"
+def _cut(text: str, most: int = _MOST_QUOTE) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

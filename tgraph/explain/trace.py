@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
+from tgraph.explain.mapped import batches_of, ratings_of
+from tgraph.explain.names import Names
 from tgraph.explain.said import Said, kind_of, local_name, numbers
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.traced import (
@@ -48,6 +50,7 @@ class TraceReader:
         self._collection = collection
         self._uuid = session.removeprefix(v.session_iri(""))
         self._said = Said(quads)
+        self._names = Names(store, texts)
 
     def read(self) -> Trace:
         session = self._session
@@ -57,7 +60,7 @@ class TraceReader:
             self._store, (self._said.one(i, "edge") for i in (*selections, *candidates))
         )
         places = self._places(selections)
-        chosen = {self._said.one(s, "candidate") for s in selections}
+        chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
@@ -90,16 +93,25 @@ class TraceReader:
             steps=self._steps(),
             calls=self._calls(),
             dropped=self._dropped(),
+            ratings=ratings_of(self._said, self._uuid, self._item_label),
+            batches=batches_of(self._said, self._uuid),
         )
 
     # --- the parts ---
+
+    def _drawn_on(self, selections: Sequence[str]) -> set[str]:
+        """The candidates that selected points were drawn from."""
+        items = {self._said.one(s, "item") for s in selections}
+        origins = {o for item in items for o in self._said.all(item, "wasDerivedFrom")}
+        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
+        return {c for c in candidates if self._said.one(c, "item") in origins}
 
     def _matches(self) -> tuple[TracedMatch, ...]:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
         return tuple(
             TracedMatch(
                 entity=self._said.one(m, "entity"),
-                label=self._label(self._said.one(m, "entity")),
+                label=self._names.of_entity(self._said.one(m, "entity")),
                 concept=self._said.one(m, "concept"),
                 score=self._said.real(m, "score"),
                 method=self._said.one(m, "matchMethod"),
@@ -133,8 +145,10 @@ class TraceReader:
             self._said.number(f"{citation}:position", "end"),
             self._said.one(f"{citation}:quote", "exact"),
         )
-        via = tuple(o for o in origins if o not in (chosen, evidence))
-        return replace(place, edge_selection=chosen, via=tuple(sorted(via, key=_depth)))
+        via = [o for o in sorted(origins, key=_depth) if o not in (chosen, evidence)]
+        way = self._names.way(via, evidence)
+        labels = tuple(map(self._names.of, way))
+        return replace(place, edge_selection=chosen, via=way, way=labels)
 
     def _places(self, selections: Sequence[str]) -> dict[str, tuple[TracedEvidence, ...]]:
         return {
@@ -187,22 +201,8 @@ class TraceReader:
         return _with_terms(item, edges[iri]) if iri in edges else item
 
     def _item_label(self, iri: str) -> str:
-        """A point's own text; else the label or description, whatever graph has it."""
-        if said := self._said.one(iri, "text"):
-            return said
-        if iri.startswith(_CHUNK):
-            return self._chunk_label(iri)
-        for predicate in (v.RDFS_LABEL, v.tg("description")):
-            for quad in self._store.match(NamedNode(iri), predicate, None, None):
-                if isinstance(quad.object, Literal):
-                    return quad.object.value
-        return iri
-
-    def _chunk_label(self, chunk: str) -> str:
-        title = text_value(self._store, document_of_chunk(chunk), v.dcterms("title"))
-        page, (start, end) = page_of_chunk(chunk), range_of_chunk(chunk)
-        where = f", page {page}" if page is not None else ""
-        return f"{title}{where}, characters {start}–{end}"
+        """A point's own text; else what the thing is called."""
+        return self._said.one(iri, "text") or self._names.of(iri)
 
     def _chunk_of(self, evidence: str) -> str:
         return text_value(self._store, evidence, v.prov("wasDerivedFrom"))
@@ -253,10 +253,6 @@ class TraceReader:
     def _agents(self, activity: str) -> list[str]:
         agents = sorted(self._said.all(activity, "wasAssociatedWith"))
         return [text_value(self._store, a, v.RDFS_LABEL) or a for a in agents]
-
-    def _label(self, entity: str) -> str:
-        quads = self._store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
 
 
 def read_trace(

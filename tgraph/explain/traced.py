@@ -11,7 +11,7 @@ class TracedEvidence:
     """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document).
 
     ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge. ``via``
-    leads from what was selected, such as a report, down to the place.
+    leads from what was selected, such as a report, down to the place; ``way`` is the same in words.
     """
 
     evidence: str
@@ -25,6 +25,7 @@ class TracedEvidence:
     quote: str
     edge_selection: str = ""
     via: tuple[str, ...] = ()
+    way: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,43 @@ class TracedMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedRating:
+    """A report that was rated on the way down: ``score`` 0 to 1, None where no rating came."""
+
+    report: str
+    label: str
+    level: int
+    score: float | None
+    relevant: bool
+    reasoning: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPoint:
+    """What a batch of reports said on the question. ``cites`` are findings and reports, by IRI;
+    ``rejected`` says why it is not used, and is empty where it is."""
+
+    iri: str
+    text: str
+    score: float
+    cites: tuple[str, ...]
+    rejected: str
+
+
+@dataclass(frozen=True, slots=True)
+class TracedBatch:
+    """Reports that were read together, by IRI, and the points that they gave. ``error`` says why
+    nothing could be read of the reply."""
+
+    iri: str
+    reports: tuple[str, ...]
+    tokens: int
+    points: tuple[TracedPoint, ...]
+    error: str
+    dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """Everything that was recorded of one session."""
 
@@ -129,3 +167,5 @@ class Trace:
     steps: tuple[TracedStep, ...]
     calls: tuple[TracedCall, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    ratings: tuple[TracedRating, ...] = ()
+    batches: tuple[TracedBatch, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tgraph.explain.mapped import map_tree
 from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import (
     item_text,
@@ -15,9 +16,11 @@ from tgraph.explain.stages import (
     rejection_text,
     retrieved_text,
     standing_text,
+    way_text,
 )
 from tgraph.explain.traced import (
     Trace,
+    TracedCall,
     TracedEvidence,
     TracedItem,
     TracedSentence,
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 _QUOTE, _LABEL = "italic", "bold"
 _FAINT = "dim"
+_LISTED_CALLS = 12
 _LISTED = 25
 """What was selected and not used is listed up to so many, which is the edge limit's default."""
 
@@ -46,8 +50,9 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     _about(tree, trace)
     _answer(tree, trace, most, everything)
     _uncited(tree, trace, everything)
+    map_tree(tree, trace, everything=everything)
     _rejected(tree, trace, everything)
-    _steps(tree, trace)
+    _steps(tree, trace, everything)
     if trace.dropped:
         branch = tree.add(_styled("Left out on the way", _LABEL))
         for reason, count in trace.dropped.items():
@@ -130,15 +135,22 @@ def _edge(
     tree: Tree, edge: TracedItem, places: Sequence[TracedEvidence], whole: bool = False
 ) -> None:
     text = _styled(item_text(edge), "cyan")
-    text.append(f"   score {edge.score:.2f}, {standing_text(edge)}", _FAINT)
+    text.append(f"   {_measured(edge)}", _FAINT)
     branch = tree.add(text)
     if edge.reasoning:
         branch.add(_plain(f"because: {one_line(edge.reasoning)}"))
     for place in places:
         leaf = branch.add(_styled(f"“{one_line(place.quote)}”", _QUOTE))
+        if place.way:
+            leaf.add(_plain(f"by way of {way_text(place)}"))
         leaf.add(_plain(place_text(place)))
         if whole:
             leaf.add(_styled(place.chunk, _FAINT))
+
+
+def _measured(item: TracedItem) -> str:
+    standing = standing_text(item)
+    return f"score {item.score:.2f}{f', {standing}' if standing else ''}"
 
 
 def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
@@ -151,24 +163,39 @@ def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
     if everything:
         for edge in trace.rejected:
             text = _plain(f"{edge.rank}. {item_text(edge)}")
-            text.append(
-                f"   score {edge.score:.2f}, {standing_text(edge)}: {edge.reasoning}", _FAINT
-            )
+            text.append(f"   {_measured(edge)}: {edge.reasoning}", _FAINT)
             branch.add(text)
 
 
-def _steps(tree: Tree, trace: Trace) -> None:
+def _steps(tree: Tree, trace: Trace, everything: bool) -> None:
     branch = tree.add(_styled("Steps", _LABEL))
     for step in trace.steps:
         branch.add(_step(step))
     if trace.calls:
         calls = branch.add(_plain(f"Calls ({len(trace.calls)})"))
-        for call in trace.calls:
-            tokens = f"{call.input_tokens:,} in, {call.output_tokens:,} out"
-            text = _plain(f"{call.label} by {call.agent}: {tokens}, {call.milliseconds} ms")
-            if call.error:
-                text.append(f"  {one_line(call.error)}", "red")
-            calls.add(text)
+        for alike in _calls(trace.calls, everything):
+            calls.add(_call(alike))
+
+
+def _calls(calls: Sequence[TracedCall], everything: bool) -> list[list[TracedCall]]:
+    """The calls one by one; where they are many, those of one kind that went well together."""
+    if everything or len(calls) <= _LISTED_CALLS:
+        return [[call] for call in calls]
+    found: dict[tuple[str, ...], list[TracedCall]] = {}
+    for call in calls:
+        key = (call.iri,) if call.error else (call.label, call.agent)
+        found.setdefault(key, []).append(call)
+    return list(found.values())
+
+
+def _call(alike: Sequence[TracedCall]) -> Text:
+    first, many = alike[0], f"{len(alike)} × " if len(alike) > 1 else ""
+    sent, got = sum(c.input_tokens for c in alike), sum(c.output_tokens for c in alike)
+    took = sum(c.milliseconds for c in alike)
+    text = _plain(f"{many}{first.label} by {first.agent}: {sent:,} in, {got:,} out, {took:,} ms")
+    if first.error:
+        text.append(f"  {one_line(first.error)}", "red")
+    return text
 
 
 def _step(step: TracedStep) -> Text:

@@ -297,8 +297,10 @@ class SessionRecord:
         return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
     def _rejections(self, rejected: Iterable[Rejected]) -> None:
-        for item in rejected:
-            self._out.add(self._candidate(item.candidate), (v.tg("rejectionReason"), item.reason))
+        for each in rejected:
+            item = each.candidate.item
+            subject = item.iri if item.kind == "point" else self._candidate(each.candidate)
+            self._out.add(subject, (v.tg("rejectionReason"), each.reason))
 
     def _candidate(self, candidate: Candidate) -> str:
         return v.session_part_iri("candidate", self.uuid, candidate.rank)

@@ -38,7 +38,7 @@ def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Ret
     as it is, without relevance.
     """
     behind = _evidence_behind(retrieval.candidates, context)
-    relevance = _relevance(question, _by_edge(behind.values()), context)
+    relevance = relevance_of(question.text, _by_edge(behind.values()), context)
     candidates = tuple(
         _narrowed(candidate, behind[candidate.rank], relevance)
         for candidate in retrieval.candidates
@@ -98,9 +98,9 @@ def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
     return found
 
 
-def _relevance(question: Question, evidence: ByEdge, context: Context) -> dict[object, float]:
-    """How well each place answers, 0 to 1."""
-    inquiry = read_question(question.text, frequencies(context))
+def relevance_of(question: str, evidence: ByEdge, context: Context) -> dict[object, float]:
+    """How well each place answers, 0 to 1; places are as of ``place_of``."""
+    inquiry = read_question(question, frequencies(context))
     meaning = meaning_of(inquiry, context)
     edges = _labelled(list(evidence), context)
     meaning.learn(edges)

@@ -1,0 +1,133 @@
+"""Reports as a model reads them: a JSON object to a line, every finding under an id of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from tgraph.answer.points import Batch, Batches
+from tgraph.answer.shown import ids_of
+from tgraph.model import Candidate, CommunityReport, Rejected
+
+_LINE = 1  # token: the end of a line
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The reports as lines, and what each id in them stands for."""
+
+    text: str
+    by_id: Mapping[str, str]
+
+
+def rows(reports: Sequence[tuple[CommunityReport, int]]) -> Rows:
+    """The reports, each with so many of its findings.
+
+    Ids are unique among them and depend on nothing but the IRIs.
+    """
+    iris = [i for report, count in reports for i in _iris(report, count)]
+    ids = ids_of(iris)
+    lines = [_line(report, count, ids) for report, count in reports]
+    return Rows("\n".join(lines), {ids[iri]: iri for iri in iris})
+
+
+def _iris(report: CommunityReport, count: int) -> list[str]:
+    return [report.iri, *(finding.iri for finding in report.findings[:count])]
+
+
+def _line(report: CommunityReport, count: int, ids: Mapping[str, str]) -> str:
+    row = {
+        "id": ids[report.iri],
+        "report": report.title,
+        "rating": report.rating,
+        "summary": report.summary,
+        "findings": [
+            {"id": ids[f.iri], "finding": f"{f.summary}\n{f.explanation}".strip()}
+            for f in report.findings[:count]
+        ],
+    }
+    return json.dumps(row, ensure_ascii=False)
+
+
+def line_of(report: CommunityReport, count: int) -> str:
+    """The line of one report by itself."""
+    return _line(report, count, ids_of(_iris(report, count)))
+
+
+# --- batches ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How many findings of a report a prompt has room for, and the tokens of its line then."""
+
+    findings: int
+    tokens: int
+
+
+def fit(report: CommunityReport, room: int, count: Callable[[str], int]) -> Fit | None:
+    """As many of the first findings as fit; None where not even the summary does."""
+    low, high, best = 0, len(report.findings), None
+    tokens = count(line_of(report, high)) + _LINE
+    if tokens <= room:
+        return Fit(high, tokens)
+    while low <= high:
+        middle = (low + high) // 2
+        tokens = count(line_of(report, middle)) + _LINE
+        if tokens <= room:
+            best, low = Fit(middle, tokens), middle + 1
+        else:
+            high = middle - 1
+    return best
+
+
+def batched(
+    candidates: Sequence[Candidate],
+    reports: Mapping[str, CommunityReport],
+    fits: Mapping[str, Fit | None],
+    room: int,
+    seed: int,
+) -> Batches:
+    """The reports, shuffled, in batches of at most ``room`` tokens; their ranks are given anew.
+
+    The shuffle (GraphRAG's) spreads what belongs together over the batches; inside a batch the
+    reports stand by their score, then by their rating.
+    """
+    order = sorted(candidates, key=lambda c: c.item.iri)
+    Random(seed).shuffle(order)  # noqa: S311 - spreads, guards nothing
+    groups: list[list[Candidate]] = []
+    left = -1
+    for candidate in order:
+        fitting = fits[candidate.item.iri]
+        if fitting is None:
+            continue
+        if fitting.tokens > left:
+            groups.append([])
+            left = room
+        left -= fitting.tokens
+        groups[-1].append(replace(candidate, tokens=fitting.tokens))
+    for group in groups:
+        group.sort(key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri))
+    *batches, over = _ranked([*groups, [c for c in order if fits[c.item.iri] is None]])
+    short = sum(len(reports[iri].findings) - f.findings for iri, f in fits.items() if f)
+    return Batches(
+        tuple(_batch(batch, fits) for batch in batches),
+        tuple(Rejected(candidate, "over the token budget") for candidate in over),
+        {"finding with no room in a batch": short} if short else {},
+    )
+
+
+def _batch(candidates: Sequence[Candidate], fits: Mapping[str, Fit | None]) -> Batch:
+    found = [fitting for c in candidates if (fitting := fits[c.item.iri])]
+    return Batch(tuple(candidates), tuple(f.findings for f in found), sum(f.tokens for f in found))
+
+
+def _ranked(groups: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+    rank = 0
+    found = []
+    for group in groups:
+        found.append([replace(c, rank=rank + n) for n, c in enumerate(group, 1)])
+        rank += len(group)
+    return found

@@ -1,0 +1,121 @@
+"""The mode ``global``: reports are read in batches, each gives points, the best make the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tgraph.answer.points import Mapper, Reducer, as_candidates, choose
+from tgraph.answer.rating import Rater, descend
+from tgraph.engine.methods import Gathering
+from tgraph.engine.parts import Parts
+from tgraph.model import Candidate, Rejected, Retrieval, Selection
+from tgraph.models.base import ChatModel
+from tgraph.record.mapped import record_batches, record_points, record_ratings
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.report_search import ReportSearch, weighted
+from tgraph.settings import GlobalSearchSettings
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalSearch:
+    """Report search, map and reduce; with a ``rater`` only what it finds relevant is read."""
+
+    mapper: Mapper
+    synthesiser: Reducer
+    rater: Rater | None = None
+    mode = "global"
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``: what is selected are points."""
+        found, used = self._find(question, context, record)
+        with record.step(ReportSearch.step, used=used) as step:
+            batches = self.mapper.batches(question, found.candidates, context)
+            over = [rejected.candidate for rejected in batches.rejected]
+            ranked = [c for batch in batches.batches for c in batch.candidates] + over
+            dropped = {**found.dropped, **batches.dropped}
+            found = replace(found, candidates=tuple(ranked), dropped=dropped)
+            made = record_batches(record, step, batches.batches)
+            stage = record.retrieval(found, used)
+        yield stage
+        with record.step("Mapping", self.mapper.agent, [stage, *made]) as step:
+            mapped = self.mapper.map(question, batches.batches, context, record.call)
+            record_points(record, step, mapped)
+            points = as_candidates(record.uuid, mapped, context)
+            selection = self._select(question, points)
+            read = replace(found, candidates=tuple(ranked[: len(ranked) - len(over)]))
+            unused = [*batches.rejected, *_unused(read, points, selection)]
+            selection = replace(selection, rejected=(*selection.rejected, *unused))
+            stage = record.selection(step, selection)
+        yield stage
+        return question, selection
+
+    def _find(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Retrieval, list[str]]:
+        """The reports to read, and what on record they were found by."""
+        if self.rater is None:
+            return ReportSearch().retrieve(question, context), []
+        with record.step("CommunityRating", self.rater.agent) as step:
+            descent = descend(question, self.rater, context, record.call)
+            ratings = record_ratings(record, step, descent)
+        return weighted(descent.chosen, context), [ratings]
+
+    def _select(self, question: Question, points: Sequence[Candidate]) -> Selection:
+        helpful = [point for point in points if point.score > 0]
+        left_out = self.synthesiser.left_out(question, helpful) if helpful else {}
+        return choose(points, left_out)
+
+
+def _unused(found: Retrieval, points: Sequence[Candidate], selection: Selection) -> list[Rejected]:
+    """The reports that were read, and that no point of the selection came from."""
+    drawn, used = _reports_of(points), _reports_of([s.candidate for s in selection.selected])
+    return [
+        Rejected(
+            candidate,
+            "none of its points was selected"
+            if candidate.item.iri in drawn
+            else "no point was drawn from it",
+        )
+        for candidate in found.candidates
+        if candidate.item.iri not in used
+    ]
+
+
+def _reports_of(points: Iterable[Candidate]) -> set[str]:
+    return {evidence.via[0] for point in points for evidence in point.evidence}
+
+
+# --- who does it ----------------------------------------------------------------------------------
+
+
+def global_search(parts: Parts) -> GlobalSearch:
+    """Global search by the model, or by the embedded default where there is none."""
+    own = parts.settings.global_search
+    made = _embedded(own) if parts.chat is None else _by_model(parts, parts.chat, own)
+    return made if own.dynamic else replace(made, rater=None)
+
+
+def _embedded(own: GlobalSearchSettings) -> GlobalSearch:
+    from tgraph.answer.extracts import EmbeddedMapper, EmbeddedRater, EmbeddedReducer
+
+    mapper = EmbeddedMapper(budget=own.map_context_tokens, shuffle_seed=own.seed)
+    return GlobalSearch(mapper, EmbeddedReducer(), EmbeddedRater())
+
+
+def _by_model(parts: Parts, chat: ChatModel, own: GlobalSearchSettings) -> GlobalSearch:
+    from tgraph.answer.mapping import ModelMapper
+    from tgraph.answer.rating import ModelRater
+
+    prompts, many = parts.settings.prompts, parts.many
+    mapper = ModelMapper(
+        chat,
+        prompts,
+        max_words=own.map_max_length,
+        shuffle_seed=own.seed,
+        max_context_tokens=own.map_context_tokens,
+        **many,
+    )
+    reducer = parts.writer(chat, own.reduce_context_tokens, own.reduce_max_length)
+    return GlobalSearch(mapper, reducer, ModelRater(chat, prompts, **many))

@@ -1,0 +1,133 @@
+"""The communities and their reports as one published state has them, read once for many questions.
+
+Each entity is told of by its deepest community at or above a level that has a report, so that the
+reports at a level leave out nobody who is in a community.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph.errors import StoreError
+from tgraph.index.communities import read_communities
+from tgraph.index.evidence import evidence_by_iri
+from tgraph.index.reports import evidence as ways_of
+from tgraph.index.reports import read_reports
+from tgraph.index.sources import document_of_chunk, standing_documents
+from tgraph.model import Community, CommunityReport, Evidence, Item
+from tgraph.retrieve.base import Context
+from tgraph.store.base import Store, select
+
+
+def reports_of(context: Context) -> Reports:
+    """The reports of the context's state. ``StoreError`` where it has none."""
+    memory = context.remembered("reports", 1)
+    found = memory.get("reports", lambda: Reports(context.store))
+    assert isinstance(found, Reports)
+    if not found.by_community:
+        raise StoreError(
+            "The graph has no community reports.",
+            "Run `tgraph index` on its documents again; it needs relationships between entities.",
+        )
+    return found
+
+
+class Reports:
+    """Communities by IRI, and the reports by the IRI of their community."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.communities: Mapping[str, Community] = {c.iri: c for c in read_communities(store)}
+        reports = read_reports(store)
+        self.by_community: Mapping[str, CommunityReport] = {
+            iri: reports[iri] for iri in self.communities if iri in reports
+        }
+
+    @cached_property
+    def by_iri(self) -> Mapping[str, CommunityReport]:
+        """The reports by their own IRI."""
+        return {report.iri: report for report in self.by_community.values()}
+
+    @cached_property
+    def report_of(self) -> Mapping[str, CommunityReport]:
+        """The report of each finding and of each report itself."""
+        findings = {f.iri: r for r in self.by_community.values() for f in r.findings}
+        return {**findings, **self.by_iri}
+
+    def at_level(self, level: int) -> list[CommunityReport]:
+        """For each entity the report of its deepest community at ``level`` or above that has one;
+        each report once, by level and IRI of its community."""
+        deepest: dict[str, str] = {}
+        for community in self.communities.values():  # from the coarsest on
+            if community.level <= level and community.iri in self.by_community:
+                deepest.update(dict.fromkeys(community.members, community.iri))
+        wanted = set(deepest.values())
+        return [report for iri, report in self.by_community.items() if iri in wanted]
+
+    def untold(self, level: int) -> int:
+        """How many communities at ``level`` or above have no report."""
+        return sum(
+            c.level <= level and c.iri not in self.by_community for c in self.communities.values()
+        )
+
+    def occurrences(self, report: CommunityReport) -> int:
+        """In how many chunks the members of the report's community occur."""
+        members = self.communities[report.community].members
+        return len({chunk for member in members for chunk in self._mentions.get(member, ())})
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, set[str]]:
+        """The chunks of standing documents that speak of each entity."""
+        standing = standing_documents(self._store)
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for row in select(self._store, "retrieve/occurrences"):
+            chunk = _text(row["chunk"])
+            if document_of_chunk(chunk) in standing:
+                found[_text(row["entity"])].add(chunk)
+        return found
+
+
+def item_of(report: CommunityReport) -> Item:
+    """The report as something that an answer can rest on."""
+    return Item("report", report.iri, report.title, report.text)
+
+
+def evidence_of_parts(parts: Iterable[str], context: Context) -> dict[str, tuple[Evidence, ...]]:
+    """For each finding or report, by IRI, the standing evidence that it rests on, nearest first.
+
+    ``via`` leads from the report over the finding, sub-reports and their findings where it rests
+    on such, and the edge, entity or claim that the evidence is for. The same span counts once.
+    """
+    reports = reports_of(context)
+    known = [part for part in parts if part in reports.report_of]
+    memory = context.remembered("grounds", 50_000)
+    return memory.get_all(known, lambda missing: _grounds(missing, reports, context))
+
+
+def _grounds(
+    parts: Sequence[str], reports: Reports, context: Context
+) -> dict[str, tuple[Evidence, ...]]:
+    ways = {part: ways_of(context.store, part) for part in parts}
+    wanted = sorted({iri for way in ways.values() for iri in way})
+    places = evidence_by_iri(context.store, context.texts, wanted)
+    found = {}
+    for part, leads in ways.items():
+        above = reports.report_of[part].iri
+        spans: dict[tuple[object, ...], Evidence] = {}
+        for iri, way in leads.items():
+            if iri in places:
+                place = places[iri]
+                span = (place.document, place.page, place.start, place.end)
+                via = dict.fromkeys([above, *way, place.statement])
+                spans.setdefault(span, replace(place, via=tuple(via)))
+        found[part] = tuple(spans.values())
+    return found
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else ""
