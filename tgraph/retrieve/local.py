@@ -23,9 +23,13 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.reports import evidence_of_parts, item_of, reports_at_hand
 from tgraph.retrieve.seeds import match_names
 from tgraph.retrieve.subgraph import edges_of, ends
 from tgraph.settings import LocalSearchSettings
+
+MOST_REPORTS = 20
+"""Reports considered; the budget holds fewer."""
 
 MOST_CHUNKS = 40
 """Chunks considered; the budget holds far fewer."""
@@ -56,6 +60,7 @@ def around(
     most = context.limits.max_subgraph_size
     shown = found.labelled(edges[:most])
     ordered = [
+        *found.told(),
         *found.described(scores),
         *found.related(shown),
         *found.claimed(),
@@ -121,6 +126,33 @@ class _Around:
     entities: Sequence[KnownEntity]
     settings: LocalSearchSettings
     context: Context
+
+    def told(self) -> Iterator[Candidate]:
+        """The reports of the entities' communities: those with most of the entities first, then
+        those rated highest."""
+        known = reports_at_hand(self.context)
+        if known is None:
+            return
+        inside = {entity.iri for entity in self.entities}
+        counts = {
+            report: len(inside.intersection(known.communities[report.community].members))
+            for report in known.by_community.values()
+            if report.level <= self.settings.community_level
+        }
+        touched = [report for report, count in counts.items() if count]
+        touched.sort(key=lambda r: (-counts[r], -r.rating, r.iri))
+        touched = touched[:MOST_REPORTS]
+        grounds = evidence_of_parts((report.iri for report in touched), self.context)
+        for report in touched:
+            item = item_of(report)
+            yield Candidate(
+                item,
+                0,
+                round(counts[report] / max(len(inside), 1), 6),
+                evidence=grounds.get(report.iri, ()),
+                reasons=(f"its community has {counts[report]} of the entities",),
+                tokens=cost_of(item),
+            )
 
     def edges(self) -> Iterator[tuple[str, int]]:
         """The edges, best first, with their rank (combined degree): those among the entities, then

@@ -26,15 +26,21 @@ from tgraph.store.base import Store, select
 
 def reports_of(context: Context) -> Reports:
     """The reports of the context's state. ``StoreError`` where it has none."""
-    memory = context.remembered("reports", 1)
-    found = memory.get("reports", lambda: Reports(context.store))
-    assert isinstance(found, Reports)
-    if not found.by_community:
+    found = reports_at_hand(context)
+    if found is None:
         raise StoreError(
             "The graph has no community reports.",
             "Run `tgraph index` on its documents again; it needs relationships between entities.",
         )
     return found
+
+
+def reports_at_hand(context: Context) -> Reports | None:
+    """The reports of the context's state; None where it has none."""
+    memory = context.remembered("reports", 1)
+    found = memory.get("reports", lambda: Reports(context.store))
+    assert isinstance(found, Reports)
+    return found if found.by_community else None
 
 
 class Reports:
