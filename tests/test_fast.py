@@ -39,7 +39,12 @@ class Place:
     def __init__(self, folder: Path, **settings: object) -> None:
         folder.mkdir(exist_ok=True)
         self.folder = folder
-        self._settings = {"extract.method": "fast", "fast.remove_ego_nodes": False, **settings}
+        self._settings = {
+            "extract.method": "fast",
+            "fast.window": "sentence",
+            "fast.remove_ego_nodes": False,
+            **settings,
+        }
         self._ids, self._clock = count(), ticking_clock()
 
     def open(self) -> tgraph.KnowledgeGraph:
@@ -108,6 +113,15 @@ def test_what_stands_together_is_tied_by_the_sentences_that_name_both(place):
         "Roald Amundsen took the Fram to the Bay of Whales.",
     ]
     assert all("Framheim" not in ends for ends in edges)
+
+
+def test_neighbouring_sentences_are_evidence_whole(tmp_path):
+    place = Place(tmp_path, **{"fast.window": "neighbours", "fast.min_edge_weight_pct": 0})
+    place.index(nansen=NANSEN, amundsen=AMUNDSEN)
+    assert "Colin Archer saw the Fram again." in place.edges()["Colin Archer", "Fram"]
+    assert place.edges()["Colin Archer", "Roald Amundsen"] == [
+        "Later Fridtjof Nansen praised Roald Amundsen. Colin Archer saw the Fram again."
+    ]
 
 
 def test_knowledge_follows_from_what_stands_and_not_from_how_it_came(tmp_path):

@@ -143,11 +143,12 @@ class ExtractedClaim:
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """A sentence, in the coordinates of the page, and the entities of the extraction that it names,
-    by their places in it, in the order of first mention."""
+    by their places in it, in the order of first mention. ``paragraph`` counts within the chunk."""
 
     start: int
     end: int
     entities: tuple[int, ...]
+    paragraph: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,8 +92,8 @@ class SummarySettings(_Section):
 class FastSettings(_Section):
     """The method ``fast``; the limits are those of GraphRAG 3.3.0's ``prune_graph``."""
 
-    window: Literal["sentence", "chunk"] = Field(
-        "sentence", description="where two names must stand to be tied"
+    window: Literal["sentence", "neighbours", "chunk"] = Field(
+        "neighbours", description="where two names must stand: one sentence, or two in a row, ..."
     )
     max_word_length: int = Field(15, ge=1, description="of the words of a noun phrase")
     min_node_freq: int = Field(2, ge=1, description="windows that a name must stand in")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -16,15 +16,25 @@ from tgraph.index.cooccurrence import Occurrences, decode, encode, keep
 from tgraph.model import ExtractedEntity, Extraction, Occurrence, Span
 from tgraph.settings import FastSettings
 
-ALL = {"min_node_freq": 1, "min_edge_weight_pct": 0, "remove_ego_nodes": False}
+ALL = {
+    "window": "sentence",
+    "min_node_freq": 1,
+    "min_edge_weight_pct": 0,
+    "remove_ego_nodes": False,
+}
 
 
 def chunk(*sentences: str, start: int = 0, document: int = 0) -> Occurrences:
-    """A chunk whose sentences are words that are names, each ten characters from the next."""
-    names = list(dict.fromkeys(word for sentence in sentences for word in sentence.split()))
+    """A chunk whose sentences are words that are names, each ten characters from the next; a bar
+    ends a paragraph."""
+    words = (word for sentence in sentences for word in sentence.split())
+    names = [word for word in dict.fromkeys(words) if word != "|"]
     occurrences = tuple(
         Occurrence(
-            start + 10 * at, start + 10 * at + 9, tuple(names.index(w) for w in sentence.split())
+            start + 10 * at,
+            start + 10 * at + 9,
+            tuple(names.index(w) for w in sentence.split() if w != "|"),
+            "".join(sentences[:at]).count("|"),
         )
         for at, sentence in enumerate(sentences)
     )
@@ -100,6 +110,13 @@ def test_where_chunks_overlap_a_sentence_counts_once():
     assert sum(len(p) for p in kept(*overlapping).places.values()) == 4
 
 
+def test_neighbouring_sentences_of_a_paragraph_tie_what_each_names_alone():
+    found = kept(chunk("a b", "b c |", "d"), window="neighbours")
+    (places,) = found.places.values()
+    assert places == {("a", "b"): [(0, 9)], ("a", "c"): [(0, 19)], ("b", "c"): [(10, 19)]}
+    assert "d" not in found.names
+
+
 def test_by_chunk_the_stretch_is_the_shortest_that_names_both():
     found = kept(chunk("a", "x", "b", "a", "b x"), window="chunk")
     (places,) = found.places.values()
@@ -110,13 +127,19 @@ def test_by_chunk_the_stretch_is_the_shortest_that_names_both():
 SENTENCES = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=5).map(" ".join), max_size=12)
 LIMITS = st.fixed_dictionaries(
     {
-        "window": st.sampled_from(["sentence", "chunk"]),
+        "window": st.sampled_from(["sentence", "neighbours", "chunk"]),
         "min_node_freq": st.integers(1, 3),
         "min_edge_weight_pct": st.integers(0, 100),
         "remove_ego_nodes": st.booleans(),
         "min_node_degree": st.integers(0, 2),
     }
 )
+
+
+def windows(sentences: list[str], window: str) -> list[str]:
+    named = [sentence for sentence in sentences if sentence]
+    in_a_row = [" ".join(two) for two in pairwise(named)] if window == "neighbours" else []
+    return [" ".join(named)] if window == "chunk" else [*named, *in_a_row]
 
 
 @given(st.lists(SENTENCES, max_size=4), LIMITS, st.randoms(use_true_random=False))
@@ -134,8 +157,8 @@ def test_what_is_kept_keeps_the_limits_whatever_the_order(texts, limits, random)
     together = {
         pair
         for sentences in texts
-        for sentence in (sentences if limits["window"] == "sentence" else [" ".join(sentences)])
-        for pair in combinations(sorted(set(sentence.split())), 2)
+        for window in windows(sentences, limits["window"])
+        for pair in combinations(sorted(set(window.split())), 2)
     }
     assert stated <= together
 
@@ -146,13 +169,13 @@ def test_what_is_kept_by_the_librarian_reads_the_same():
         ExtractedEntity("Fram", "ship", aliases=("the Fram",), span=Span(0, 4, "Fram")),
         ExtractedEntity("Nansen", "person", span=Span(9, 15, "Nansen")),
     )
-    sentences = (Occurrence(0, 16, (0, 1)),)
+    sentences = (Occurrence(0, 16, (0, 1), 3),)
     extraction = Extraction("urn:c", entities, (), sentences=sentences)
     read = decode("urn:s", "urn:c", encode(extraction), page)
     assert read == Occurrences("urn:s", "urn:c", entities, sentences)
 
 
-@pytest.mark.parametrize("window", ["sentence", "chunk"])
+@pytest.mark.parametrize("window", ["sentence", "neighbours", "chunk"])
 def test_nothing_at_all_is_kept_of_nothing(window):
     assert kept(window=window).weights == {}
     assert kept(chunk(), window=window).names == set()

@@ -203,13 +203,18 @@ def _extraction(chunk: Chunk, found: Sequence[_Found]) -> Extraction:
     index: dict[int, int] = {}
     entities: list[ExtractedEntity] = []
     by_sentence: dict[tuple[int, int], dict[int, None]] = {}
+    paragraphs: dict[int, int] = {}
+    paragraph_of: dict[tuple[int, int], int] = {}
     for item in found:
         known = index.setdefault(id(item.entity), len(entities))
         if known == len(entities):
             entities.append(_entity(chunk, item))
         start, end = _located(chunk, item.block, item.sentence)
         by_sentence.setdefault((start, end), {})[known] = None
-    occurrences = [Occurrence(*span, tuple(named)) for span, named in by_sentence.items()]
+        paragraph_of[start, end] = paragraphs.setdefault(id(item.block), len(paragraphs))
+    occurrences = [
+        Occurrence(*span, tuple(named), paragraph_of[span]) for span, named in by_sentence.items()
+    ]
     return Extraction(chunk.iri, tuple(entities), (), sentences=tuple(occurrences))
 
 

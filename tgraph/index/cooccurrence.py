@@ -1,10 +1,10 @@
 """Which names of a collection are worth keeping, and which belong together: co-occurrence.
 
-Two names are tied by how much oftener they stand in one sentence (or one chunk) than chance would
-have it: their number of places times the pointwise mutual information, in bits (Church and Hanks
-1990). Times a constant that is what Microsoft GraphRAG gives an edge (``normalize_edge_weights``:
-p(x,y) log2(p(x,y) / p(x) p(y))), so its limits mean the same here. The result is a function of the
-sentences alone.
+Two names are tied by how much oftener they stand in one sentence (or in two in a row, or in one
+chunk) than chance would have it: their number of places times the pointwise mutual information, in
+bits (Church and Hanks 1990). Times a constant that is what Microsoft GraphRAG gives an edge
+(``normalize_edge_weights``: p(x,y) log2(p(x,y) / p(x) p(y))), so its limits mean the same here. The
+result is a function of the sentences alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
 from tgraph.extract.resolve import name_key
@@ -51,7 +51,7 @@ def encode(extraction: Extraction) -> str:
         for entity in extraction.entities
         if entity.span is not None  # a reading of sentences saw each of them somewhere
     ]
-    sentences = [[s.start, s.end, list(s.entities)] for s in extraction.sentences]
+    sentences = [[s.start, s.end, list(s.entities), s.paragraph] for s in extraction.sentences]
     return canonical_json({"entities": entities, "sentences": sentences})
 
 
@@ -62,7 +62,10 @@ def decode(subgraph: str, chunk: str, content: str, page: str) -> Occurrences:
         ExtractedEntity(name, kind, aliases=tuple(aliases), span=Span(start, end, page[start:end]))
         for name, kind, aliases, start, end in data["entities"]
     ]
-    sentences = [Occurrence(start, end, tuple(named)) for start, end, named in data["sentences"]]
+    sentences = [
+        Occurrence(start, end, tuple(named), paragraph)
+        for start, end, named, paragraph in data["sentences"]
+    ]
     return Occurrences(subgraph, chunk, tuple(entities), tuple(sentences))
 
 
@@ -109,7 +112,8 @@ def keep(chunks: Sequence[Occurrences], limits: FastSettings) -> Kept:
 
 # --- counting -----------------------------------------------------------------------------------
 
-_Sentence = tuple[int, int, tuple[str, ...]]
+_Sentence = tuple[int, int, int, tuple[str, ...]]
+"""Start, end, paragraph and the names that it holds, each once."""
 
 
 def _without_repetition(
@@ -132,7 +136,7 @@ def _without_repetition(
     for at, chunk in enumerate(chunks):
         keys = chunk.keys
         sentences = [
-            (s.start, s.end, tuple(dict.fromkeys(keys[place] for place in s.entities)))
+            (s.start, s.end, s.paragraph, tuple(dict.fromkeys(keys[at] for at in s.entities)))
             for s in chunk.sentences
             if (at, s.start, s.end) in counted
         ]
@@ -142,20 +146,41 @@ def _without_repetition(
 
 def _windows(sentences: Iterable[_Sentence], window: str) -> Iterator[str]:
     """The names of each window, each once."""
-    if window == "sentence":
+    if window == "chunk":
+        yield from {key for *_, keys in sentences for key in keys}
+    else:
         for *_, keys in sentences:
             yield from keys
-    else:
-        yield from {key for *_, keys in sentences for key in keys}
 
 
 def _pairs(sentences: Sequence[_Sentence], names: Collection[str], window: str) -> Places:
     places: Places = {}
-    if window == "sentence":
-        for start, end, keys in sentences:
-            for pair in combinations(sorted(key for key in keys if key in names), 2):
-                places.setdefault(pair, []).append((start, end))
-        return places
+    if window == "chunk":
+        return _pairs_of_chunk(sentences, names)
+    for start, end, _, keys in sentences:
+        for pair in combinations(sorted(key for key in keys if key in names), 2):
+            places.setdefault(pair, []).append((start, end))
+    if window == "neighbours":
+        for pair, place in _pairs_of_neighbours(sentences, names):
+            places.setdefault(pair, []).append(place)
+    return {pair: sorted(where) for pair, where in places.items()}
+
+
+def _pairs_of_neighbours(
+    sentences: Sequence[_Sentence], names: Collection[str]
+) -> Iterator[tuple[Pair, tuple[int, int]]]:
+    """What one sentence names and the next of its paragraph that names anything, and not both."""
+    for (start, _, one, here), (_, end, other, there) in pairwise(sentences):
+        if one != other:
+            continue
+        before = [name for name in here if name in names and name not in there]
+        after = [name for name in there if name in names and name not in here]
+        for left, right in product(before, after):
+            yield (min(left, right), max(left, right)), (start, end)
+
+
+def _pairs_of_chunk(sentences: Sequence[_Sentence], names: Collection[str]) -> Places:
+    places: Places = {}
     standing: defaultdict[str, list[int]] = defaultdict(list)
     for at, (*_, keys) in enumerate(sentences):
         for key in keys:
