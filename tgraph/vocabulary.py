@@ -266,6 +266,11 @@ def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
     return ":".join([f"{URN}prov:{kind}", uuid, *map(str, parts)])
 
 
+def evaluation_iri(uuid: str) -> str:
+    """A later statement about sessions: how good their answers are."""
+    return f"{URN}evaluation:{uuid}"
+
+
 def bundle_iri(uuid: str) -> str:
     return f"{URN}bundle:{uuid}"
 

@@ -54,6 +54,7 @@ from tgraph.record.clusterings import (
     Parameters,
     standing_hierarchies,
 )
+from tgraph.record.evaluation import EvaluationRecord
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
 from tgraph.record.reports import Reporting, knowledge_quads, report_content, report_quads
@@ -76,6 +77,7 @@ from tgraph.store.statements import Statements, Value, reifier
 CATALOGUE = v.collection_iri("explainability")
 ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
 RUN_UUID = "00000000-0000-4000-8000-000000000000"
+EVALUATION_UUID = "00000000-0000-4000-8000-000000000099"
 RUN = f"{v.URN}run:{RUN_UUID}"
 LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
 MODEL = Agent("model", "scripted", provider="tgraph.testing")
@@ -125,6 +127,7 @@ class SampleRecord:
             del store
         for ending in ENDINGS:
             self._session(ending, candidates)
+        self._evaluation()
 
     # --- sources ---
 
@@ -406,6 +409,23 @@ class SampleRecord:
     def _sentences(record: SessionRecord, selection: Selection) -> list[Sentence]:
         drafts = [Draft(s.candidate.evidence[0].quote, (s,)) for s in selection.selected]
         return [cite(draft, record.uuid) for draft in drafts]
+
+    # --- evaluations ---
+
+    def _evaluation(self) -> None:
+        """Two answers judged, and one that could not be."""
+        record = EvaluationRecord(self.folder.journals, EVALUATION_UUID, self.now)
+        record.start("q.json", "[]", "graph", {"statements": 10}, "default", "explainability")
+        record.judged_by([(MODEL, (prompt("check_entailment"),)), (EMBEDDER, ())])
+        record.call(call(self.now, "chat", MODEL, prompt("check_entailment")))
+        judged = {"precision": 0.5, "recall": 1.0}
+        answer = v.answer_iri(uuid_of("completed"))
+        record.assessment("Who?", judged, "{}", answer=answer, dropped={"malformed row": 1})
+        record.assessment("Who else?", {"precision": 0.0}, "{}")
+        record.assessment("Why?", {}, "{}", error="The reply holds no JSON.")
+        record.result(judged, "{}")
+        record.finish("completed")
+        record.close()
 
     # --- reading ---
 

@@ -131,6 +131,12 @@ OPTIONAL = {
     (TG.Edge, TG.keyword),
     (TG.Batch, TG.generation),
     (TG.Batch, TG.run),
+    (TG.Evaluation, TG.mode),  # where every question had its answer nothing was asked
+    (TG.Evaluation, TG.parameter),
+    (TG.Evaluation, TG.call),
+    (TG.Evaluation, PROV.qualifiedAssociation),
+    (TG.Assessment, TG.dropped),
+    (TG.EvaluationResult, TG.metric),  # nothing could be judged
 }
 STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesising)
 OPTIONAL |= {(step, p) for step in STEPS for p in (PROV.used, PROV.wasInformedBy)}

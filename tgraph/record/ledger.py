@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
+from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, sweep
@@ -164,7 +165,7 @@ class Ledger:
         for path in journals:
             content = read_journal(path)
             try:
-                status = self._fold(store, chains, path.stem, content)
+                status = self._fold(store, chains, *kind_of_journal(path), content)
             except (ValueError, KeyError, TypeError, SyntaxError) as error:
                 log.warning("The journal %s can't be read: %s.", path, error)
                 status, content = "", Content((), 1)
@@ -177,14 +178,19 @@ class Ledger:
         return folded
 
     def _fold(
-        self, store: OxigraphStore, chains: dict[str, Chain], uuid: str, content: Content
+        self,
+        store: OxigraphStore,
+        chains: dict[str, Chain],
+        kind: BundleKind,
+        uuid: str,
+        content: Content,
     ) -> str:
-        """Seal one session; "" if there is nothing to seal, else ``ended`` or ``aborted``."""
+        """Seal one bundle; "" if there is nothing to seal, else ``ended`` or ``aborted``."""
         if not content.frames:
             return ""
         head = content.frames[0]
-        if head.get("type") != "session":
-            head = self._head(uuid, content.frames)
+        if head.get("type") != kind.name:
+            head = self._head(kind, uuid, content.frames)
         catalogue = head["catalogue"]
         if catalogue not in chains:
             chains[catalogue] = Chain(store, catalogue, self._clock)
@@ -192,31 +198,33 @@ class Ledger:
             return ""
         before = chains[catalogue].mark()
         try:
-            store.extend(self._seal(store, chains[catalogue], head, content))
+            store.extend(self._seal(store, chains[catalogue], kind, head, content))
         except BaseException:
             chains[catalogue].back_to(before)
             raise
         return "ended" if _finished(content.frames) else "aborted"
 
-    def _head(self, uuid: str, frames: Sequence[Frame]) -> Frame:
+    def _head(self, kind: BundleKind, uuid: str, frames: Sequence[Frame]) -> Frame:
         """What the lost first frame of a journal must have said."""
         return {
-            "session": v.session_iri(uuid),
+            "subject": kind.subject_iri(uuid),
             "bundle": v.bundle_iri(uuid),
             "catalogue": self._catalogue,
             "started": frames[0]["time"],
         }
 
-    def _seal(self, store: Store, chain: Chain, head: Frame, content: Content) -> list[Quad]:
+    def _seal(
+        self, store: Store, chain: Chain, kind: BundleKind, head: Frame, content: Content
+    ) -> list[Quad]:
         frames = content.frames
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
         bundle = [quad for frame in frames for quad in _quads(frame, "quads")]
         if not _finished(frames):
-            bundle += _aborted(head, frames[-1])
+            bundle += _aborted(kind, head, frames[-1])
         if content.damaged:
-            bundle += _lost(head, frames[0], content.damaged)
+            bundle += _lost(kind, head, frames[0], content.damaged)
         shared = [
             quad
             for frame in frames
@@ -227,12 +235,13 @@ class Ledger:
         quads = bundle + shared
         if shared:
             quads += self._shared_batch(chain, shared)
+        started = datetime.fromisoformat(head["started"])
         return quads + chain.entry(
             head["bundle"],
-            "session",
+            kind.name,
             canonical_hash(bundle),
-            (v.tg("session"), iri(head["session"])),
-            (v.tg("sessionStarted"), datetime.fromisoformat(head["started"])),
+            (kind.subject_property, iri(head["subject"])),
+            (v.tg("sessionStarted"), started if kind is SESSION else None),
             (v.tg("quadCount"), len(set(bundle))),
         )
 
@@ -264,30 +273,30 @@ def _finished(frames: Sequence[Frame]) -> bool:
     return any(frame["type"] == "end" for frame in frames)
 
 
-def _aborted(head: Frame, last: Frame) -> list[Quad]:
-    """What is said of a session whose process died: it ended when it was last heard of."""
+def _aborted(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
+    """What is said of a bundle whose process died: it ended when it was last heard of."""
     times = [datetime.fromisoformat(text) for text in (head["started"], last.get("time")) if text]
     out = Statements(NamedNode(head["bundle"]))
     out.add(
-        head["session"],
+        head["subject"],
         (v.prov("endedAtTime"), max(times)),  # a clock may have been put back
         (v.tg("status"), "aborted"),
-        (v.tg("error"), "The process ended before the session did."),
+        (v.tg("error"), f"The process ended before the {kind.name} did."),
     )
     return out.quads
 
 
-def _lost(head: Frame, first: Frame, count: int) -> list[Quad]:
-    """What is said of a session whose journal was damaged on the disk."""
+def _lost(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]:
+    """What is said of a bundle whose journal was damaged on the disk."""
     reason = "damaged part of the journal"
-    key = f"{v.URN}prov:dropped:{v.digest(head['session'], reason)}"
+    key = f"{v.URN}prov:dropped:{v.digest(head['subject'], reason)}"
     out = Statements(NamedNode(head["bundle"]))
-    out.add(head["session"], (v.tg("dropped"), iri(key)))
+    out.add(head["subject"], (v.tg("dropped"), iri(key)))
     out.add(key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count))
-    if first is not head:  # the statement that there was a session is what was lost
+    if first is not head:  # the statement that there was one is what was lost
         started = datetime.fromisoformat(head["started"])
-        out.add(head["session"], (v.RDF_TYPE, [v.prov("Activity"), v.tg("Session")]))
-        out.add(head["session"], (v.prov("startedAtTime"), started))
+        out.add(head["subject"], (v.RDF_TYPE, [v.prov("Activity"), kind.subject_class]))
+        out.add(head["subject"], (v.prov("startedAtTime"), started))
     return out.quads
 
 

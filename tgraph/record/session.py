@@ -6,16 +6,9 @@ disk; what is sent to the user afterwards can be looked up by its IRI, come what
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
-from threading import Lock
-
-from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import (
@@ -24,48 +17,26 @@ from tgraph.model import (
     Citation,
     Edge,
     EntityMatch,
-    Prompt,
     Rejected,
     Retrieval,
     Selected,
     Selection,
     Sentence,
-    Usage,
 )
-from tgraph.models.base import Call
-from tgraph.record.agents import SOFTWARE, agent_quads, associations, prompt_quads
-from tgraph.record.calls import call_content, describe_call
-from tgraph.store.journal import Journal
-from tgraph.store.statements import Statements, Value, iri, nquads
-
-Clock = Callable[[], datetime]
+from tgraph.record.agents import SOFTWARE
+from tgraph.record.bundle import SESSION, BundleRecord, Clock
+from tgraph.store.statements import Value, iri
 
 
-class SessionRecord:
+class SessionRecord(BundleRecord):
     """One session's provenance. All of it goes through ``_write``, so nothing is told unwritten."""
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        self.uuid = uuid
-        self.session = v.session_iri(uuid)
+        super().__init__(journals, SESSION, uuid, clock)
+        self.session = self.subject
         self.retrieval_iri = v.retrieval_iri(uuid)
         self.selection_iri = v.selection_iri(uuid)
-        self.usage = Usage()
-        self._clock = clock
-        self._journal = Journal(journals / f"{uuid}.journal")
-        self._bundle = NamedNode(v.bundle_iri(uuid))
-        self._out = Statements(self._bundle)
-        self._shared: list[Quad] = []
-        self._texts: dict[str, str] = {}
-        self._known: set[str] = set()
-        self._occurrences: Counter[str] = Counter()
         self._steps = 0
-        self._lock = Lock()
-        self._last_step: str | None = None
-
-    @property
-    def out(self) -> Statements:
-        """What is stated beside the patterns below; it is written with the next of them."""
-        return self._out
 
     # --- the session ---
 
@@ -90,66 +61,9 @@ class SessionRecord:
             (v.tg("collection"), collection),
             (v.tg("generation"), generation),
         )
-        for name, value in sorted(parameters.items()):
-            key = v.session_part_iri("parameter", self.uuid, name)
-            self._out.add(self.session, (v.tg("parameter"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, v.tg("Parameter")),
-                (v.RDFS_LABEL, name),
-                (v.tg("value"), value),
-            )
+        self._parameters(parameters)
         self._associate(self.session, SOFTWARE)
-        self._write(
-            type="session",
-            uuid=self.uuid,
-            session=self.session,
-            bundle=self._bundle.value,
-            catalogue=v.collection_iri(explain_collection),
-            started=began.isoformat(),
-        )
-
-    def finish(self, status: str, error: str = "") -> None:
-        """The session has ended: ``completed``, ``no-evidence``, ``failed`` or ``interrupted``."""
-        self._out.add(
-            self.session,
-            (v.prov("endedAtTime"), self._clock()),
-            (v.tg("status"), status),
-            (v.tg("error"), error or None),
-            (v.tg("inToken"), self.usage.input_tokens),
-            (v.tg("outToken"), self.usage.output_tokens),
-            (v.tg("callCount"), self.usage.calls),
-        )
-        self._write(type="end")
-
-    def close(self) -> None:
-        """Let go of the journal; a session that did not ``finish`` will be recorded as aborted."""
-        self._journal.close()
-
-    def call(self, call: Call, step: str | None = None) -> None:
-        """A model or an embedder was called; its reply is kept before anybody uses it.
-
-        It is synced with the stage that it leads to, which is the first that anybody is told of.
-        Calls may come from several threads; ``step`` is theirs where several go on at once, else
-        the last that was begun.
-        """
-        with self._lock:
-            self._record_call(call, step or self._last_step)
-
-    def _record_call(self, call: Call, step: str | None) -> None:
-        occurrence = self._occurrences[call.request_hash]
-        self._occurrences[call.request_hash] += 1
-        call = replace(call, occurrence=occurrence)
-        content = call_content(call)
-        key = self._text(content)
-        subject = describe_call(self._out, self.uuid, self.session, call, key)
-        if step:
-            self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
-        self._describe(call.agent, [call.prompt] if call.prompt else [])
-        if call.kind == "chat":
-            self._associate(self.session, call.agent, [call.prompt] if call.prompt else [])
-        self.usage += call.usage
-        self._write(sync=False)
+        self._begin(began, explain_collection)
 
     @contextmanager
     def step(
@@ -379,55 +293,6 @@ class SessionRecord:
             (v.oa("start"), citation.start),
             (v.oa("end"), citation.end),
         )
-
-    # --- writing ---
-
-    def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
-        """What was left out on the way to the subject, by reason."""
-        for reason, count in sorted(counts.items()):
-            if count:
-                key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
-                self._out.add(subject, (v.tg("dropped"), iri(key)))
-                self._out.add(
-                    key,
-                    (v.RDF_TYPE, v.tg("Dropped")),
-                    (v.tg("reason"), reason),
-                    (v.tg("count"), count),
-                )
-
-    def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
-        associations(self._out, activity, agent, prompts)
-        self._describe(agent, prompts)
-
-    def _describe(self, agent: Agent, prompts: Sequence[Prompt]) -> None:
-        if agent.iri not in self._known:
-            self._known.add(agent.iri)
-            self._shared += agent_quads([agent])
-        for prompt in prompts:
-            if prompt.iri not in self._known:
-                self._known.add(prompt.iri)
-                self._shared += prompt_quads([prompt])
-                self._text(prompt.text)
-
-    def _text(self, text: str) -> str:
-        key = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        self._texts[key] = text
-        return key
-
-    def _write(self, *, sync: bool = True, **head: str) -> None:
-        """One frame with all that was stated since the last; ``head`` says what kind it is."""
-        self._journal.append(
-            {
-                "type": "stage",
-                **head,
-                "time": self._clock().isoformat(),
-                "quads": nquads(self._out.quads),
-                "shared": nquads(self._shared),
-                "texts": self._texts,
-            },
-            sync=sync,
-        )
-        self._out.quads, self._shared, self._texts = [], [], {}
 
 
 _WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim"))

@@ -1,0 +1,189 @@
+"""A bundle while it is written: what sessions and later statements about them have in common.
+
+Frames go into a journal; whoever folds it seals the bundle and gives it its place in the chain
+(``tgraph.record.ledger``). A bundle is about one activity, its subject.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.model import Agent, Prompt, Usage
+from tgraph.models.base import Call
+from tgraph.record.agents import agent_quads, associations, prompt_quads
+from tgraph.record.calls import call_content, describe_call
+from tgraph.store.journal import Journal
+from tgraph.store.statements import Statements, Value, iri, nquads
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class BundleKind:
+    """A sort of bundle: its name in the catalogue, the class of its subject, how that is named, and
+    the catalogue's property for it."""
+
+    name: str
+    subject_class: NamedNode
+    subject_iri: Callable[[str], str]
+    subject_property: NamedNode
+
+    def journal(self, uuid: str) -> str:
+        """The name of the journal, which tells the kind even where the first frame is lost."""
+        return f"{uuid}.journal" if self is SESSION else f"{uuid}.{self.name}.journal"
+
+
+SESSION = BundleKind("session", v.tg("Session"), v.session_iri, v.tg("session"))
+EVALUATION = BundleKind("evaluation", v.tg("Evaluation"), v.evaluation_iri, v.tg("evaluation"))
+KINDS: Mapping[str, BundleKind] = {kind.name: kind for kind in (SESSION, EVALUATION)}
+
+
+def kind_of_journal(path: Path) -> tuple[BundleKind, str]:
+    """The kind and the UUID of the bundle that a journal is of. ``KeyError`` for no such kind."""
+    uuid, _, name = path.stem.partition(".")
+    return KINDS[name or SESSION.name], uuid
+
+
+class BundleRecord:
+    """One bundle's statements. All of it goes through ``_write``, so nothing is told unwritten."""
+
+    def __init__(self, journals: Path, kind: BundleKind, uuid: str, clock: Clock) -> None:
+        self.uuid = uuid
+        self.subject = kind.subject_iri(uuid)
+        self.usage = Usage()
+        self._kind = kind
+        self._clock = clock
+        self._journal = Journal(journals / kind.journal(uuid))
+        self._bundle = NamedNode(v.bundle_iri(uuid))
+        self._out = Statements(self._bundle)
+        self._shared: list[Quad] = []
+        self._texts: dict[str, str] = {}
+        self._known: set[str] = set()
+        self._occurrences: Counter[str] = Counter()
+        self._lock = Lock()
+        self._last_step: str | None = None
+
+    @property
+    def out(self) -> Statements:
+        """What is stated beside the patterns below; it is written with the next of them."""
+        return self._out
+
+    def finish(self, status: str, error: str = "") -> None:
+        """The activity has ended, how, and at what price."""
+        self._out.add(
+            self.subject,
+            (v.prov("endedAtTime"), self._clock()),
+            (v.tg("status"), status),
+            (v.tg("error"), error or None),
+            (v.tg("inToken"), self.usage.input_tokens),
+            (v.tg("outToken"), self.usage.output_tokens),
+            (v.tg("callCount"), self.usage.calls),
+        )
+        self._write(type="end")
+
+    def close(self) -> None:
+        """Let go of the journal; what did not ``finish`` will be recorded as aborted."""
+        self._journal.close()
+
+    def call(self, call: Call, step: str | None = None) -> None:
+        """A model or an embedder was called; its reply is kept before anybody uses it.
+
+        It is synced with the stage that it leads to, which is the first that anybody is told of.
+        Calls may come from several threads; ``step`` is theirs where several go on at once, else
+        the last that was begun.
+        """
+        with self._lock:
+            self._record_call(call, step or self._last_step)
+
+    def _record_call(self, call: Call, step: str | None) -> None:
+        occurrence = self._occurrences[call.request_hash]
+        self._occurrences[call.request_hash] += 1
+        call = replace(call, occurrence=occurrence)
+        content = call_content(call)
+        key = self._text(content)
+        subject = describe_call(self._out, self.uuid, self.subject, call, key)
+        if step:
+            self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
+        self._describe(call.agent, [call.prompt] if call.prompt else [])
+        if call.kind == "chat":
+            self._associate(self.subject, call.agent, [call.prompt] if call.prompt else [])
+        self.usage += call.usage
+        self._write(sync=False)
+
+    def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
+        """What was left out on the way to the subject, by reason."""
+        for reason, count in sorted(counts.items()):
+            if count:
+                key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
+                self._out.add(subject, (v.tg("dropped"), iri(key)))
+                self._out.add(
+                    key,
+                    (v.RDF_TYPE, v.tg("Dropped")),
+                    (v.tg("reason"), reason),
+                    (v.tg("count"), count),
+                )
+
+    def _parameters(self, parameters: Mapping[str, Value]) -> None:
+        for name, value in sorted(parameters.items()):
+            key = v.session_part_iri("parameter", self.uuid, name)
+            self._out.add(self.subject, (v.tg("parameter"), iri(key)))
+            self._out.add(
+                key,
+                (v.RDF_TYPE, v.tg("Parameter")),
+                (v.RDFS_LABEL, name),
+                (v.tg("value"), value),
+            )
+
+    def _begin(self, began: datetime, explain_collection: str) -> None:
+        """The first frame: what the bundle is, and where it will be sealed."""
+        self._write(
+            type=self._kind.name,
+            uuid=self.uuid,
+            subject=self.subject,
+            bundle=self._bundle.value,
+            catalogue=v.collection_iri(explain_collection),
+            started=began.isoformat(),
+        )
+
+    def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
+        associations(self._out, activity, agent, prompts)
+        self._describe(agent, prompts)
+
+    def _describe(self, agent: Agent, prompts: Sequence[Prompt]) -> None:
+        if agent.iri not in self._known:
+            self._known.add(agent.iri)
+            self._shared += agent_quads([agent])
+        for prompt in prompts:
+            if prompt.iri not in self._known:
+                self._known.add(prompt.iri)
+                self._shared += prompt_quads([prompt])
+                self._text(prompt.text)
+
+    def _text(self, text: str) -> str:
+        key = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        self._texts[key] = text
+        return key
+
+    def _write(self, *, sync: bool = True, **head: str) -> None:
+        """One frame with all that was stated since the last; ``head`` says what kind it is."""
+        self._journal.append(
+            {
+                "type": "stage",
+                **head,
+                "time": self._clock().isoformat(),
+                "quads": nquads(self._out.quads),
+                "shared": nquads(self._shared),
+                "texts": self._texts,
+            },
+            sync=sync,
+        )
+        self._out.quads, self._shared, self._texts = [], [], {}
