@@ -187,6 +187,18 @@ def test_a_sentence_that_only_names_is_reachable_from_the_title() -> None:
     )
 
 
+def test_a_sentence_that_names_nothing_can_be_cited() -> None:
+    text = "The trick worked. A channel of clear water opened along the dark line."
+    found = extract(text, "The Gauss")
+    assert facts(found) == {("The Gauss", "mentions", "channel of clear water")}
+    only = found.relationships[0]
+    assert only.strength < 3
+    assert only.span is not None
+    assert only.span.quote == "A channel of clear water opened along the dark line."
+    assert isinstance(only.object, Literal)
+    assert not extract(text).relationships
+
+
 def test_headings_are_entities() -> None:
     found = extract("Ross Sea\n\nNothing to say.", "Oceans", headings=("Ross Sea",))
     assert ("Oceans", "have section", "Ross Sea") in facts(found)

@@ -25,7 +25,7 @@ from tgraph.extract.mentions import Mention, find_mentions
 from tgraph.extract.names import Named, Names
 from tgraph.extract.nominal import acronyms, bracketed, localities, nominals
 from tgraph.extract.numbers import measured
-from tgraph.extract.phrases import phrase_bounds
+from tgraph.extract.phrases import phrase_bounds, phrase_text
 from tgraph.extract.pipeline import lemma, verb_lemma
 from tgraph.extract.reading import MENTIONS, WEAK, Argument, Fact, Reading
 
@@ -45,6 +45,8 @@ _SPEECH = re.compile(
     r"[\"“](?=\w)[^\"“”]*[.!?,—-][\"”]|(?<!\w)['‘](?=\w).{2,600}?[.!?,—-]['’](?!\w)", re.DOTALL
 )
 _PLAIN = frozenset({"man", "woman", "one", "other", "others", "first", "last", "name", "result"})
+_SPOKEN_OF = frozenset({"nsubj", "nsubjpass", "dobj", "attr", "pobj"})
+_LEAST_NOTED = 5
 _SURE, _RESOLVED, _LOOSE = 8.0, 6.0, 5.0
 
 
@@ -114,6 +116,8 @@ class _Reader:
                     self._state(statement, sentence)
             self._amount_rest(named, sentence, before)
             self._mention_rest(named, sentence, before)
+            if len(self._reading.facts) == before:
+                self._note(sentence)
         self._reading.dropped += self._arguments.dropped
 
     def _amount_rest(self, named: list[Named], sentence: Span, before: int) -> None:
@@ -193,6 +197,18 @@ class _Reader:
         for entity in named:
             if id(entity) not in stated and entity is not self._topic:
                 self._add(self._topic, MENTIONS, entity, WEAK, sentence)
+
+    def _note(self, sentence: Span) -> None:
+        """A weak edge from the topic to what a sentence speaks of that names nothing, so that it
+        can be found and cited."""
+        phrases = [
+            phrase_text(token)
+            for token in sentence
+            if token.dep_ in _SPOKEN_OF and token.tag_ in ("NN", "NNS")
+        ]
+        if self._topic is not None and len(sentence) >= _LEAST_NOTED and any(phrases):
+            longest = max(phrases, key=len)
+            self._add(self._topic, MENTIONS, Literal(longest), WEAK, sentence)
 
     def _add(
         self, subject: Named, predicate: str, obj: Argument, strength: float, sentence: Span
