@@ -7,10 +7,15 @@ carried the first party". Once the described is found, its name takes the place 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 
 from tgraph.retrieve.inquiry import telling_words
 from tgraph.retrieve.sought import kind_of_phrase
+
+MOST = 3
+"""Descriptions that are followed."""
 
 _CLAUSE = re.compile(
     r"(?<=[\w?'’] )(?:(?:in|on|at|to|from|for|of|by|with|under|after|before|near|during|through) )?"
@@ -20,10 +25,10 @@ _CLAUSE = re.compile(
 _QUESTION_WORD = re.compile(r"\b(?:who|whom|whose|what|which|when|where|why|how)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:the|an?|that|those)\s+(?=[^\W\d_])", re.IGNORECASE)
 _SENTENCES = re.compile(r"(?<=[.!])\s+(?=\w)")
-_CAPITAL = r"[^\W\d_a-z][\w.’'-]*"
-_NAME = rf"{_CAPITAL}(?:\s+(?:(?:of|the|and|in|with|for)\s+){{0,2}}[\"“]?{_CAPITAL}[\"”]?)*"
+_CAPITAL = r"\b[^\W\d_a-z][\w.’'-]{0,40}"
+_NAME = rf"{_CAPITAL}(?:\s+(?:(?:of|the|and|in|with|for)\s+){{0,2}}[\"“]?{_CAPITAL}[\"”]?){{0,9}}"
 _POSSESSED = re.compile(
-    rf"((?:{_CAPITAL}\s+)*?{_CAPITAL}?[^\W_])['’]s\s+((?:[a-z]+\s+){{0,2}}[a-z]+)"
+    rf"((?:{_CAPITAL}\s+){{0,9}}?{_CAPITAL}?[^\W_])['’]s\s+((?:[a-z]+\s+){{0,2}}[a-z]+)"
 )
 _OF = re.compile(
     r"\bthe\s+((?:[a-z]+\s+){0,2}[a-z]+)\s+(?:of|for|in)\s+"
@@ -46,12 +51,15 @@ class Description:
 
 
 def descriptions(question: str) -> list[Description]:
-    """The descriptions in a question, the fullest first; none where it names what it is about."""
+    """The descriptions in a question, the fullest first, at most three.
+
+    None where it names what it is about.
+    """
     sentences = _SENTENCES.split(question.strip())
     if len(sentences) > 1 and sentences[-1].endswith("?"):
         return [Description(sentences[-1], "", " ".join(sentences[:-1]), "")]
     found = [clause] if (clause := _by_clause(question)) else []
-    return found + _by_name(question)
+    return list(islice(chain(found, _by_name(question)), MOST))
 
 
 def _by_clause(question: str) -> Description | None:
@@ -77,16 +85,18 @@ def _noun_phrase(text: str, longest: int = 9) -> tuple[str, str]:
     return " ".join(found[:end]), " ".join(found[end:])
 
 
-def _by_name(question: str) -> list[Description]:
+def _by_name(question: str) -> Iterator[Description]:
     """ "The first mate of the Belgica", "Gisvi's birthplace"."""
-    found = []
     for match in _OF.finditer(question):
         if not _CLAUSE.search(match.group()) and not re.search("['’]s$", match.group()):
-            found.append(_in_place_of(question, match.start(), match.end(), match.group(1)))
+            found = _in_place_of(question, match.start(), match.end(), match.group(1))
+            if _is_asked(found):
+                yield found
     for match in _POSSESSED.finditer(question):
         noun, _ = _noun_phrase(match.group(2), longest=1)
-        found.append(_in_place_of(question, match.start(), match.start(2) + len(noun), noun))
-    return [d for d in found if _is_asked(d)]
+        found = _in_place_of(question, match.start(), match.start(2) + len(noun), noun)
+        if _is_asked(found):
+            yield found
 
 
 def _in_place_of(question: str, start: int, end: int, noun: str) -> Description:
