@@ -19,7 +19,8 @@ from tests.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.export import classic, serialise
+from tgraph.explain.classic import classic
+from tgraph.explain.export import serialise
 from tgraph.index.communities import read_communities
 from tgraph.index.report_details import DetailReader
 from tgraph.index.reports import evidence, keys_of_reports, read_reports

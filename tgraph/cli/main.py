@@ -10,6 +10,7 @@ from tgraph.cli.audit import audit
 from tgraph.cli.config import config
 from tgraph.cli.doctor import doctor
 from tgraph.cli.entities import entities
+from tgraph.cli.export import export
 from tgraph.cli.index import index
 from tgraph.cli.options import common
 from tgraph.cli.sessions import sessions
@@ -46,6 +47,7 @@ for _command in (
     suggest,
     sessions,
     trace,
+    export,
     source,
     audit,
     entities,

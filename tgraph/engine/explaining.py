@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
+from tgraph.errors import UsageError
 from tgraph.librarian import Librarian
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot
@@ -76,14 +77,32 @@ class Explaining(ABC):
                 return trace
         return self.trace(session)
 
-    def export(self, session: str = "last", format: str = "trig") -> bytes:
-        """The record of a session with all that it refers to, as RDF."""
-        from tgraph.explain.export import catalogue_quads, serialise, session_quads
+    def export(
+        self,
+        session: str = "last",
+        format: str = "trig",
+        *,
+        vocabulary: str = "tgraph",
+        classic: bool = False,
+    ) -> bytes:
+        """The record of a session with all that it refers to: RDF, a format of PROV, or a picture.
 
+        ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
+        without triple terms. ``UsageError`` for a format or vocabulary that there is not.
+        """
+        from tgraph.explain.export import catalogue_quads, serialise, session_quads
+        from tgraph.explain.trustgraph import trustgraph_quads
+
+        if vocabulary not in ("tgraph", "trustgraph"):
+            raise UsageError(
+                f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
+            )
+        if vocabulary == "trustgraph":
+            return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
         store, summary = self.read(), self.find_session(session)
         quads = session_quads(store, summary.bundle)
         quads += catalogue_quads(store, summary.bundle, self._catalogue)
-        return serialise(quads, format)
+        return serialise(quads, format, without_terms=classic)
 
     # --- documents ---
 

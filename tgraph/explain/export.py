@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 
-from pyoxigraph import (
-    DefaultGraph,
-    Literal,
-    NamedNode,
-    Quad,
-    RdfFormat,
-    Triple,
-)
+from pyoxigraph import NamedNode, Quad, RdfFormat
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
+from tgraph.explain.classic import classic
+from tgraph.explain.picture import Picture, picture, to_dot, to_svg
+from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.store.base import Store
 from tgraph.store.statements import to_bytes
 
@@ -22,6 +18,8 @@ FORMATS = {
     "trig": RdfFormat.TRIG,
     "turtle": RdfFormat.TURTLE,
     "nquads": RdfFormat.N_QUADS,
+    "json-ld": RdfFormat.JSON_LD,
+    "rdf-xml": RdfFormat.RDF_XML,
 }
 
 _FOLLOWED = (
@@ -67,37 +65,27 @@ def catalogue_quads(store: Store, bundle: str, catalogue: str) -> list[Quad]:
     return sorted(store.match(NamedNode(bundle), None, None, NamedNode(catalogue)), key=str)
 
 
-def serialise(quads: Iterable[Quad], name: str) -> bytes:
-    """The quads in the format; Turtle, which has no graphs, gets their triples once each."""
-    if name not in FORMATS:
-        raise UsageError(f"There is no format {name!r}.", f"There are: {', '.join(FORMATS)}.")
-    chosen = FORMATS[name]
-    if chosen.supports_datasets:
-        return to_bytes(quads, chosen)
-    return to_bytes(dict.fromkeys(quad.triple for quad in quads), chosen)
+def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) -> bytes:
+    """The quads in a format; one that has no graphs gets their triples once each.
 
-
-def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
-    """The same quads without triple terms, for engines and libraries that have none.
-
-    ``edge rdf:reifies <<( s p o )>>`` becomes ``edge a rdf:Statement`` with subject, predicate and
-    object; everything is in the default graph.
+    ``without_terms`` writes the classic view, which formats that know no triple terms get in any
+    case. ``UsageError`` for a format that there is not.
     """
-    for quad in dict.fromkeys(quads):
-        if isinstance(quad.object, Triple):
-            yield from _statement(quad.subject, quad.object)
-        else:
-            yield Quad(quad.subject, quad.predicate, quad.object, DefaultGraph())
+    known = list(quads)
+    if name in PROV_FORMATS:
+        return to_prov(known, name)
+    if name in PICTURES:
+        return PICTURES[name](picture(known))
+    if name not in FORMATS:
+        every = ", ".join([*FORMATS, *PROV_FORMATS, *PICTURES])
+        raise UsageError(f"There is no format {name!r}.", f"There are: {every}.")
+    chosen = FORMATS[name]
+    if without_terms or name in _WITHOUT_TERMS:
+        known = list(classic(known))
+    if chosen.supports_datasets:
+        return to_bytes(known, chosen)
+    return to_bytes(dict.fromkeys(quad.triple for quad in known), chosen)
 
 
-def _statement(edge: object, triple: Triple) -> Iterator[Quad]:
-    assert isinstance(edge, NamedNode)
-    parts: tuple[tuple[str, object], ...] = (
-        ("type", NamedNode(v.RDF + "Statement")),
-        ("subject", triple.subject),
-        ("predicate", triple.predicate),
-        ("object", triple.object),
-    )
-    for name, term in parts:
-        assert isinstance(term, NamedNode | Literal)
-        yield Quad(edge, NamedNode(v.RDF + name), term, DefaultGraph())
+PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": to_svg}
+_WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})

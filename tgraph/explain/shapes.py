@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode, Quad
 
-from tgraph.explain.export import classic, session_quads
+from tgraph.explain.classic import classic
+from tgraph.explain.export import session_quads
 from tgraph.explain.sessions import SessionSummary, find_session, list_sessions
 from tgraph.resources import read_text
 from tgraph.store.base import Store
