@@ -60,12 +60,12 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> Shown[T]:
 def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
     """For each item its id and its line: a JSON object, so that no text can pose as structure.
 
-    Ids are unique and depend on nothing but the items: an edge's as in ``get_labelgraph``, any
-    other's by its IRI.
+    Ids are unique and depend on nothing but the items: an edge's as in ``get_labelgraph``, a
+    point's by its place in the session, any other's by its IRI.
     """
     graph = get_labelgraph([each.item for each in items if isinstance(each.item, Edge)])
     edges = iter(zip(graph.ids, graph.labeled_edges, strict=True))
-    others = ids_of([each.item.iri for each in items if isinstance(each.item, Item)])
+    others = ids_of([_name(each.item) for each in items if isinstance(each.item, Item)])
     found = []
     for each in items:
         if isinstance(each.item, Edge):
@@ -73,7 +73,7 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
             quotes = [evidence.quote for evidence in _candidate(each).evidence]
             row: dict[str, object] = {"edge": " | ".join(labels), "quotes": quotes}
         else:
-            identity = others[each.item.iri]
+            identity = others[_name(each.item)]
             row = {"title": each.item.label, each.item.kind: each.item.text}
         found.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
     return found
@@ -87,6 +87,11 @@ def ids_of(iris: Sequence[str]) -> dict[str, str]:
         iri: digest[:8] if count[digest[:8]] == 1 else f"{digest[:8]}-{digest[8:20]}"
         for iri, digest in digests.items()
     }
+
+
+def _name(item: Item) -> str:
+    """What its id is made of: a point's IRI has the session's UUID, and no prompt depends on it."""
+    return item.iri if item.kind != "point" else "point:" + ":".join(item.iri.split(":")[-2:])
 
 
 def _candidate(item: _HasItem) -> Candidate:

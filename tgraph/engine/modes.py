@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tgraph.engine.methods import Method, TwoStages
-from tgraph.engine.parts import Parts
+from tgraph.engine.parts import PROMPT, Parts
 from tgraph.errors import UsageError
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question
@@ -14,9 +14,6 @@ from tgraph.retrieve.base import Context, Question
 if TYPE_CHECKING:
     from tgraph.answer.base import Selector
     from tgraph.retrieve.ppr import SeedFilter
-
-PROMPT = 4_000
-"""Tokens for the prompt's own text and the conversation, beside the evidence."""
 
 
 def method_of(mode: str, parts: Parts) -> Method:
@@ -100,10 +97,17 @@ def _global(parts: Parts) -> Method:
     return global_search(parts)
 
 
+def _drift(parts: Parts) -> Method:
+    from tgraph.engine.drift import drift
+
+    return drift(parts)
+
+
 MODES: Mapping[str, Callable[[Parts], Method]] = {
     "graph": _graph,
     "local": _local,
     "global": _global,
+    "drift": _drift,
     "basic": _basic,
     "ppr": _ppr,
 }

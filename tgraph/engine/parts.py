@@ -14,6 +14,7 @@ from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
+    from tgraph.answer.drift import Explorer
     from tgraph.answer.model import ModelSynthesiser
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from tgraph.models.exchange import Client
 
 C = TypeVar("C", bound="Client")
+
+PROMPT = 4_000
+"""Tokens for a prompt's own text and the conversation, beside the evidence."""
 
 
 class Parts:
@@ -277,6 +281,24 @@ class Parts:
             self.settings.prompts,
             count=count,
             max_context_tokens=budget,
+            **self._options,
+        )
+
+    def explorer(self) -> Explorer:
+        """Who answers on the way of a DRIFT search, and proposes what to ask next."""
+        self._renew()
+        drift = self.settings.drift_search
+        if self.chat is None:
+            from tgraph.answer.drift_embedded import EmbeddedExplorer
+
+            return EmbeddedExplorer(drift.follow_ups)
+        from tgraph.answer.drift_model import ModelExplorer
+
+        return ModelExplorer(
+            self.chat,
+            self.settings.prompts,
+            follow_ups=drift.follow_ups,
+            max_context_tokens=drift.max_context_tokens + PROMPT,
             **self._options,
         )
 

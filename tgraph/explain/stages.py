@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tgraph import vocabulary as v
+from tgraph.explain.action_tree import actions_text
 from tgraph.explain.mapped import map_lines
 from tgraph.explain.said import kind_of
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
@@ -43,6 +44,8 @@ def _retrieval(trace: Trace) -> Iterator[str]:
         yield f"Concepts: {', '.join(map(_flat, trace.concepts))}"
     if trace.matches:
         yield f"Entities: {matches_text(trace)}"
+    if trace.actions is not None:
+        yield f"Actions: {actions_text(trace.actions)}"
     yield f"Retrieved: {retrieved_text(trace)}"
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
+from tgraph.explain.actions import read_actions
 from tgraph.explain.mapped import batches_of, ratings_of
 from tgraph.explain.names import Names
 from tgraph.explain.said import Said, kind_of, local_name, numbers
@@ -61,6 +62,7 @@ class TraceReader:
         )
         places = self._places(selections)
         chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
+        chosen |= self._cited()
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
@@ -95,6 +97,7 @@ class TraceReader:
             dropped=self._dropped(),
             ratings=ratings_of(self._said, self._uuid, self._item_label),
             batches=batches_of(self._said, self._uuid),
+            actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
         )
 
     # --- the parts ---
@@ -105,6 +108,16 @@ class TraceReader:
         origins = {o for item in items for o in self._said.all(item, "wasDerivedFrom")}
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         return {c for c in candidates if self._said.one(c, "item") in origins}
+
+    def _cited(self) -> set[str]:
+        """The candidates that points were drawn from."""
+        points = v.session_part_iri("point", self._uuid, "")
+        return {
+            cited
+            for subject in self._said
+            if subject.startswith(points)
+            for cited in self._said.all(subject, "wasDerivedFrom")
+        }
 
     def _matches(self) -> tuple[TracedMatch, ...]:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")

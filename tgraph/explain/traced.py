@@ -118,7 +118,7 @@ class TracedRating:
 
 @dataclass(frozen=True, slots=True)
 class TracedPoint:
-    """What a batch of reports said on the question. ``cites`` are findings and reports, by IRI;
+    """A statement on the way to the answer. ``cites`` are what it was drawn from, by IRI;
     ``rejected`` says why it is not used, and is empty where it is."""
 
     iri: str
@@ -142,8 +142,36 @@ class TracedBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedAction:
+    """A question of the tree: ``kind`` is question (the one that was asked), fold (of the primer)
+    or follow-up.
+
+    ``promise`` decided whether a follow-up was asked, ``reasoning`` says what it is made of;
+    ``score`` is the answer's own judgement. ``status`` is answered, unanswered, failed or pruned,
+    and ``reason`` says by what limit, or what failed. ``retrieved`` and ``shown`` count candidates.
+    ``proposed_again`` counts the other answers that proposed the same question.
+    """
+
+    number: int
+    kind: str
+    iri: str
+    query: str
+    depth: int
+    status: str
+    reason: str = ""
+    promise: float | None = None
+    reasoning: str = ""
+    score: float | None = None
+    retrieved: int = 0
+    shown: int = 0
+    proposed_again: int = 0
+    points: tuple[TracedPoint, ...] = ()
+    children: tuple[TracedAction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that was recorded of one session."""
+    """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search."""
 
     explain_id: str
     explain_collection: str
@@ -169,3 +197,4 @@ class Trace:
     dropped: Mapping[str, int] = field(default_factory=dict)
     ratings: tuple[TracedRating, ...] = ()
     batches: tuple[TracedBatch, ...] = ()
+    actions: TracedAction | None = None

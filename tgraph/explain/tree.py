@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tgraph.explain.action_tree import draw_actions
 from tgraph.explain.mapped import map_tree
 from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import (
@@ -52,6 +53,8 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     _uncited(tree, trace, everything)
     map_tree(tree, trace, everything=everything)
     _rejected(tree, trace, everything)
+    if trace.actions is not None:
+        draw_actions(tree, trace.actions, everything=everything)
     _steps(tree, trace, everything)
     if trace.dropped:
         branch = tree.add(_styled("Left out on the way", _LABEL))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
+from tgraph.testing import drifting
 from tgraph.testing.reading import READING, Blocks
 from tgraph.testing.reporting import report
 
@@ -98,6 +99,8 @@ def _text(messages: Messages) -> str:
 def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
     """A reply that a whole run can go on with, made only from what the prompt holds."""
     data = blocks(messages)
+    if step in drifting.TEXTS:
+        return drifting.TEXTS[step](data)
     if step in _VALUES:
         return json.dumps(_VALUES[step](data), ensure_ascii=False)
     if step in _LISTS:
@@ -324,6 +327,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
     "community_report": report,
     **READING,
+    **drifting.VALUES,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
     "select_edges": lambda data: _selected(data),

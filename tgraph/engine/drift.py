@@ -1,0 +1,288 @@
+"""DRIFT search: from reports to a tree of follow-up questions, each answered by local search.
+
+The question is put as a hypothetical answer, which finds the reports nearest to it. Folds of these
+and a local search answer the question itself and propose what to ask next; the most promising of
+that is asked, round by round, within limits on depth, breadth and calls. The answer is made from
+the points that all of these made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from math import ceil
+
+from tgraph.answer.base import Selector, Synthesiser
+from tgraph.answer.drift import Explorer, Response
+from tgraph.engine.drift_found import Done, Found, select, weighed, write
+from tgraph.engine.methods import Gathering
+from tgraph.engine.parts import Parts
+from tgraph.errors import EndpointError, ModelError, StoreError
+from tgraph.model import CommunityReport
+from tgraph.models.base import CallSink
+from tgraph.models.together import nothing, together
+from tgraph.record.drift import hypothesis
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.actions import ENDED, NO_CALLS, NO_ROUND, ROOT, Action, ActionGraph, Status
+from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.basic import in_conversation
+from tgraph.retrieve.nearest import NearReport, nearest_reports
+from tgraph.settings import DriftSearchSettings, LocalSearchSettings
+
+LEAST_IN_FOLD = 3
+"""Reports that a fold has at least, where there are so many."""
+
+LEAST_PARENT = 0.1
+"""What the score of an answer that says nothing counts for the follow-ups that it proposes."""
+
+NOTHING = "nothing was found that answers it"
+UNANSWERED = "the session ended before it was answered"
+FAR = "over the token budget of its fold"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """The mode ``drift``. ``cancel`` ends calls that are under way."""
+
+    explorer: Explorer
+    retriever: Retriever
+    selector: Selector
+    synthesiser: Synthesiser
+    settings: DriftSearchSettings
+    concurrency: int = 1
+    cancel: Callable[[], None] = nothing
+    mode: str = "drift"
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``. What was found before a failure is on record too."""
+        found = Found()
+        search = Search(self, question, context, record, found)
+        try:
+            search.run()
+            points = weighed(found, search.graph, self.explorer, question, context, record.uuid)
+        except BaseException:
+            with suppress(StoreError):
+                search.graph.close(ENDED)
+                write(record, search.graph, found, [])
+            raise
+        yield write(record, search.graph, found, points)
+        with record.step("Weighing", self.explorer.agent, [record.retrieval_iri]) as step:
+            selection = select(found, points)
+            stage = record.selection(step, selection)
+        yield stage
+        return question, selection
+
+
+@dataclass(slots=True)
+class Search:
+    """One question on its way through the tree; what it comes to is put into ``found``."""
+
+    method: Drift
+    question: Question
+    context: Context
+    record: SessionRecord
+    found: Found
+    graph: ActionGraph = field(init=False)
+    calls: int = 0
+
+    def __post_init__(self) -> None:
+        settings = self.method.settings
+        text = in_conversation(self.question)
+        vector = self.context.embed([text])[0]
+        self.graph = ActionGraph(
+            self.question.text, vector, depth=settings.depth, duplicate=settings.duplicate
+        )
+
+    def run(self) -> None:
+        """Ask, round by round, until a limit is met or nothing is left to ask."""
+        settings = self.method.settings
+        self._answer([*self._folds(), self._searched(self.graph[ROOT])])
+        for rounds_left in range(settings.depth, 0, -1):
+            calls_left = settings.call_budget - self.calls - 1  # the last writes the answer
+            size = min(settings.breadth, ceil(calls_left / rounds_left))
+            if size < 1:
+                break
+            self._answer([self._searched(action) for action in self.graph.choose(size)])
+        spent = self.calls + 1 >= settings.call_budget
+        self.graph.close(NO_CALLS if spent else NO_ROUND)
+        failures = [self.found.response(number).failure for number in self.found.answered]
+        if all(failures):
+            raise ModelError(failures[0])
+
+    # --- the primer ---
+
+    def _folds(self) -> list[Action]:
+        """The folds of the reports that are nearest to the question put as an answer."""
+        reports = self._reports()
+        limit = min(self.method.settings.folds, self.method.settings.call_budget - 3)
+        count = min(limit, ceil(len(reports) / LEAST_IN_FOLD))
+        folds = []
+        for start in range(count):
+            action = self.graph.add_fold()
+            shown = self._within_budget(reports[start::count])
+            retrieved = tuple(each.candidate for each in reports[start::count])
+            self.found.done[action.number] = Done("", retrieved, reports=tuple(shown))
+            folds.append(action)
+        return folds
+
+    def _reports(self) -> list[NearReport]:
+        settings, context = self.method.settings, self.context
+        level = settings.community_level
+        template = nearest_reports(context, in_conversation(self.question), 1, level)
+        if not template:
+            self.found.drop("graph without community reports")
+            return []
+        best = template[0].report
+        with self.record.step("Expanding", self.method.explorer.agent) as step:
+            text = self._expansion(best)
+            self.found.origins.append(hypothesis(self.record, step, text, best.iri))
+        with self.record.step("ReportMatching", context.embedder.agent, self.found.origins):
+            found = nearest_reports(context, text, settings.k, level)
+        self.found.add([each.candidate for each in found])
+        return found
+
+    def _expansion(self, template: CommunityReport) -> str:
+        self.calls += 1
+        try:
+            return self.method.explorer.expand(
+                self.question, template, self.context, self.record.call
+            )
+        except EndpointError:
+            raise
+        except ModelError:
+            self.found.drop("hypothetical answer that can't be used")
+            return self.question.text
+
+    def _within_budget(self, reports: Sequence[NearReport]) -> Iterator[NearReport]:
+        left = self.method.settings.primer_context_tokens
+        for each in reports:
+            cost = each.candidate.tokens or 0
+            if cost <= left:
+                left -= cost
+                yield each
+            else:
+                self.found.reasons[each.candidate.item.iri] = FAR
+
+    # --- asking ---
+
+    def _searched(self, action: Action) -> Action:
+        """The action with what a local search finds for it."""
+        history = self.question.history if action.number == ROOT else ()
+        query = Question(action.query, history)
+        retrieval = self.method.retriever.retrieve(query, self.context)
+        limit = self.context.limits.edge_limit
+        selection = self.method.selector.select(query, retrieval, limit, self.record.call)
+        self.found.add(retrieval.candidates)
+        self.found.edges |= dict.fromkeys(retrieval.cut)
+        for rejected in selection.rejected:
+            self.found.reasons.setdefault(rejected.candidate.item.iri, rejected.reason)
+        for reason, count in retrieval.dropped.items():
+            self.found.drop(reason, count)
+        self.found.done[action.number] = Done("", retrieval.candidates, selection.selected)
+        return action
+
+    def _answer(self, actions: Sequence[Action]) -> None:
+        """Ask all of them at the same time; take the answers in their order."""
+        agent = self.method.explorer.agent
+        with ExitStack() as steps:
+            for action in actions:
+                step = steps.enter_context(self._step(action))
+                self.found.done[action.number].step = step
+                action.status, action.reason = "failed", UNANSWERED
+            self.calls += len(actions)
+            if agent.kind == "model":
+                most, cancel = self.method.concurrency, self.method.cancel
+                responses = together(actions, self._respond, most, cancel)
+            else:
+                responses = [self._respond(action) for action in actions]
+        for action, response in zip(actions, responses, strict=True):
+            self.found.done[action.number].response = response
+            action.status = _status(response)
+            action.reason = response.failure or ("" if response.points else NOTHING)
+        self._learn(actions)
+
+    def _respond(self, action: Action) -> Response:
+        """The answer to one action; a reply that can't be used costs this one alone."""
+        done = self.found.done[action.number]
+        sink: CallSink = partial(self.record.call, step=done.step)
+        explorer, question, context = self.method.explorer, self.question, self.context
+        try:
+            if action.kind == "fold":
+                return explorer.prime(question, done.reports, context, sink)
+            return explorer.answer(question, action.query, done.selected, context, sink)
+        except EndpointError:
+            raise
+        except ModelError as error:
+            lost = {"answer on the way whose reply can't be used": 1}
+            return Response(dropped=lost, failure=error.message)
+
+    def _learn(self, actions: Sequence[Action]) -> None:
+        """What the answers proposed is in the graph now, and what a model found is known.
+
+        Sentences that were quoted are left aside: an embedded follow-up names an entity beside
+        them, and embedding them would cost more than all the rest.
+        """
+        told = [(action.number, self.found.response(action.number)) for action in actions]
+        proposed = [query for _, response in told for query in response.follow_ups]
+        by_model = self.method.explorer.agent.kind == "model"
+        stated = [p.text for _, r in told for p in r.points] if by_model else []
+        if not proposed and not stated:
+            return
+        texts = [*proposed, *stated]
+        vectors = dict(zip(texts, self.context.embed(texts), strict=True))
+        for number, response in told:
+            queries = {query: vectors[query] for query in response.follow_ups}
+            self.graph.propose(number, max(LEAST_PARENT, response.score), queries)
+        self.graph.learn([vectors[text] for text in stated])
+
+    def _step(self, action: Action) -> AbstractContextManager[str]:
+        """The activity that carries it out, informed by the one that proposed it."""
+        agent, done = self.method.explorer.agent, self.found.done
+        known = (done[n].step for n in self.graph.parents(action.number) if n in done)
+        before = next((step for step in known if step), None)
+        if action.kind == "fold":
+            return self.record.step("Priming", agent, after=before)
+        return self.record.step("Asking", agent, after=before)
+
+
+def _status(response: Response) -> Status:
+    if response.failure:
+        return "failed"
+    return "answered" if response.points else "unanswered"
+
+
+def drift(parts: Parts) -> Drift:
+    """The mode made of its parts."""
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.local import LocalRetriever
+
+    settings = parts.settings.drift_search
+    rest = max(0.0, 1.0 - settings.report_share - settings.chunk_share)
+    shares = {"report": settings.report_share, "graph": rest, "chunk": settings.chunk_share}
+    local = LocalSearchSettings(
+        top_k_entities=settings.top_k_entities,
+        top_k_relationships=settings.top_k_relationships,
+        community_level=settings.community_level,
+        report_share=settings.report_share,
+        chunk_share=settings.chunk_share,
+        max_context_tokens=settings.max_context_tokens,
+    )
+    return Drift(
+        parts.explorer(),
+        LocalRetriever(local),
+        BudgetSelector(settings.max_context_tokens, shares),
+        _synthesiser(parts),
+        settings,
+        parts.settings.chat.concurrency,
+        parts.cancel,
+    )
+
+
+def _synthesiser(parts: Parts) -> Synthesiser:
+    if parts.chat is None:
+        from tgraph.answer.drift_embedded import BroadSynthesiser
+
+        return BroadSynthesiser()
+    return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)

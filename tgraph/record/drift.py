@@ -1,0 +1,161 @@
+"""The record of DRIFT search: the tree of actions, what each found and said, and what came of it.
+
+An action that was carried out is an activity: a fold of the primer, or a question answered by local
+search. What it said is an intermediate answer with its points; what it proposed to ask next are
+follow-ups, also where a limit left them unasked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tgraph import vocabulary as v
+from tgraph.answer.drift import Response
+from tgraph.model import Candidate
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.actions import Action
+from tgraph.store.statements import iri
+
+_ENTITIES = ("report", "finding", "chunk", "evidence")
+"""The kinds of things on the way from a point to its characters that are entities of PROV."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An action as it is recorded.
+
+    ``step`` is its activity, empty where it was not carried out; ``retrieved`` and ``shown`` are
+    candidates by rank; ``points`` those of its answer, as items of the session.
+    """
+
+    action: Action
+    parents: tuple[int, ...]
+    step: str = ""
+    retrieved: tuple[int, ...] = ()
+    shown: tuple[int, ...] = ()
+    response: Response | None = None
+    points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPoint:
+    """A point of the session: the candidate that stands for it, the activity that made it, and the
+    ranks of the candidates that it cites."""
+
+    point: Candidate
+    step: str
+    cites: tuple[int, ...]
+
+
+def hypothesis(record: SessionRecord, step: str, text: str, template: str | None) -> str:
+    """The question put as a hypothetical answer, in the manner of a report."""
+    subject = v.session_part_iri("hypothesis", record.uuid)
+    record.out.add(
+        subject,
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Hypothesis")]),
+        (v.RDFS_LABEL, "The question put as a hypothetical answer"),
+        (v.prov("wasGeneratedBy"), iri(step)),
+        (v.prov("wasDerivedFrom"), iri(template) if template else None),
+        (v.tg("text"), text),
+    )
+    return subject
+
+
+def actions(record: SessionRecord, tree: Sequence[Recorded]) -> None:
+    """Every action of the tree with all that came of it; to be written with the retrieval."""
+    steps = {each.action.number: each.step for each in tree}
+    for each in tree:
+        if each.action.kind == "follow-up":
+            _follow_up(record, each, steps)
+        if each.step:
+            _carried_out(record, each)
+        if each.response is not None:
+            _intermediate(record, each)
+
+
+def points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
+    """What the actions said, statement by statement, each derived from what it cites."""
+    for each in made:
+        candidate = each.point
+        grounds = [e.iri for e in candidate.evidence]
+        way = [i for e in candidate.evidence for i in e.via if _kind(i) in _ENTITIES]
+        origins = [*(_candidate(record, rank) for rank in each.cites), *way, *grounds]
+        record.out.add(
+            candidate.item.iri,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")]),
+            (v.prov("wasGeneratedBy"), iri(each.step)),
+            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(origins))),
+            (v.tg("index"), int(candidate.item.iri.rpartition(":")[2])),
+            (v.tg("text"), candidate.item.text),
+            (v.tg("score"), candidate.score),
+        )
+
+
+def _follow_up(record: SessionRecord, each: Recorded, steps: dict[int, str]) -> None:
+    """A question that an answer proposed to ask next, with its promise and its fate."""
+    action = each.action
+    record.out.add(
+        _follow_up_iri(record, action.number),
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("FollowUp")]),
+        (v.prov("wasGeneratedBy"), iri(steps[each.parents[0]])),
+        (v.prov("wasDerivedFrom"), [iri(_answer_iri(record, n)) for n in each.parents]),
+        (v.tg("index"), action.number),
+        (v.tg("query"), action.query),
+        (v.tg("depth"), action.depth),
+        (v.tg("score"), action.promise.score),
+        (v.tg("reasoning"), str(action.promise)),
+        (v.tg("status"), action.status),
+        (v.tg("rejectionReason"), action.reason if action.status == "pruned" else None),
+    )
+
+
+def _carried_out(record: SessionRecord, each: Recorded) -> None:
+    """What an action retrieved, and what of it was read."""
+    used = [_candidate(record, rank) for rank in each.shown]
+    if each.action.kind == "follow-up":
+        used.append(_follow_up_iri(record, each.action.number))
+    record.out.add(
+        each.step,
+        (v.tg("index"), each.action.number),
+        (v.prov("used"), map(iri, used)),
+        (v.tg("candidate"), [iri(_candidate(record, rank)) for rank in each.retrieved]),
+    )
+
+
+def _intermediate(record: SessionRecord, each: Recorded) -> None:
+    """What an action answered: its points, and how well they answer in its own judgement."""
+    assert each.response is not None
+    number = each.action.number
+    subject = _answer_iri(record, number)
+    is_follow_up = each.action.kind == "follow-up"
+    record.out.add(
+        subject,
+        (v.RDF_TYPE, [v.prov("Entity"), v.tg("IntermediateAnswer")]),
+        (v.prov("wasGeneratedBy"), iri(each.step)),
+        (
+            v.prov("wasDerivedFrom"),
+            iri(_follow_up_iri(record, number)) if is_follow_up else None,
+        ),
+        (v.tg("score"), each.response.score),
+        (v.tg("status"), each.action.status),
+        (v.tg("error"), each.response.failure or None),
+        (v.tg("point"), map(iri, each.points)),
+    )
+    record.dropped(subject, each.response.dropped)
+
+
+def _follow_up_iri(record: SessionRecord, number: int) -> str:
+    return v.session_part_iri("follow-up", record.uuid, number)
+
+
+def _answer_iri(record: SessionRecord, number: int) -> str:
+    return v.session_part_iri("intermediate", record.uuid, number)
+
+
+def _candidate(record: SessionRecord, rank: int) -> str:
+    return v.session_part_iri("candidate", record.uuid, rank)
+
+
+def _kind(resource: str) -> str:
+    return resource.removeprefix(v.URN).partition(":")[0]
