@@ -182,9 +182,9 @@ def test_points_answer_with_the_way_down_to_the_characters(root):
             assert kinds[0] == "report"
             assert kinds[1] == "finding"
             assert kinds[-1] in ("edge", "entity")
-    for sentence, said in zip(trace.sentences, answer.sentences, strict=True):
-        assert [c.via for c in sentence.citations] == [c.via for c in said.citations]
-        assert all(len(c.way) == len(c.via) for c in sentence.citations)
+    for traced, said in zip(trace.sentences, answer.sentences, strict=True):
+        assert [c.via for c in traced.citations] == [c.via for c in said.citations]
+        assert all(len(c.way) == len(c.via) for c in traced.citations)
     made = [point for batch in trace.batches for point in batch.points]
     used = {item.item for item in trace.selected}
     assert {point.iri for point in made if not point.rejected} == used
