@@ -18,7 +18,7 @@ from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Selected, 
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.breadth import Wanted, is_broad, read
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.lexical import stem, terms, words
 from tgraph.retrieve.report_sentences import (
     Extract,
     alike,
@@ -120,9 +120,9 @@ def _important(extract: Extract) -> str:
 
 
 def _relevant(extract: Extract, wanted: Wanted) -> str:
-    shared = [term for term in wanted.weights if term in extract.said]
-    words = f"shares {', '.join(shared[:6])} with the question" if shared else "answers in meaning"
-    return f"its sentence, found by the report on {extract.report.title}, {words}"
+    shared = [word for word in dict.fromkeys(words(wanted.text)) if stem(word) in extract.said]
+    why = f"shares {', '.join(shared[:6])} with the question" if shared else "answers in meaning"
+    return f"its sentence, found by the report on {extract.report.title}, {why}"
 
 
 class EmbeddedReducer:

@@ -13,6 +13,7 @@ from tgraph.model import Agent, Candidate, Evidence, Item, Rejected, Selected, S
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.report_sentences import FEWEST_WORDS, nearest_sentence
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
 
 CLOSEST = 3
@@ -93,19 +94,23 @@ class Reducer(Synthesiser, Protocol):
 
 
 def ground(text: str, cites: Iterable[str], context: Context) -> tuple[Evidence, ...]:
-    """The evidence of the findings, and of the reports as a whole, that is closest to the text."""
+    """The evidence of the findings, and of the reports as a whole, that is closest to the text; of
+    evidence that is a whole chunk, its closest sentence."""
     said = frozenset(terms(text))
     found: dict[tuple[object, ...], Evidence] = {}
     for evidence in evidence_of_parts(cites, context).values():
-        for place in closest(said, evidence):
+        exact = [nearest_sentence(place, said, context) for place in evidence]
+        for place in closest(said, exact):
             found.setdefault((place.document, place.page, place.start, place.end), place)
     return tuple(found.values())
 
 
 def closest(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence]:
-    """The places that share most words with what is said; the first where none shares any."""
+    """The places that share most words with what is said, sentences before mere names; the first
+    where none shares any."""
     shared = [len(said.intersection(terms(place.quote))) for place in evidence]
-    ranked = sorted(range(len(evidence)), key=lambda n: (-shared[n], n))
+    bare = [len(place.quote.split()) < FEWEST_WORDS for place in evidence]
+    ranked = sorted(range(len(evidence)), key=lambda n: (-shared[n], bare[n], n))
     least = max(1.0, CLOSE * max(shared, default=0))
     near = [n for n in ranked if shared[n] >= least][:CLOSEST] or ranked[:1]
     return [evidence[n] for n in near]

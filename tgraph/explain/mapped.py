@@ -84,7 +84,7 @@ def point_text(point: TracedPoint) -> str:
 def rating_text(rating: TracedRating) -> str:
     """A rating in words."""
     given = "?" if rating.score is None else f"{rating.score * _BEST:.0f}"
-    verdict = "read or divided" if rating.relevant else "left"
+    verdict = "relevant" if rating.relevant else "not relevant"
     return f"level {rating.level}  {given} of {_BEST}, {verdict}: {one_line(rating.label)}"
 
 

@@ -29,13 +29,16 @@ what is left in the end."""
 LONGEST = 400
 """Characters of a quote that is taken for one sentence; of a longer one the sentences are."""
 
+FEWEST_WORDS = 5
+"""Words of a sentence that says something by itself."""
+
 OF_LONG = 3
 """Sentences taken of a long quote: those whose words are closest to the finding's."""
 
 _PROSE = re.compile(r"""["'“‘«(\[*_]*[^\Wa-z_].*[.!?…。！？]["'”’»)\]*_]*""", re.DOTALL)
 _ROW = re.compile(r"[^.!?;:]{1,60}: [^;]*; [^:;]{1,60}: ")
 _LEANING = re.compile(
-    r"(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|But|And|So|Then|There)\b"
+    r"(?:[\"“'‘«]|(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|But|And|So|Then|There)\b)"
 )
 
 
@@ -92,6 +95,7 @@ def _extracts(
             text = " ".join(exact.quote.split())
             said = frozenset(terms(text))
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
+            is_prose = is_prose and len(text.split()) >= FEWEST_WORDS
             named, leans = not title.isdisjoint(said), bool(_LEANING.match(text))
             found.append(Extract(report, part, place, exact, said, named, is_prose, leans))
     return found
@@ -107,6 +111,26 @@ def _closest(place: Evidence, told: frozenset[str]) -> list[Evidence]:
         for a, b in sorted(best)
         if shared[a, b]
     ]
+
+
+def nearest_sentence(place: Evidence, said: frozenset[str], context: Context) -> Evidence:
+    """The place itself where it is short; of a long one the sentence that shares most words with
+    what is said, if it shares any."""
+    if len(place.quote) <= LONGEST:
+        return place
+    memory = context.remembered("sentences of long quotes", 5_000)
+    parts = memory.get(place.iri, partial(_sentences, place))
+    best = max(parts, key=lambda part: len(said & part[2]), default=None)
+    if best is None or said.isdisjoint(best[2]):
+        return place
+    start, end, _ = best
+    quote = place.quote[start:end]
+    return replace(place, start=place.start + start, end=place.start + end, quote=quote)
+
+
+def _sentences(place: Evidence) -> list[tuple[int, int, frozenset[str]]]:
+    found = [(a, b) for a, b in sentences(place.quote) if b - a <= LONGEST]
+    return [(a, b, frozenset(terms(place.quote[a:b]))) for a, b in found]
 
 
 # --- how well they answer -------------------------------------------------------------------------
