@@ -197,7 +197,34 @@ class BasicSearchSettings(_Section):
     """The mode ``basic``, with Microsoft GraphRAG's defaults."""
 
     k: int = Field(10, ge=1, description="chunks retrieved")
+    least_score: float = Field(-1.0, ge=-1, le=1, description="cosine below which a chunk is left")
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class NaiveSearchSettings(BasicSearchSettings):
+    """The mode ``naive``: the same with the defaults of LightRAG 1.5.7."""
+
+    k: int = Field(20, ge=1, description="chunks retrieved")
+    least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which a chunk is left")
+    max_context_tokens: int = Field(26_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class LightragSearchSettings(_Section):
+    """The modes ``lightrag-*``, with the defaults of LightRAG 1.5.7."""
+
+    top_k: int = Field(40, ge=1, description="entities, and edges, that keywords lead to")
+    least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which nothing is found")
+    chunk_top_k: int = Field(20, ge=0, description="chunks retrieved")
+    related_chunk_number: int = Field(5, ge=1, description="chunks of an entity or an edge")
+    chunk_pick: Literal["vector", "weight"] = Field(
+        "vector",
+        description="how they are picked: by likeness to the question, or by how many share",
+    )
+    max_entity_tokens: int = Field(6_000, ge=0, description="tokens of entities in a prompt")
+    max_relationship_tokens: int = Field(8_000, ge=0, description="tokens of edges in a prompt")
+    max_total_tokens: int = Field(30_000, ge=5_000, description="tokens of a prompt")
+    low_keywords: tuple[str, ...] = Field((), description="what the question names; else found")
+    high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
 
 
 class LocalSearchSettings(_Section):
@@ -300,6 +327,8 @@ class Settings(BaseSettings):
     graph: GraphSettings = GraphSettings()
     local_search: LocalSearchSettings = LocalSearchSettings()
     basic_search: BasicSearchSettings = BasicSearchSettings()
+    naive_search: NaiveSearchSettings = NaiveSearchSettings()
+    lightrag_search: LightragSearchSettings = LightragSearchSettings()
     ppr_search: PprSearchSettings = PprSearchSettings()
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()

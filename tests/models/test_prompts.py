@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tgraph.answer.alone import ModelAlone
 from tgraph.answer.drift_model import ModelExplorer
+from tgraph.answer.keywords import ModelKeywords
 from tgraph.answer.model import ModelConcepts, ModelSelector, ModelStep, ModelSynthesiser
 from tgraph.answer.suggest import ModelSuggester
 from tgraph.errors import UsageError
@@ -25,6 +27,8 @@ GIVEN = {
     "extract_graph": {"title", "section", "text", "entity_types"},
     "extract_graph_more": {"title", "section", "text", "entity_types", "known"},
     "extract_concepts": {"question", "history"},
+    "extract_keywords": {"question", "history"},
+    "answer_alone": {"question", "history", "response_type"},
     "select_edges": {"question", "history", "edges", "limit"},
     "synthesise_answer": {
         "question",
@@ -86,6 +90,8 @@ def test_each_prompt_that_ships_belongs_to_a_tested_step():
         ModelSelector(model),
         ModelSynthesiser(model),
         ModelSuggester(model, count=1),
+        ModelKeywords(model),
+        ModelAlone(model),
     ]
     used = {step.prompt.name for step in steps}
     used |= {prompt.name for prompt in ModelExplorer(model, follow_ups=5).prompts}

@@ -34,6 +34,7 @@ THROUGH_THE_ENGINE = {
     TG.ContextBuilding,
     TG.VectorSearch,
     TG.GraphRanking,
+    TG.Bypassing,
     TG.Budgeting,
     TG.CommunityRating,
     TG.ReportSearch,

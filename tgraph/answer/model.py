@@ -169,19 +169,30 @@ class ModelSynthesiser(ModelStep):
         values = {**asked(question), **self._form}
         shown = self._show(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(shown.left_out))
-        pieces = self.model.stream(self.request({**values, "evidence": shown.text}), sink)
+        request = self.request({**values, "evidence": shown.text})
+        yield from self._written(request, shown.by_id, notes, sink)
+
+    def _written(
+        self, request: ChatRequest, by_id: Mapping[str, Selected], notes: Notes, sink: CallSink
+    ) -> Iterator[Draft]:
+        """The sentences of the reply as they come."""
         reader, whole, rows = JsonlReader(SentenceRow), [], 0
-        for piece in pieces:
+        for piece in self.model.stream(request, sink):
             whole.append(piece)
             for row in reader.feed(piece):
                 rows += 1
-                yield from self._drafts(row, shown.by_id, notes)
+                yield from self._drafts(row, by_id, notes)
         for row in reader.finish():
             rows += 1
-            yield from self._drafts(row, shown.by_id, notes)
+            yield from self._drafts(row, by_id, notes)
         notes.drop("malformed row", reader.malformed)
         if not rows:
-            yield from self._prose("".join(whole), reader.malformed, shown.by_id, notes)
+            yield from self._prose("".join(whole), reader.malformed, by_id, notes)
+
+    @staticmethod
+    def lead_of(row: SentenceRow) -> str:
+        """What stands before the sentence."""
+        return _LEADS.get(row.start, " ")
 
     def left_out(self, question: Question, points: Sequence[Candidate]) -> dict[str, str]:
         """The items that its prompt has no room for, by IRI, each with the reason."""
@@ -212,7 +223,7 @@ class ModelSynthesiser(ModelStep):
         if not text:
             notes.drop("malformed row")
             return
-        lead = _LEADS.get(row.start, " ")
+        lead = self.lead_of(row)
         if self._general and row.general_knowledge and not cited:
             notes.drop("sentence from general knowledge, to be verified")
             yield Draft(text if text.endswith(VERIFY) else f"{text} {VERIFY}", (), lead=lead)

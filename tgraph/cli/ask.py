@@ -13,6 +13,7 @@ from tgraph.cli.options import (
     common,
     connection,
     graph_limits,
+    keyword_options,
     report_options,
 )
 from tgraph.cli.running import command
@@ -26,7 +27,8 @@ from tgraph.cli.running import command
     "--mode",
     default="graph",
     show_default=True,
-    help="How to retrieve: graph, local, global, drift or basic.",
+    help="How to retrieve: graph, local, global, basic, ppr, lightrag-local, lightrag-global,"
+    " lightrag-hybrid, lightrag-mix, naive or bypass.",
 )
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
@@ -42,6 +44,7 @@ from tgraph.cli.running import command
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
 )
 @answer_options
+@keyword_options
 @graph_limits
 @report_options
 @chat_options
@@ -58,6 +61,8 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "When did the Endurance sink?"
       tgraph ask -x -q "Who designed the Fram?" --show-usage
       tgraph ask "Who designed the Fram?" --json | jq .sentences
+      tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
+      tgraph ask -m lightrag-local "What became of her?" --low-keyword Endurance
       tgraph ask -m global "What are the main themes?"
     """
     from tgraph.cli.asking import Ask, print_schemas

@@ -139,6 +139,25 @@ def answer_options(function: F) -> F:
     return _apply(function, options)
 
 
+def keyword_options(function: F) -> F:
+    """Keywords of the LightRAG modes, which are else found in the question."""
+    options = [
+        click.option(
+            "--low-keyword",
+            multiple=True,
+            metavar="TEXT",
+            help="What the question names, instead of what is found (lightrag-*; repeatable).",
+        ),
+        click.option(
+            "--high-keyword",
+            multiple=True,
+            metavar="TEXT",
+            help="What it wants to know, instead of what is found (lightrag-*; repeatable).",
+        ),
+    ]
+    return _apply(function, options)
+
+
 def chat_options(function: F) -> F:
     """Which model does the work; more is in ``tgraph.toml`` and the environment."""
     options = [
@@ -171,6 +190,8 @@ SETTING_OF = {
     "exclude_entity": "local_search.exclude",
     "community_level": "global_search.community_level",
     "dynamic_community_selection": "global_search.dynamic",
+    "low_keyword": "lightrag_search.low_keywords",
+    "high_keyword": "lightrag_search.high_keywords",
     "model": "chat.model",
     "base_url": "chat.base_url",
     "chat_provider": "chat.provider",

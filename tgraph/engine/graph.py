@@ -281,7 +281,7 @@ class KnowledgeGraph(Explaining):
     def _parameters(self, mode: str) -> Mapping[str, Any]:
         """The settings that an answer in this mode depends on."""
         sections = [self.settings.graph, self.settings.answer]
-        if own := getattr(self.settings, f"{mode}_search", None):
+        if own := getattr(self.settings, f"{mode.partition('-')[0]}_search", None):
             sections.append(own)
         values = {name: value for part in sections for name, value in part.model_dump().items()}
         return {

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
 from tgraph.model import Retrieval, Selection
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.sharpen import sharpened
+
+if TYPE_CHECKING:
+    from tgraph.answer.keywords import KeywordFinder
 
 Gathering = Generator[str, None, tuple[Question, Selection]]
 """The IRI of each stage once it is on disk; in the end what the answer is made from."""
@@ -41,6 +44,7 @@ class TwoStages:
     synthesiser: Synthesiser
     concepts: ConceptFinder | None = None
     sharpens: bool = False
+    keywords: KeywordFinder | None = None
 
     @property
     def mode(self) -> str:
@@ -77,9 +81,35 @@ class TwoStages:
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord
     ) -> tuple[Question, list[str]]:
+        if self.keywords is not None:
+            return self._find_keywords(self.keywords, question, context, record)
         if self.concepts is None:
             return question, []
         with record.step("ConceptExtraction", self.concepts.agent) as step:
             found = self.concepts.find(question, context, record.call)
             concepts = record.concepts(step, found)
-        return Question(question.text, question.history, found), [concepts]
+        return replace(question, concepts=found), [concepts]
+
+    def _find_keywords(
+        self, finder: KeywordFinder, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, list[str]]:
+        with record.step("ConceptExtraction", finder.agent) as step:
+            found = finder.find(question, context, record.call)
+            concepts = record.concepts(step, found.all, found.low, found.high, found.dropped)
+        return replace(question, concepts=found.all, keywords=found), [concepts]
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """Nothing is retrieved or selected; the record says so."""
+
+    synthesiser: Synthesiser
+    mode: str = "bypass"
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``."""
+        with record.step("Bypassing") as step:
+            yield record.retrieval(Retrieval((), total=0))
+            selection = Selection(())
+            yield record.selection(step, selection)
+        return question, selection

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from tgraph.engine.methods import Method, TwoStages
+from tgraph.engine.methods import Bypass, Method, TwoStages
 from tgraph.engine.parts import PROMPT, Parts
 from tgraph.errors import UsageError
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Keywords, Question
 
 if TYPE_CHECKING:
     from tgraph.answer.base import Selector
+    from tgraph.answer.keywords import KeywordFinder
     from tgraph.retrieve.ppr import SeedFilter
+    from tgraph.settings import BasicSearchSettings
 
 
 def method_of(mode: str, parts: Parts) -> Method:
@@ -43,18 +46,51 @@ def _local(parts: Parts) -> Method:
 
 
 def _basic(parts: Parts) -> Method:
+    return _nearest_chunks(parts, "basic", parts.settings.basic_search)
+
+
+def _naive(parts: Parts) -> Method:
+    return _nearest_chunks(parts, "naive", parts.settings.naive_search)
+
+
+def _nearest_chunks(parts: Parts, mode: str, settings: BasicSearchSettings) -> Method:
     from tgraph.answer.budget import BudgetSelector
     from tgraph.retrieve.basic import BasicRetriever
 
-    budget = parts.settings.basic_search.max_context_tokens
+    budget = settings.max_context_tokens
     selector = BudgetSelector(budget, {"chunk": 1.0})
     synthesiser = parts.synthesiser(budget + PROMPT)
+    retriever = BasicRetriever(settings, mode)
+    return TwoStages(retriever, selector, synthesiser, sharpens=parts.chat is None)
+
+
+def _lightrag(mode: str, parts: Parts) -> Method:
+    from tgraph.answer.capped import CappedSelector
+    from tgraph.retrieve.lightrag import LightRetriever
+
+    light = parts.settings.lightrag_search
+    caps = {"entity": light.max_entity_tokens, "edge": light.max_relationship_tokens}
     return TwoStages(
-        BasicRetriever(parts.settings.basic_search),
-        selector,
-        synthesiser,
+        LightRetriever(mode, light),
+        CappedSelector(light.max_total_tokens - PROMPT, caps),
+        parts.synthesiser(light.max_total_tokens),
         sharpens=parts.chat is None,
+        keywords=_keywords(mode, parts),
     )
+
+
+def _keywords(mode: str, parts: Parts) -> KeywordFinder:
+    from tgraph.answer.keywords import GivenKeywords, Level
+    from tgraph.retrieve.lightrag import GLOBAL, LEGS, LOCAL
+
+    light = parts.settings.lightrag_search
+    levels: Mapping[str, Level] = {LOCAL: "low", GLOBAL: "high"}
+    needed = {levels[leg] for leg in LEGS[mode] if leg in levels}
+    return GivenKeywords(Keywords(light.low_keywords, light.high_keywords), needed, parts.keywords)
+
+
+def _bypass(parts: Parts) -> Method:
+    return Bypass(parts.alone())
 
 
 def _ppr(parts: Parts) -> Method:
@@ -109,5 +145,11 @@ MODES: Mapping[str, Callable[[Parts], Method]] = {
     "global": _global,
     "drift": _drift,
     "basic": _basic,
+    "naive": _naive,
+    "lightrag-local": partial(_lightrag, "lightrag-local"),
+    "lightrag-global": partial(_lightrag, "lightrag-global"),
+    "lightrag-hybrid": partial(_lightrag, "lightrag-hybrid"),
+    "lightrag-mix": partial(_lightrag, "lightrag-mix"),
+    "bypass": _bypass,
     "ppr": _ppr,
 }

@@ -15,6 +15,7 @@ from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.answer.drift import Explorer
+    from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
@@ -231,6 +232,32 @@ class Parts:
         from tgraph.answer.model import ModelConcepts
 
         return ModelConcepts(self.chat, self.settings.prompts, **self._options)
+
+    @property
+    def keywords(self) -> KeywordFinder:
+        self._renew()
+        return self._keywords
+
+    @cached_property
+    def _keywords(self) -> KeywordFinder:
+        from tgraph.answer.keywords import EmbeddedKeywords, ModelKeywords
+
+        if self.chat is None:
+            return EmbeddedKeywords()
+        return ModelKeywords(self.chat, self.settings.prompts, **self._options)
+
+    def alone(self) -> Synthesiser:
+        """The model without any documents. ``UsageError`` where there is none."""
+        if self.chat is None:
+            raise UsageError(
+                "The mode bypass asks the language model alone, and none is set.",
+                "Set `chat.base_url` or OPENAI_API_KEY, or choose another mode.",
+            )
+        from tgraph.answer.alone import ModelAlone
+
+        self._renew()
+        form = self.settings.answer.response_type
+        return ModelAlone(self.chat, self.settings.prompts, response_type=form, **self._options)
 
     @cached_property
     def selector(self) -> Selector:

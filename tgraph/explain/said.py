@@ -69,3 +69,10 @@ def numbers(iri: str) -> tuple[int, ...]:
 def local_name(term: NamedNode) -> str:
     """The last part of a term's name."""
     return term.value.rpartition("#")[2].rpartition("/")[2]
+
+
+def keywords_of(said: Said, uuid: str) -> dict[str, tuple[str, ...]]:
+    """The keywords of a session's question by their level, ``low`` or ``high``."""
+    concepts = v.session_part_iri("concepts", uuid)
+    levels = {level: tuple(said.all(concepts, f"{level}LevelKeyword")) for level in ("low", "high")}
+    return {level: found for level, found in levels.items() if found}

@@ -41,7 +41,7 @@ def _session(trace: Trace) -> Iterator[str]:
 
 def _retrieval(trace: Trace) -> Iterator[str]:
     if trace.concepts:
-        yield f"Concepts: {', '.join(map(_flat, trace.concepts))}"
+        yield f"Concepts: {_flat(trace.concepts_text)}"
     if trace.matches:
         yield f"Entities: {matches_text(trace)}"
     if trace.actions is not None:

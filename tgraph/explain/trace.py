@@ -12,7 +12,7 @@ from tgraph import vocabulary as v
 from tgraph.explain.actions import read_actions
 from tgraph.explain.mapped import batches_of, ratings_of
 from tgraph.explain.names import Names
-from tgraph.explain.said import Said, kind_of, local_name, numbers
+from tgraph.explain.said import Said, keywords_of, kind_of, local_name, numbers
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.traced import (
     Trace,
@@ -98,6 +98,7 @@ class TraceReader:
             ratings=ratings_of(self._said, self._uuid, self._item_label),
             batches=batches_of(self._said, self._uuid),
             actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
+            keywords=keywords_of(self._said, self._uuid),
         )
 
     # --- the parts ---

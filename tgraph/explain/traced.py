@@ -198,3 +198,12 @@ class Trace:
     ratings: tuple[TracedRating, ...] = ()
     batches: tuple[TracedBatch, ...] = ()
     actions: TracedAction | None = None
+    keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def concepts_text(self) -> str:
+        """The concepts; where they have levels, level by level."""
+        if not self.keywords:
+            return ", ".join(self.concepts)
+        levels = ((level, ", ".join(words)) for level, words in self.keywords.items())
+        return "; ".join(f"{level} level: {words}" for level, words in levels)

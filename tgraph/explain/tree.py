@@ -80,7 +80,7 @@ def _about(tree: Tree, trace: Trace) -> None:
         text = f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out"
         tree.add(_plain(f"Usage      {text}, {usage['calls']} calls"))
     if trace.concepts:
-        tree.add(_plain(f"Concepts   {', '.join(trace.concepts)}"))
+        tree.add(_plain(f"Concepts   {trace.concepts_text}"))
     if trace.matches:
         tree.add(_plain(f"Entities   {matches_text(trace)}"))
 

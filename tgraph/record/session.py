@@ -96,7 +96,16 @@ class SessionRecord(BundleRecord):
 
     # --- what the steps of a question produce ---
 
-    def concepts(self, step: str, concepts: Sequence[str]) -> str:
+    def concepts(
+        self,
+        step: str,
+        concepts: Sequence[str],
+        low: Sequence[str] = (),
+        high: Sequence[str] = (),
+        dropped: Mapping[str, int] | None = None,
+    ) -> str:
+        """What the question is about; ``low`` and ``high`` say which of it are keywords of that
+        level."""
         subject = v.session_part_iri("concepts", self.uuid)
         self._out.add(
             subject,
@@ -104,7 +113,10 @@ class SessionRecord(BundleRecord):
             (v.RDFS_LABEL, "Concepts of the question"),
             (v.prov("wasGeneratedBy"), iri(step)),
             (v.tg("concept"), list(concepts)),
+            (v.tg("lowLevelKeyword"), list(low)),
+            (v.tg("highLevelKeyword"), list(high)),
         )
+        self.dropped(subject, dropped or {})
         return subject
 
     def matches(self, step: str, concepts: Sequence[str], matches: Sequence[EntityMatch]) -> str:

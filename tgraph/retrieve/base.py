@@ -21,12 +21,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a question is about on two levels (LightRAG, Guo and others 2024).
+
+    ``low`` are the things that it names, ``high`` its themes; ``dropped`` counts what went wrong in
+    finding them."""
+
+    low: tuple[str, ...] = ()
+    high: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.low, *self.high]))
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question with the turns before it and the concepts that it is about."""
 
     text: str
     history: tuple[Turn, ...] = ()
     concepts: tuple[str, ...] = ()
+    keywords: Keywords = field(default_factory=Keywords)
 
 
 @dataclass(slots=True)

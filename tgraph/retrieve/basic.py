@@ -1,42 +1,58 @@
-"""Basic retrieval: the chunks nearest to the question, in the order of their likeness."""
+"""Basic retrieval: the chunks nearest to the question, in the order of their likeness.
+
+The modes ``basic`` and ``naive`` are both this, with GraphRAG's and with LightRAG's defaults.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
-from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.candidates import chunk_candidate, ranked
+from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.settings import BasicSearchSettings
 
 
 class BasicRetriever:
-    """The mode ``basic``: vector search over chunks."""
+    """Vector search over chunks, under the name of a mode."""
 
-    mode = "basic"
     step = "VectorSearch"
     matches_entities = False
 
-    def __init__(self, settings: BasicSearchSettings) -> None:
+    def __init__(self, settings: BasicSearchSettings, mode: str = "basic") -> None:
         self._settings = settings
+        self.mode = mode
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        vector = context.embed([in_conversation(question)])
-        hits = context.vectors["chunk"].search(vector, self._settings.k)[0]
-        evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
-        tokens = chunk_tokens(context, list(evidence))
-        ranked = [(chunk, score) for chunk, score in hits if chunk in evidence]
-        candidates = tuple(
-            Candidate(
-                chunk_item(evidence[chunk]),
-                rank,
-                max(0.0, score),
-                evidence=(evidence[chunk],),
-                reasons=(f"it is {score:.2f} similar in meaning to the question",),
-                tokens=cost_of(chunk_item(evidence[chunk]), tokens.get(chunk)),
-            )
-            for rank, (chunk, score) in enumerate(ranked, 1)
-        )
+        hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
+        candidates = ranked(chunk_candidates(hits, context))
         return Retrieval(candidates, 0, len(candidates))
+
+
+def nearest_chunks(
+    question: Question, count: int, least_score: float, context: Context
+) -> list[tuple[str, float]]:
+    """The chunks nearest to the question with their likeness (cosine), best first."""
+    vector = context.embed([in_conversation(question)])
+    hits = context.vectors["chunk"].search(vector, count)[0]
+    return [(chunk, score) for chunk, score in hits if score >= least_score]
+
+
+def chunk_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
+    """Chunks by their likeness to the question; those of what no longer stands are left out."""
+    evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
+    tokens = chunk_tokens(context, list(evidence))
+    return [
+        chunk_candidate(
+            evidence[chunk],
+            max(0.0, score),
+            f"it is {score:.2f} similar in meaning to the question",
+            tokens.get(chunk),
+        )
+        for chunk, score in hits
+        if chunk in evidence
+    ]
 
 
 def in_conversation(question: Question) -> str:

@@ -19,7 +19,8 @@ from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Claim, Edge, EntityMatch, Item, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
-from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
+from tgraph.retrieve.candidates import chunk_candidate, edge_candidate, entity_candidate, ranked
+from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
@@ -66,7 +67,7 @@ def around(
         *found.claimed(),
         *found.spoken_of(shown),
     ]
-    candidates = tuple(replace(c, rank=rank) for rank, c in enumerate(ordered, 1))
+    candidates = ranked(ordered)
     cut = [iri for iri, _ in edges] if len(edges) > most else []
     return Retrieval(
         candidates=candidates,
@@ -187,12 +188,8 @@ class _Around:
         """The entities themselves, in the order of their matches."""
         limit = self.context.limits.evidence_limit
         for entity in self.entities:
-            places = entity.described or entity.named
-            evidence = places[:limit]
             why = f"the question leads to {entity.label}"
-            score = scores[entity.iri]
-            item = entity.item
-            yield Candidate(item, 0, score, evidence=evidence, reasons=(why,), tokens=cost_of(item))
+            yield entity_candidate(entity, scores[entity.iri], why, limit)
 
     def related(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
         context = self.context
@@ -206,14 +203,8 @@ class _Around:
                 continue
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
             why = "it ties entities of the question" if among else "it leads out of them"
-            yield Candidate(
-                edge,
-                0,
-                round(rank / max(most, 1), 6),
-                evidence=places,
-                reasons=(f"{why}, and its ends have {rank} relationships",),
-                tokens=cost_of(edge, evidence=places),
-            )
+            why = f"{why}, and its ends have {rank} relationships"
+            yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places)
 
     def claimed(self) -> Iterator[Candidate]:
         """The claims about the entities, each once, in the order of the entities."""
@@ -246,21 +237,15 @@ class _Around:
             for evidence in entity.named:
                 count = stated[(entity.iri, evidence.chunk)]
                 order.setdefault(evidence.chunk, (place, -count, entity.label))
-        ranked = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[:MOST_CHUNKS]
-        whole = chunk_evidence(self.context, ranked)
+        chunks = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[:MOST_CHUNKS]
+        whole = chunk_evidence(self.context, chunks)
         tokens = chunk_tokens(self.context, list(whole))
-        for chunk in ranked:
+        for chunk in chunks:
             if chunk in whole:
                 place, count, label = order[chunk]
-                item = chunk_item(whole[chunk])
-                yield Candidate(
-                    item,
-                    0,
-                    round(1 / (1 + place), 6),
-                    evidence=(whole[chunk],),
-                    reasons=(f"it names {label} and states {-count} of the edges around it",),
-                    tokens=cost_of(item, tokens.get(chunk)),
-                )
+                why = f"it names {label} and states {-count} of the edges around it"
+                score = round(1 / (1 + place), 6)
+                yield chunk_candidate(whole[chunk], score, why, tokens.get(chunk))
 
     def _stated(self, edges: Sequence[tuple[Edge, int]]) -> Counter[tuple[str, str]]:
         """How many edges of an entity a chunk states."""

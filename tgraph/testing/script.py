@@ -105,6 +105,8 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
         return json.dumps(_VALUES[step](data), ensure_ascii=False)
     if step in _LISTS:
         return _rows(_LISTS[step](data), schema)
+    if step == "answer_alone":
+        return _rows([{"sentence": "I believe so."}], schema)
     if step == "synthesise_answer":
         return _rows(_sentences(data), schema) if _listed(data) else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
@@ -203,6 +205,11 @@ def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
 def _concepts(question: str) -> list[str]:
     words = [w for w in _WORD.findall(question) if len(w) > 5 and w.lower() not in _COMMON]
     return list(dict.fromkeys([*(name for _, name in _names(question)), *words]))
+
+
+def _keywords(question: str) -> dict[str, list[str]]:
+    low = list(dict.fromkeys(name for _, name in _names(question)))
+    return {"high": [c for c in _concepts(question) if c not in low], "low": low}
 
 
 def _words(text: str) -> set[str]:
@@ -324,6 +331,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims": lambda data: {"claims": _claims(data)},
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
+    "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
     "community_report": report,
     **READING,
