@@ -246,20 +246,25 @@ class LocalSearchSettings(_Section):
 
 
 class PprSearchSettings(_Section):
-    """The mode ``ppr``; where not said otherwise, with the defaults of HippoRAG 2."""
+    """The mode ``ppr``: numbers of HippoRAG 2, weights by cross-validation (``docs/reference/
+    retrieval.md``)."""
 
     passages: int = Field(10, ge=1, description="chunks retrieved")
     top_k_edges: int = Field(5, ge=0, description="edges nearest to the question")
     top_k_entities: int = Field(5, ge=0, description="of their ends that the walk starts from")
-    dense_chunks: int = Field(100, ge=1, description="chunks nearest to the question")
-    passage_weight: float = Field(0.05, ge=0, description="of the nearest chunk as a start")
-    name_weight: float = Field(1.0, ge=0, description="of an entity that the question names")
+    dense_chunks: int = Field(500, ge=1, description="chunks nearest to the question")
+    edge_weight: float = Field(1.0, ge=0, description="share of the edges' ends in the starts")
+    name_weight: float = Field(2.0, ge=0, description="share of entities that the question names")
+    passage_weight: float = Field(1.0, ge=0, description="share of the chunks nearest to it")
     subject_weight: float = Field(
         1.0, ge=0, description="of the tie between a chunk and what its document is called after"
     )
     synonymy: float = Field(0.8, ge=0, description="cosine from which entities are synonyms")
-    damping: float = Field(0.5, gt=0, lt=1, description="chance that the walk goes on")
-    head: int = Field(2, ge=0, description="chunks nearest to the question that stand first")
+    damping: float = Field(0.85, gt=0, lt=1, description="chance that the walk goes on")
+    likeness: float = Field(
+        6.0, ge=0, description="weight of a chunk's own cosine beside the logarithm of the walk"
+    )
+    head: int = Field(0, ge=0, description="chunks nearest to the question that stand first")
     filter: bool = Field(True, description="let the model choose among the edges to start from")
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
     edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")

@@ -1,17 +1,20 @@
 """Graph ranking as a mode: chunks in the order in which a walk from the question reaches them.
 
 After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest to
-the question, from the entities that it names, and with a small weight from the chunks nearest to
-it. The nearest of all stand first whatever the walk says.
+the question, from the entities that it names, and from the chunks nearest to it. Unlike there each
+of the three has a share of its own, whatever their number, so that none drowns another; and chunks
+are ranked by where the walk goes and by their own likeness to the question together, so that what
+stands nearest stays in front and the walk decides among the rest.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import NamedNode
 
@@ -28,12 +31,22 @@ from tgraph.retrieve.seeds import triple_of
 from tgraph.settings import PprSearchSettings
 
 if TYPE_CHECKING:
-    from numpy import float64
+    from numpy import float32, float64
     from numpy.typing import NDArray
 
+K = TypeVar("K")
 Hits = Sequence[tuple[str, float]]
 SeedFilter = Callable[[Question, Sequence[Candidate], Context], Sequence[str]]
 """Which of the edges are worth starting from, by IRI: the model's part, where it has one."""
+
+SHARPNESS = 10.0
+"""How much sooner the walk starts from a chunk that is more like the question (cosine)."""
+
+OFTEN = 100
+"""Chunks, at which the walk is most often, that are ranked beside the nearest."""
+
+UNVISITED = 1e-5
+"""What a chunk counts for beyond the walk, of what it is at most often."""
 
 LONGEST = 10
 """Words of a name in a question."""
@@ -74,9 +87,10 @@ class PprRetriever:
         nearest = context.vectors["edge"].search(vector, settings.top_k_edges)[0]
         edges = self._kept(question, seed_edges(nearest, context), context)
         starts = starts_of(question.text, edges, network, settings)
-        walk = network.walk(self._weights(starts, chunks, network), settings.damping)
-        found = _Found(network, starts, dict(chunks), walk, settings, context)
-        return found.retrieval(edges)
+        weights = self._weights(starts, chunks, network)
+        walk = network.walk(weights, settings.damping) if weights else None
+        order = ranked(network, walk, chunks, vector, settings, context)
+        return _Found(network, starts, dict(chunks), walk, context).retrieval(edges, order)
 
     def _kept(
         self, question: Question, edges: list[Candidate], context: Context
@@ -88,19 +102,61 @@ class PprRetriever:
         return [replace(candidate, rank=rank) for rank, candidate in enumerate(chosen, 1)]
 
     def _weights(self, starts: Sequence[Start], chunks: Hits, network: Network) -> dict[int, float]:
-        """Where the walk starts: the entities, and the chunks by their likeness, from the least
-        of them (0) to the greatest (``passage_weight``)."""
+        """Where the walk starts: the entities, and the chunks by their likeness."""
         found: defaultdict[int, float] = defaultdict(float)
         for start in starts:
             found[start.node] += start.weight
-        least = min((score for _, score in chunks), default=0.0)
         most = max((score for _, score in chunks), default=0.0)
-        for iri, score in chunks:
+        near = {iri: math.exp(SHARPNESS * (score - most)) for iri, score in chunks}
+        for iri, share in shares(near, self._settings.passage_weight).items():
             node = network.node(iri)
             if node is not None:
-                share = (score - least) / (most - least) if most > least else 1.0
-                found[node] += self._settings.passage_weight * share
+                found[node] += share
         return {node: weight for node, weight in found.items() if weight > 0}
+
+
+def shares(weights: Mapping[K, float], whole: float) -> dict[K, float]:
+    """The weights in their proportions, together ``whole``; none where all are 0."""
+    total = sum(weights.values())
+    return {key: whole * weight / total for key, weight in weights.items()} if total > 0 else {}
+
+
+def ranked(
+    network: Network,
+    walk: NDArray[float64] | None,
+    near: Hits,
+    vector: NDArray[float32],
+    settings: PprSearchSettings,
+    context: Context,
+) -> dict[str, float]:
+    """The chunks, best first, at most ``passages``, with their scores: 1 for the best.
+
+    A score is the chunk's share of the walk times e to the ``likeness``-fold cosine between chunk
+    and question. The nearest ``head`` stand first, with the score of the best.
+    """
+    import numpy as np
+
+    likeness = dict(near)
+    visits = np.zeros(len(network.chunks)) if walk is None else walk[len(network.entities) :]
+    visits = np.round(visits / max(float(visits.max(initial=0.0)), 1e-300), 9)
+    often = np.argsort(-visits, kind="stable")[: max(OFTEN, settings.passages)].tolist()
+    often = [network.chunks[place] for place in often if visits[place] > 0]
+    others = [chunk for chunk in often if chunk not in likeness]
+    if others:
+        likeness.update(context.vectors["chunk"].search(vector, len(others), others)[0])
+    first = len(network.entities)
+    scores = {}
+    for chunk, cosine in likeness.items():
+        node = network.node(chunk)
+        share = 0.0 if node is None else float(visits[node - first])
+        scores[chunk] = math.log(share + UNVISITED) + settings.likeness * cosine
+    order = sorted(scores, key=lambda chunk: (-round(scores[chunk], 6), chunk))
+    head = [chunk for chunk, _ in near[: settings.head]]
+    best = scores[order[0]] if order else 0.0
+    return {
+        chunk: 1.0 if chunk in head else round(math.exp(scores[chunk] - best), 6)
+        for chunk in list(dict.fromkeys((*head, *order)))[: settings.passages]
+    }
 
 
 # --- where the walk starts ------------------------------------------------------------------------
@@ -133,10 +189,12 @@ def starts_of(
     """The entities to start from, best first: those that the question names, and the ends of the
     edges, at most ``top_k_entities`` of these. What many chunks name weighs less (HippoRAG's node
     specificity)."""
-    found: dict[int, Start] = {}
-    for node, name in names_in(text, network).items():
-        weight = settings.name_weight / max(network.spread[node], 1)
-        found[node] = Start(node, weight, _match(node, network, name, 1.0, "name"))
+    names = names_in(text, network)
+    rare = {node: 1 / max(network.spread[node], 1) for node in names}
+    found = {
+        node: Start(node, weight, _match(node, network, names[node], 1.0, "name"))
+        for node, weight in shares(rare, settings.name_weight).items()
+    }
     scores: defaultdict[int, list[float]] = defaultdict(list)
     for candidate in edges:
         for term in (candidate.edge.subject, candidate.edge.object):
@@ -147,11 +205,11 @@ def starts_of(
         node: sum(of_edges) / len(of_edges) / max(network.spread[node], 1)
         for node, of_edges in scores.items()
     }
-    for node in sorted(weights, key=lambda n: (-weights[n], n))[: settings.top_k_entities]:
+    best = sorted(weights, key=lambda n: (-weights[n], n))[: settings.top_k_entities]
+    for node, share in shares({n: weights[n] for n in best}, settings.edge_weight).items():
         known = found.get(node)
-        weight = weights[node] + (known.weight if known else 0.0)
         match = known.match if known else _match(node, network, text, max(scores[node]), "edge")
-        found[node] = Start(node, weight, match)
+        found[node] = Start(node, share + (known.weight if known else 0.0), match)
     return sorted(found.values(), key=lambda s: (s.match.method != "name", -s.weight, s.node))
 
 
@@ -194,24 +252,22 @@ class _Found:
     network: Network
     starts: Sequence[Start]
     near: Mapping[str, float]
-    walk: NDArray[float64]
-    settings: PprSearchSettings
+    walk: NDArray[float64] | None
     context: Context
 
-    def retrieval(self, edges: Sequence[Candidate]) -> Retrieval:
-        ranked = self.ranked()
-        evidence = chunk_evidence(self.context, ranked)
+    def retrieval(self, edges: Sequence[Candidate], order: Mapping[str, float]) -> Retrieval:
+        """The edges that the walk starts from, then the chunks in the order given."""
+        evidence = chunk_evidence(self.context, list(order))
         tokens = chunk_tokens(self.context, list(evidence))
-        reasons = self._reasons([chunk for chunk in ranked if chunk in evidence])
-        most = max((self._visits(chunk) for chunk in ranked), default=1.0) or 1.0
+        reasons = self._reasons(list(evidence))
         chunks: list[Candidate] = []
-        for chunk in filter(evidence.__contains__, ranked):
+        for chunk in evidence:
             item = chunk_item(evidence[chunk])
             chunks.append(
                 Candidate(
                     item,
                     len(edges) + len(chunks) + 1,
-                    round(self._visits(chunk) / most, 6),
+                    order[chunk],
                     evidence=(evidence[chunk],),
                     reasons=reasons[chunk],
                     tokens=cost_of(item, tokens.get(chunk)),
@@ -224,21 +280,6 @@ class _Found:
             matches=self._matches(),
         )
 
-    def ranked(self) -> list[str]:
-        """The chunks, best first, at most ``passages``: the nearest ``head``, then by the walk."""
-        import numpy as np
-
-        entities = len(self.network.entities)
-        visits = np.round(self.walk[entities:], 12)
-        order = np.argsort(-visits, kind="stable")[: self.settings.passages].tolist()
-        reached = (self.network.chunks[place] for place in order if visits[place] > 0)
-        head = list(self.near)[: self.settings.head]
-        return list(dict.fromkeys((*head, *reached)))[: self.settings.passages]
-
-    def _visits(self, chunk: str) -> float:
-        node = self.network.node(chunk)
-        return 0.0 if node is None else float(self.walk[node])
-
     def _reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
         """For each chunk, over which of its entities the walk came, and its own likeness."""
         leading = {chunk: self._leading(chunk) for chunk in chunks}
@@ -250,15 +291,17 @@ class _Found:
             reasons = [f"the walk comes to it over {', '.join(names)}"] if names else []
             if chunk in self.near:
                 reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
-            said[chunk] = tuple(reasons) or ("the walk comes to it",)
+            said[chunk] = tuple(reasons) or ("the walk comes to it over another chunk's entities",)
         return said
 
     def _leading(self, chunk: str) -> list[int]:
         """The entities beside the chunk at which the walk is most often."""
-        node = self.network.node(chunk)
-        beside = [] if node is None else self.network.beside(node)
-        entities = [n for n in beside if n < len(self.network.entities)]
-        return sorted(entities, key=lambda n: (-round(float(self.walk[n]), 12), n))[:SHOWN]
+        node, walk = self.network.node(chunk), self.walk
+        if node is None or walk is None:
+            return []
+        beside = self.network.beside(node)
+        entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
+        return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]
 
     def _matches(self) -> tuple[EntityMatch, ...]:
         matches = [start.match for start in self.starts]
