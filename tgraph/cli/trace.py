@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from tgraph.cli.export import FORMATS as RECORD_FORMATS
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
 
-FORMATS = ("text", "json", "trig", "turtle", "nquads")
+FORMATS = ("text", "json", "html", *RECORD_FORMATS)
 
 
 @command("trace")
@@ -39,6 +40,7 @@ def trace(
     Examples:
       tgraph trace
       tgraph trace 1cc5e01a --all
+      tgraph trace last --format html -o answer.html
       tgraph trace last --format trig -o session.trig
     """
     from tgraph.cli.terminal import json_text, show, text_of, write_result
@@ -53,8 +55,8 @@ def trace(
             else:
                 write_result(text_of(tree).encode(), output)
         elif format == "json":
-            from dataclasses import asdict
-
-            write_result((json_text(asdict(graph.trace(session))) + "\n").encode(), output)
+            write_result((json_text(graph.trace(session).as_dict()) + "\n").encode(), output)
+        elif format == "html":
+            write_result(graph.report(session).encode(), output)
         else:
             write_result(graph.export(session, format), output)

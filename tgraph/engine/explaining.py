@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
@@ -58,11 +60,21 @@ class Explaining(ABC):
         return find_session(self.read(), self._catalogue, name)
 
     def trace(self, session: str = "last") -> Trace:
-        """The record of a session as a tree."""
+        """The record of a session as a tree; ``to_html`` writes it as a report."""
         from tgraph.explain.trace import read_trace
 
         summary = self.find_session(session)
-        return read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
+        trace = read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
+        return replace(trace, report=partial(self.report, summary.explain_id))
+
+    def report(self, session: str = "last") -> str:
+        """The record of a session as one HTML file, its RDF included."""
+        from tgraph.explain.report import to_html
+        from tgraph.index.sources import Texts
+
+        texts = Texts(self.read(), self.librarian)
+        record, drawn = self.export(session, "trig"), self.export(session, "svg")
+        return to_html(self.trace(session), record, drawn, texts.of_page)
 
     def trace_so_far(self, session: str) -> Trace:
         """The record of a session that is being asked in this process, as far as it has come."""

@@ -21,6 +21,7 @@ _RELATIONS = {
     v.prov("used"): "used",
     v.prov("wasAssociatedWith"): "wasAssociatedWith",
     v.prov("wasInformedBy"): "wasInformedBy",
+    v.tg("sentence"): "sentence",
 }
 _LEFT_OUT = frozenset(
     v.tg(name)

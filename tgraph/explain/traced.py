@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tgraph.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +203,7 @@ class Trace:
     batches: tuple[TracedBatch, ...] = ()
     actions: TracedAction | None = None
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def concepts_text(self) -> str:
@@ -207,3 +212,15 @@ class Trace:
             return ", ".join(self.concepts)
         levels = ((level, ", ".join(words)) for level, words in self.keywords.items())
         return "; ".join(f"{level} level: {words}" for level, words in levels)
+
+    def to_html(self, path: str | Path) -> None:
+        """Write the report of the session, one file that needs nothing else."""
+        if self.report is None:
+            raise UsageError("This trace was not read from a graph.", "Use `kg.trace(ID)`.")
+        Path(path).write_text(self.report(), "utf-8")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain values, for JSON."""
+        values = asdict(replace(self, report=None))
+        del values["report"]
+        return values

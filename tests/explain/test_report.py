@@ -1,0 +1,118 @@
+"""The report of a session: self-contained, harmless whatever it shows, and the record itself."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+
+import tgraph
+from tgraph.engine.modes import MODES
+from tgraph.engine.parts import Parts
+from tgraph.errors import UsageError
+from tgraph.explain.report import in_script
+from tgraph.settings import load_settings
+from tgraph.store.statements import to_bytes
+from tgraph.testing import HashingEmbedder, ticking_clock
+
+EVIL = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> {{ 7*7 }}"
+TEXT = f"Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris {EVIL}.\n"
+QUESTION = f"What did Marie Curie discover? {EVIL}"
+
+
+class Reader(HTMLParser):
+    """What a browser would see: elements with their attributes, scripts, and the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside != "style":
+            self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory):
+    root, ids, clock = tmp_path_factory.mktemp("report"), count(), ticking_clock()
+    (root / "curie.md").write_text(TEXT)
+    parts = Parts(load_settings(None), root / "cache", embedder=HashingEmbedder())
+    with tgraph.open(
+        root / "graph",
+        create=True,
+        parts=parts,
+        clock=clock,
+        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
+    ) as kg:
+        kg.index([Path(root / "curie.md")])
+        yield kg
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    return reader
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "bypass"])
+def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
+    answer = graph.ask(QUESTION, mode, history=[])
+    seen = read(graph.report(answer.session))
+    words = " ".join("".join(seen.words).split())
+    for sentence in answer.sentences:
+        assert " ".join(sentence.text.split()) in words
+    record, program = seen.scripts
+    own = set(parse(graph.export(answer.session, "trig"), RdfFormat.TRIG))
+    assert set(parse(record.encode(), RdfFormat.TRIG)) == own
+    assert "alert" not in program
+
+
+def test_a_report_loads_nothing_and_runs_nothing_of_others(graph):
+    graph.ask(QUESTION, history=[])
+    text = graph.report()
+    seen = read(text)
+    assert [tag for tag, _ in seen.elements].count("script") == 2
+    assert not [tag for tag, _ in seen.elements if tag in ("img", "link", "iframe", "object")]
+    for _, attributes in seen.elements:
+        assert not {name for name in attributes if name.startswith("on") or name == "src"}
+        assert (attributes.get("href") or "#").startswith("#")
+    assert "49" not in "".join(seen.words).partition("{{")[0][-4:]
+    assert "default-src 'none'" in text
+
+
+def test_a_trace_writes_its_report(graph, tmp_path):
+    graph.ask(QUESTION, history=[])
+    trace = graph.trace()
+    trace.to_html(tmp_path / "answer.html")
+    assert (tmp_path / "answer.html").read_text("utf-8").startswith("<!doctype html>")
+    with pytest.raises(UsageError, match="not read from a graph"):
+        type(trace)(**{**trace.as_dict(), "report": None}).to_html(tmp_path / "no.html")
+
+
+@given(st.text(max_size=60))
+def test_no_literal_ends_the_element_that_carries_it(text):
+    quad = Quad(NamedNode("urn:s"), NamedNode("urn:p"), Literal(f"{text}</script><!--{text}"))
+    carried = in_script(to_bytes([quad], RdfFormat.TRIG).decode())
+    assert "</" not in carried
+    assert "<!" not in carried
+    assert list(parse(carried, RdfFormat.TRIG)) == [quad]

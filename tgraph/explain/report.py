@@ -1,0 +1,157 @@
+"""The report of a session: one HTML file that shows the proof and carries the record.
+
+It needs no network and works without JavaScript. Everything in it comes from documents, models or
+users, so the template escapes all of it; a content security policy forbids it to load anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tgraph.explain.stages import item_text
+from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
+from tgraph.resources import data
+from tgraph.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONTEXT = 280
+"""Characters of the page shown on each side of a quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """What was selected and leads to a place, in words."""
+
+    kind: str
+    label: str
+    reasoning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlace:
+    """A cited place with what stands around it; ``number`` counts through the report."""
+
+    number: int
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    before: str
+    quote: str
+    after: str
+    cut_before: bool
+    cut_after: bool
+    way: tuple[str, ...]
+    items: tuple[ShownItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence of the answer with the places that prove it, each once."""
+
+    text: str
+    places: tuple[ShownPlace, ...]
+
+
+def to_html(
+    trace: Trace, record: bytes, picture: bytes, page_text: Callable[[str, int | None], str]
+) -> str:
+    """The report. ``record`` is the session as TriG, ``picture`` an SVG of tgraph's own making;
+    ``page_text`` gives the stored text of a page of a document."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    template = environment.from_string(data("report.html").read_text("utf-8"))
+    sentences = _sentences(trace, page_text)
+    agents = dict.fromkeys(agent for step in trace.steps for agent in step.agents)
+    shown = [place for sentence in sentences for place in sentence.places]
+    return template.render(
+        trace=trace,
+        sentences=sentences,
+        sources=list(dict.fromkeys((place.title, place.path) for place in shown)),
+        agents=", ".join(agents),
+        started=trace.started[:19].replace("T", " "),
+        took=_took(trace.started, trace.ended),
+        words=item_text,
+        seconds=_seconds,
+        svg=Markup(picture.decode()),  # noqa: S704
+        record=Markup(in_script(record.decode())),  # noqa: S704
+        version=__version__,
+    )
+
+
+def in_script(trig: str) -> str:
+    """TriG that can't end the script element which carries it, nor begin a comment there.
+
+    ``</`` and ``<!`` stand in literals only, where an escape means the same character.
+    """
+    return trig.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+
+
+def _sentences(trace: Trace, page_text: Callable[[str, int | None], str]) -> list[ShownSentence]:
+    items = {item.iri: item for item in trace.selected}
+    found: list[ShownSentence] = []
+    number = 0
+    for sentence in trace.sentences:
+        by_place: dict[tuple[str, int | None, int, int], list[TracedEvidence]] = {}
+        for citation in sentence.citations:
+            place = citation.document, citation.page, citation.start, citation.end
+            by_place.setdefault(place, []).append(citation)
+        places = []
+        for cited in by_place.values():
+            number += 1
+            places.append(_place(number, cited, items, page_text))
+        found.append(ShownSentence(sentence.text, tuple(places)))
+    return found
+
+
+def _place(
+    number: int,
+    cited: Sequence[TracedEvidence],
+    items: Mapping[str, TracedItem],
+    page_text: Callable[[str, int | None], str],
+) -> ShownPlace:
+    first = cited[0]
+    text = page_text(first.document, first.page)
+    start, end = max(0, first.start - CONTEXT), min(len(text), first.end + CONTEXT)
+    chosen = dict.fromkeys(c.edge_selection for c in cited if c.edge_selection in items)
+    return ShownPlace(
+        number=number,
+        title=first.title,
+        path=first.path,
+        page=first.page,
+        start=first.start,
+        end=first.end,
+        before=text[start : first.start].lstrip() if start else text[: first.start],
+        quote=first.quote,
+        after=text[first.end : end].rstrip(),
+        cut_before=start > 0,
+        cut_after=end < len(text),
+        way=first.way,
+        items=tuple(
+            ShownItem(items[iri].kind, _label(items[iri]), items[iri].reasoning) for iri in chosen
+        ),
+    )
+
+
+def _label(item: TracedItem) -> str:
+    return item_text(item) if item.kind == "edge" else item.label
+
+
+def _took(started: str, ended: str) -> str:
+    seconds = _seconds(started, ended)
+    return f"{seconds} s" if seconds else ""
+
+
+def _seconds(started: str, ended: str) -> str:
+    if not started or not ended:
+        return ""
+    begun, done = datetime.fromisoformat(started), datetime.fromisoformat(ended)
+    return f"{(done - begun).total_seconds():.2f}"
