@@ -227,6 +227,37 @@ class LightragSearchSettings(_Section):
     high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
 
 
+class ContextualSearchSettings(_Section):
+    """The mode ``contextual``, after Anthropic's "Contextual Retrieval" (2024)."""
+
+    enabled: bool = Field(
+        False, description="situate chunks when indexing, not only from the first question on"
+    )
+    by_model: bool = Field(
+        False, description="contexts written by the model: one call a chunk, the document in each"
+    )
+    max_document_tokens: int = Field(
+        30_000, ge=500, description="of a longer document the model sees the part around the chunk"
+    )
+    names: int = Field(20, ge=0, description="names of the document in a context without a model")
+    k: int = Field(20, ge=1, description="chunks retrieved")
+    pool: int = Field(150, ge=1, description="chunks that each of the two searches contributes")
+    rrf_k: int = Field(
+        60, ge=0, description="of reciprocal rank fusion (Cormack et al. 2009): smaller, steeper"
+    )
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class RerankSettings(_Section):
+    """A server that ranks texts for a question (POST ``/rerank``: Cohere, Jina, vLLM and others);
+    unset: chunks stay in the order of their search."""
+
+    base_url: str | None = Field(None, description="up to and without /rerank")
+    model: str = Field("", description="the model's name at the endpoint")
+    api_key: SecretStr | None = None
+    pool: int = Field(150, ge=1, description="chunks that are ranked anew")
+
+
 class LocalSearchSettings(_Section):
     """The mode ``local``, with Microsoft GraphRAG's defaults."""
 
@@ -334,6 +365,8 @@ class Settings(BaseSettings):
     basic_search: BasicSearchSettings = BasicSearchSettings()
     naive_search: NaiveSearchSettings = NaiveSearchSettings()
     lightrag_search: LightragSearchSettings = LightragSearchSettings()
+    contextual_search: ContextualSearchSettings = ContextualSearchSettings()
+    rerank: RerankSettings = RerankSettings()
     ppr_search: PprSearchSettings = PprSearchSettings()
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()

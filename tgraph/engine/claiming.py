@@ -70,10 +70,11 @@ def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):
             if chunk not in read:
-                yield _chunk(store, texts, chunk)
+                yield stored_chunk(store, texts, chunk)
 
 
-def _chunk(store: Store, texts: Texts, chunk: str) -> Chunk:
+def stored_chunk(store: Store, texts: Texts, chunk: str) -> Chunk:
+    """The chunk as it was made, read back."""
     heading = text_value(store, chunk, v.tg("heading"))
     start, end = range_of_chunk(chunk)
     return Chunk(

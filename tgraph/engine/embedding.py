@@ -17,7 +17,13 @@ from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
 
-_PLURALS = {"entity": "entities", "edge": "edges", "chunk": "chunks", "report": "reports"}
+_PLURALS = {
+    "entity": "entities",
+    "edge": "edges",
+    "chunk": "chunks",
+    "report": "reports",
+    "context": "contexts",
+}
 
 
 def remembering(embedder: Embedder, cache: Path) -> Embedder:

@@ -24,6 +24,9 @@ from tgraph.store.snapshot import Snapshot
 REPLY_SHARE = 0.8
 """Reply tokens per token of text: an assumption, since only the model knows what it will find."""
 
+CONTEXT_TOKENS = 100
+"""Tokens of a reply with a context: an assumption."""
+
 PRICES = {
     "gpt-4.1": (2.0, 8.0),
     "gpt-4.1-mini": (0.4, 1.6),
@@ -99,33 +102,33 @@ def estimate_index(
 def _estimate(
     store: Store | None, paths: Sequence[str], settings: Settings, prices: Prices
 ) -> Estimate:
-    sizes: list[int] = []
+    found: list[list[int]] = []
     failed: list[tuple[str, str]] = []
-    documents = unchanged = 0
+    unchanged = 0
     for file in discover(list(paths)):
         if isinstance(file, Unread):
             if not file.skipped:
                 failed.append((file.name, file.reason))
             continue
         try:
-            found = _chunk_sizes(store, file, settings)
+            sizes = _chunk_sizes(store, file, settings)
         except IngestError as error:
             failed.append((file.name, str(error)))
             continue
-        if found is None:
+        if sizes is None:
             unchanged += 1
         else:
-            documents += 1
-            sizes += found
-    calls, tokens_in, tokens_out = _tokens(sizes, settings)
+            found.append(sizes)
+    chunks = [size for sizes in found for size in sizes]
+    calls, tokens_in, tokens_out = _tokens(found, settings)
     model = settings.chat.model if settings.uses_model() else None
     return Estimate(
         model=model,
-        documents=documents,
+        documents=len(found),
         unchanged=unchanged,
         failed=tuple(failed),
-        chunks=len(sizes),
-        text_tokens=sum(sizes),
+        chunks=len(chunks),
+        text_tokens=sum(chunks),
         calls=calls,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
@@ -146,17 +149,35 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
     return [item.tokens for item in chunks]
 
 
-def _tokens(sizes: Sequence[int], settings: Settings) -> tuple[int, int, int]:
+def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> tuple[int, int, int]:
     """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
     if not settings.uses_model():
         return 0, 0, 0
+    sizes = [size for document in documents for size in document]
     total = (0, 0, 0)
     if settings.extract.method == "standard":
         total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
     if settings.claims.enabled:
         claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
         total = (total[0] + claims[0], total[1] + claims[1], total[2] + claims[2])
+    contextual = settings.contextual_search
+    if contextual.enabled and contextual.by_model:
+        contexts = _contexts_tokens(documents, settings)
+        total = (total[0] + contexts[0], total[1] + contexts[1], total[2] + contexts[2])
     return total
+
+
+def _contexts_tokens(
+    documents: Sequence[Sequence[int]], settings: Settings
+) -> tuple[int, int, int]:
+    """One call a chunk, which shows the document, or the part of it that the setting allows."""
+    prompt = count_tokens(
+        load_prompt("situate_chunk", settings.prompts).text, settings.chunk.encoding
+    )
+    most = settings.contextual_search.max_document_tokens
+    calls = sum(map(len, documents))
+    shown = sum(len(sizes) * min(sum(sizes), most) + sum(sizes) for sizes in documents)
+    return calls, calls * prompt + shown, calls * CONTEXT_TOKENS
 
 
 def _rounds_tokens(

@@ -213,6 +213,7 @@ class KnowledgeGraph(Explaining):
         return _last(self._asked(question, suggesting(self._parts, count), history))
 
     def _asked(self, question: str, method: Method, history: Sequence[Turn] | None) -> Stream:
+        self._prepare(method.mode)
         context = self._open_context()
         turns = tuple(self._turns if history is None else history)
         turns = turns[-self.settings.graph.history_turns :] if turns else ()
@@ -231,6 +232,17 @@ class KnowledgeGraph(Explaining):
             )
         finally:
             self._asking -= 1
+
+    def _prepare(self, mode: str) -> None:
+        """Build what the mode needs and no index run has built yet."""
+        from tgraph.engine.preparing import need_of
+
+        need = need_of(mode)
+        if need is not None and need.is_missing(self._open_context().store):
+            from tgraph.engine.preparing import PrepareRun
+
+            self._message(need.message)
+            PrepareRun(**self._run_options(silent, None)).prepare(need)
 
     # --- the same for asyncio ---
 

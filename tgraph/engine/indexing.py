@@ -23,6 +23,7 @@ from tgraph.engine.intake import Intakes, take_in
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.reporting import write_reports
+from tgraph.engine.situating import situate
 from tgraph.engine.workshop import RunRecord, Workshop
 from tgraph.errors import IngestError
 from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
@@ -187,9 +188,10 @@ class IndexRun(Run):
         describe(shop, derived.undescribed)
         clustered = cluster(shop)
         reports = write_reports(shop)
+        situate(shop)
         vectors = embed(shop, self._ledger)
         if shop.copy.changed or vectors:
-            _describe_run(shop, started)
+            describe_run(shop, started)
             self._commit(shop)
         self._publish(shop)
         found = _Found(extracted, claims, derived, clustered, reports)
@@ -255,7 +257,8 @@ def derive(shop: Workshop, touched: Touched, started: datetime) -> Derived:
     return Derived(len(change.merged), descriptions.pending, *found)
 
 
-def _describe_run(shop: Workshop, started: datetime) -> None:
+def describe_run(shop: Workshop, started: datetime) -> None:
+    """Put the run itself on record."""
     agents = [SOFTWARE, shop.extractor.agent, shop.embedder.agent]
     shop.copy.add(agent_quads(agents))
     shop.copy.add(shop.record.prompts(shop.extractor.prompts))

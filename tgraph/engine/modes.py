@@ -93,6 +93,21 @@ def _bypass(parts: Parts) -> Method:
     return Bypass(parts.alone())
 
 
+def _contextual(parts: Parts) -> Method:
+    from tgraph.answer.budget import BudgetSelector
+    from tgraph.retrieve.contextual import ContextualRetriever
+
+    settings = parts.settings
+    budget = settings.contextual_search.max_context_tokens
+    rerank = parts.reranker.rank if parts.reranker else None
+    return TwoStages(
+        ContextualRetriever(settings.contextual_search, rerank, settings.rerank.pool),
+        BudgetSelector(budget, {"chunk": 1.0}),
+        parts.synthesiser(budget + PROMPT),
+        sharpens=parts.chat is None,
+    )
+
+
 def _ppr(parts: Parts) -> Method:
     from tgraph.answer.budget import BudgetSelector
     from tgraph.retrieve.ppr import PprRetriever
@@ -152,4 +167,5 @@ MODES: Mapping[str, Callable[[Parts], Method]] = {
     "lightrag-mix": partial(_lightrag, "lightrag-mix"),
     "bypass": _bypass,
     "ppr": _ppr,
+    "contextual": _contextual,
 }

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
+    from tgraph.index.contexts import Situator
     from tgraph.index.reports import ReportWriter
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.exchange import Client
+    from tgraph.models.rerank import Reranker
 
 C = TypeVar("C", bound="Client")
 
@@ -74,6 +76,12 @@ class Parts:
         """Let go of connections."""
         for endpoint in self._endpoints.values():
             endpoint.close()
+
+    def _remembering(self, chat: ChatModel) -> ChatModel:
+        """The model with a memory, so that an interrupted run does not pay for a reply twice."""
+        from tgraph.models.cache import CachedChat
+
+        return CachedChat(chat, self._cache / "replies")
 
     def _known(self, client: C, make: Callable[[], Endpoint]) -> C:
         self._clients.append((client, make))
@@ -139,11 +147,10 @@ class Parts:
 
             return CachedExtractor(EmbeddedExtractor(), self._cache / "extractions")
         from tgraph.extract.language_model import ModelExtractor
-        from tgraph.models.cache import CachedChat
 
         extract = self.settings.extract
         return ModelExtractor(
-            CachedChat(chat, self._cache / "replies"),
+            self._remembering(chat),
             extract.entity_types,
             extract.gleanings,
             self.settings.prompts,
@@ -160,10 +167,9 @@ class Parts:
                 "Set `chat.base_url` or OPENAI_API_KEY, or leave claims out.",
             )
         from tgraph.extract.claims import ModelClaims
-        from tgraph.models.cache import CachedChat
 
         return ModelClaims(
-            CachedChat(chat, self._cache / "replies"),
+            self._remembering(chat),
             self.settings.claims.gleanings,
             self.settings.prompts,
             **self._options,
@@ -185,15 +191,50 @@ class Parts:
 
             return DistinctSentences(limits.max_words)
         from tgraph.extract.model_summaries import ModelSummariser
-        from tgraph.models.cache import CachedChat
 
         return ModelSummariser(
-            CachedChat(self.chat, self._cache / "replies"),
+            self._remembering(self.chat),
             limits.max_words,
             limits.max_input_tokens,
             self.settings.prompts,
             **self._options,
         )
+
+    @property
+    def situator(self) -> Situator:
+        """Who says where in its document a chunk stands. ``UsageError`` where a model should and
+        none is set."""
+        self._renew()
+        return self._situator
+
+    @cached_property
+    def _situator(self) -> Situator:
+        contextual = self.settings.contextual_search
+        if not contextual.by_model:
+            from tgraph.index.contexts import StructuralSituator
+
+            return StructuralSituator(contextual.names)
+        if self.chat is None:
+            raise UsageError(
+                "Contexts should be written by a language model, and none is set.",
+                "Set `chat.base_url` or OPENAI_API_KEY, or `contextual_search.by_model` to false.",
+            )
+        from tgraph.index.situate_model import ModelSituator
+
+        chat, prompts = self._remembering(self.chat), self.settings.prompts
+        return ModelSituator(chat, contextual.max_document_tokens, prompts, **self._options)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The server that ranks texts anew, where one is set."""
+        rerank = self.settings.rerank
+        if rerank.base_url is None:
+            return None
+        from tgraph.models.rerank import Reranker
+
+        own = {"base_url": rerank.base_url, "api_key": rerank.api_key}
+        make = partial(self._endpoint, self.settings.chat.model_copy(update=own))
+        return self._known(Reranker(rerank.model, make()), make)
 
     @property
     def report_writer(self) -> ReportWriter:
@@ -207,11 +248,10 @@ class Parts:
 
             return ExtractiveWriter()
         from tgraph.index.report_model import ModelReportWriter
-        from tgraph.models.cache import CachedChat
 
         chat = self.settings.chat
         return ModelReportWriter(
-            CachedChat(self.chat, self._cache / "replies"),
+            self._remembering(self.chat),
             self.settings.prompts,
             max_output_tokens=self.settings.reports.max_output_tokens,
             temperature=chat.temperature,

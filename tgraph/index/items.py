@@ -1,5 +1,5 @@
-"""What is embedded: the text that stands for an entity, an edge, a chunk or a report in vector
-search."""
+"""What is embedded: the text that stands for an entity, an edge, a chunk (by itself and in its
+context) or a report in vector search."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.index.contexts import context_text, pieces, standing_contexts, with_context
 from tgraph.index.evidence import evidence_of
 from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, chunks_of_document, standing_documents
@@ -15,7 +16,7 @@ from tgraph.index.vectors import text_hash
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
 
-KINDS = ("entity", "edge", "chunk", "report")
+KINDS = ("entity", "edge", "chunk", "report", "context")
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
 _AT_ONCE = 5_000
@@ -23,7 +24,13 @@ _AT_ONCE = 5_000
 
 def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs."""
-    readers = {"entity": _entities, "edge": _edges, "chunk": _chunks, "report": _reports}
+    readers = {
+        "entity": _entities,
+        "edge": _edges,
+        "chunk": _chunks,
+        "report": _reports,
+        "context": _contexts,
+    }
     return readers[kind](store, librarian)
 
 
@@ -53,6 +60,15 @@ def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):
             yield chunk, texts.of_chunk(chunk)
+
+
+def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    """A chunk is found by each of its pieces, its context before each."""
+    texts = Texts(store, librarian)
+    for chunk, context in sorted(standing_contexts(store).items()):
+        said = context_text(store, context)
+        for piece in pieces(texts.of_chunk(chunk)):
+            yield chunk, with_context(said, piece)
 
 
 def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:

@@ -34,11 +34,12 @@ class Call:
     """One call of a model or an embedder as it is recorded in the librarian.
 
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
-    usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding), or
-    ``{"error": ...}``. ``occurrence`` counts equal requests within one session or run, from 0.
+    usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
+    scores for a ranking), or ``{"error": ...}``. ``occurrence`` counts equal requests within one
+    session or run, from 0.
     """
 
-    kind: Choice["chat", "embedding"]
+    kind: Choice["chat", "embedding", "rerank"]
     request: Json
     reply: Json
     agent: Agent

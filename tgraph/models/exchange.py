@@ -32,7 +32,7 @@ def rough_tokens(text: str) -> int:
 class Exchange:
     """One call while it is under way; whatever is known at its end becomes the record."""
 
-    kind: Choice["chat", "embedding"]
+    kind: Choice["chat", "embedding", "rerank"]
     agent: Agent
     prompt: Prompt | None
     request: Mapping[str, Any] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Client:
 
     @contextmanager
     def _exchange(
-        self, kind: Choice["chat", "embedding"], prompt: Prompt | None, sink: CallSink
+        self, kind: Choice["chat", "embedding", "rerank"], prompt: Prompt | None, sink: CallSink
     ) -> Iterator[Exchange]:
         exchange, started = Exchange(kind, self.agent, prompt), self._clock()
         try:

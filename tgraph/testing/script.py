@@ -332,6 +332,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
     "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
+    "situate_chunk": lambda data: {"context": f"From {data.get('TITLE', '')}."},
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
     "community_report": report,
     **READING,

@@ -26,7 +26,8 @@ class ServerRequest:
 
 
 class ScriptedServer:
-    """An OpenAI-compatible server: ``/v1/models``, ``/v1/chat/completions``, ``/v1/embeddings``.
+    """An OpenAI-compatible server: ``/v1/models``, ``/v1/chat/completions``, ``/v1/embeddings``,
+    ``/v1/rerank``.
 
     ``with ScriptedServer() as server:`` listens on a free port of 127.0.0.1 and gives
     ``server.base_url``. ``replies`` maps a step to a text, a function of the ``ServerRequest`` or a
@@ -120,7 +121,7 @@ class ScriptedServer:
         self, path: str, body: Mapping[str, Any], key: str
     ) -> tuple[ServerRequest, Fault | None]:
         """Logs a request and says which fault befalls it."""
-        step = "embeddings" if path.endswith("/embeddings") else _step(body)
+        step = _OTHERS.get(path.rpartition("/")[2]) or _step(body)
         fault = self.faults.next(step)
         request = ServerRequest(path, step, body, key, fault.kind if fault else None)
         with self._lock:
@@ -157,6 +158,10 @@ class ScriptedServer:
             return scripted
         wanted = request.body.get("response_format", {}).get("json_schema", {})
         return plausible_reply(request.step, request.body["messages"], wanted.get("schema"))
+
+
+_OTHERS = {"embeddings": "embeddings", "rerank": "rerank"}
+"""Steps that are known by the path."""
 
 
 def _step(body: Mapping[str, Any]) -> str:

@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.path not in ("/v1/chat/completions", "/v1/embeddings"):
+        if self.path not in ("/v1/chat/completions", "/v1/embeddings", "/v1/rerank"):
             self._send(404, {"error": {"message": "not found"}})
             return
         key = self.headers.get("Authorization", "").removeprefix("Bearer ")
@@ -97,6 +97,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(refused[0], {"error": refused[1]})
         elif request.path.endswith("/embeddings"):
             self._embed(request.body)
+        elif request.path.endswith("/rerank"):
+            self._rerank(request)
         else:
             text, finish = spoil(self.fake.say(request), fault)
             if request.body.get("stream"):
@@ -150,6 +152,22 @@ class Handler(BaseHTTPRequestHandler):
         if self.fake.report_usage:
             count = sum(len(text) // 4 + 1 for text in texts)
             reply["usage"] = {"prompt_tokens": count, "total_tokens": count}
+        self._send(200, reply)
+
+    def _rerank(self, request: ServerRequest) -> None:
+        """The script's own JSON, or the texts by the share of the question's words in them."""
+        scripted = self.fake.script.reply("rerank", request)
+        if scripted is not None:
+            self._write(200, scripted.encode(), "application/json")
+            return
+        wanted = set(_WORD.findall(str(request.body["query"]).lower()))
+        texts = request.body["documents"]
+        scores = [len(wanted & set(_WORD.findall(t.lower()))) / max(1, len(wanted)) for t in texts]
+        rows = [{"index": i, "relevance_score": score} for i, score in enumerate(scores)]
+        rows.sort(key=lambda row: -row["relevance_score"])
+        reply: dict[str, Any] = {"model": request.body.get("model"), "results": rows}
+        if self.fake.report_usage:
+            reply["usage"] = {"total_tokens": sum(len(text) // 4 + 1 for text in texts)}
         self._send(200, reply)
 
     # --- the wire -------------------------------------------------------------------------------

@@ -1,0 +1,161 @@
+"""Contextual retrieval: chunks found in their context, by meaning and by words, and fused.
+
+After Anthropic's "Contextual Retrieval" (2024). The two rankings are joined by reciprocal rank
+fusion (Cormack, Clarke and Büttcher 2009), and a server may rank the best anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tgraph.errors import EndpointError, ModelError
+from tgraph.index.contexts import context_text, standing_contexts, with_context
+from tgraph.model import Candidate, Evidence, Retrieval
+from tgraph.models.base import CallSink
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.basic import in_conversation
+from tgraph.retrieve.bm25 import WordIndex
+from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
+from tgraph.retrieve.costs import cost_of
+from tgraph.settings import ContextualSearchSettings
+
+Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
+Hits = Sequence[tuple[str, float]]
+
+UNRANKED = "a ranking that can't be used"
+
+
+@dataclass(slots=True)
+class _Found:
+    """A chunk with its score and why it was found."""
+
+    chunk: str
+    score: float
+    reasons: tuple[str, ...]
+
+
+class ContextualRetriever:
+    """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew."""
+
+    mode = "contextual"
+    step = "HybridSearch"
+    matches_entities = False
+
+    def __init__(
+        self,
+        settings: ContextualSearchSettings,
+        rerank: Rank | None = None,
+        rerank_pool: int = 150,
+    ) -> None:
+        self._settings = settings
+        self._rerank = rerank
+        self._rerank_pool = rerank_pool
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        settings = self._settings
+        text = in_conversation(question)
+        near = context.vectors["context"].search(context.embed([text]), settings.pool)[0]
+        worded = word_index(context).search(text, settings.pool)
+        found = fused(near, worded, settings.rrf_k)
+        evidence = chunk_evidence(context, [each.chunk for each in found])
+        found = [each for each in found if each.chunk in evidence]
+        dropped: Mapping[str, int] = {}
+        if self._rerank is not None and found:
+            try:
+                found = self._ranked(text, found, evidence, context)
+            except EndpointError:
+                raise
+            except ModelError:
+                dropped = {UNRANKED: 1}
+        candidates = _candidates(found[: settings.k], evidence, context)
+        return Retrieval(candidates, 0, len(candidates), dropped=dropped)
+
+    def _ranked(
+        self,
+        text: str,
+        found: list[_Found],
+        evidence: Mapping[str, Evidence],
+        context: Context,
+    ) -> list[_Found]:
+        """The first of them in the order of the server; what it does not mention comes after."""
+        assert self._rerank is not None
+        first, rest = found[: self._rerank_pool], found[self._rerank_pool :]
+        links = _links(context)
+        texts = [
+            with_context(_said(context, links.get(each.chunk)), evidence[each.chunk].quote)
+            for each in first
+        ]
+        ranking = self._rerank(text, texts, context.sink)
+        places = {place for place, _ in ranking}
+        ranked = [
+            _Found(
+                first[place].chunk,
+                score,
+                (f"it was ranked at {score:.2f}", *first[place].reasons),
+            )
+            for place, score in ranking
+        ]
+        left = [each for place, each in enumerate(first) if place not in places]
+        least = min((each.score for each in ranked), default=1.0)
+        for each in (*left, *rest):
+            each.score = min(each.score, least)
+        return [*ranked, *left, *rest]
+
+
+def fused(near: Hits, worded: Hits, k: int) -> list[_Found]:
+    """The chunks of both rankings by the sum of 1 / (k + rank), scaled to 1 for what is first in
+    both; equal sums are ordered by IRI."""
+    scores: dict[str, float] = {}
+    reasons: dict[str, tuple[str, ...]] = {}
+    for hits, way in ((near, "meaning"), (worded, "words")):
+        for rank, (chunk, score) in enumerate(hits, 1):
+            scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
+            why = f"it is number {rank} by {way} ({score:.2f}) in its context"
+            reasons[chunk] = (*reasons.get(chunk, ()), why)
+    most = 2 / (k + 1)
+    ordered = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
+    return [_Found(chunk, round(scores[chunk] / most, 6), reasons[chunk]) for chunk in ordered]
+
+
+def word_index(context: Context) -> WordIndex:
+    """The words of all chunks in their contexts, counted at the first question that needs them."""
+
+    def build() -> WordIndex:
+        texts = [
+            (chunk, with_context(_said(context, link), context.texts.of_chunk(chunk)))
+            for chunk, link in _links(context).items()
+        ]
+        return WordIndex(texts)
+
+    index = context.remembered("contextual words", 1).get("index", build)
+    assert isinstance(index, WordIndex)
+    return index
+
+
+def _links(context: Context) -> Mapping[str, str]:
+    """The context of each chunk, by IRI."""
+    read = context.remembered("contexts of chunks", 1)
+    links: Mapping[str, str] = read.get("links", lambda: standing_contexts(context.store))
+    return links
+
+
+def _said(context: Context, link: str | None) -> str:
+    return context_text(context.store, link) if link else ""
+
+
+def _candidates(
+    found: Sequence[_Found], evidence: Mapping[str, Evidence], context: Context
+) -> tuple[Candidate, ...]:
+    tokens = chunk_tokens(context, [each.chunk for each in found])
+    return tuple(
+        Candidate(
+            chunk_item(evidence[each.chunk]),
+            rank,
+            each.score,
+            evidence=(evidence[each.chunk],),
+            reasons=each.reasons,
+            tokens=cost_of(chunk_item(evidence[each.chunk]), tokens.get(each.chunk)),
+        )
+        for rank, each in enumerate(found, 1)
+    )
