@@ -101,7 +101,10 @@ class FastSettings(_Section):
     min_node_degree: int = Field(1, ge=0, description="names that a name must be tied to")
     max_node_degree_std: float | None = Field(None, gt=0, description="standard deviations")
     min_edge_weight_pct: float = Field(40, ge=0, le=100, description="lightest pairs left out")
-    remove_ego_nodes: bool = Field(True, description="leave out the name tied to most others")
+    remove_ego_nodes: bool = Field(
+        False,
+        description="leave out the name tied to most others (GraphRAG does; it may be the subject)",
+    )
 
 
 class AnswerSettings(_Section):
