@@ -6,7 +6,7 @@ Each answer on the way is a list of points: statements with what proves them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Selected
@@ -27,6 +27,14 @@ class Point:
     cites: tuple[Candidate, ...]
     evidence: tuple[Evidence, ...]
     score: float = 0.0
+
+
+def with_way(evidence: Evidence) -> Evidence:
+    """The evidence with the way from a point down to it: the edge, entity or claim that it is for,
+    where nothing else leads there."""
+    if evidence.via or evidence.statement == evidence.chunk:
+        return evidence
+    return replace(evidence, via=(evidence.statement,))
 
 
 @dataclass(frozen=True, slots=True)

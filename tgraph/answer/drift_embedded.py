@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from pyoxigraph import NamedNode
 
-from tgraph.answer.drift import Point, Response, Told
+from tgraph.answer.drift import Point, Response, Told, with_way
 from tgraph.answer.embedded import EmbeddedSynthesiser
 from tgraph.model import (
     Agent,
@@ -27,9 +27,11 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.actions import usable
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.lexical import terms, words
 from tgraph.retrieve.meaning import Meaning
 from tgraph.retrieve.nearest import NearReport
 from tgraph.retrieve.passages import place_of
+from tgraph.retrieve.report_sentences import nearest_sentence
 from tgraph.retrieve.seeds import triple_of
 from tgraph.retrieve.sharpen import sharpened
 from tgraph.retrieve.subgraph import edges_of, ends
@@ -41,6 +43,9 @@ SENTENCES = 4
 
 CLOSE = 0.7
 """Sentences below this share of the best are not quoted."""
+
+FEWEST_WORDS = 3
+"""In a sentence that is quoted: what is shorter is a name or a heading."""
 
 AROUND = 24
 """Edges, the nearest to the question, whose ends may be asked about."""
@@ -106,7 +111,7 @@ class EmbeddedExplorer:
         numbered = tuple(replace(c, rank=rank) for rank, c in enumerate(candidates, 1))
         retrieval = Retrieval(numbered, 0)
         found = sharpened(Question(query), retrieval, context).candidates
-        points = _best(candidates, found)
+        points = _best(query, candidates, found, context)
         score = max((e.relevance or 0.0 for p in points for e in p.evidence), default=0.0)
         proposed = self._neighbours(question, query, points, found, context)
         follow_ups, dropped = usable(proposed, self._follow_ups)
@@ -152,24 +157,27 @@ class BroadSynthesiser(EmbeddedSynthesiser):
     MOST = 7
 
 
-def _best(candidates: Sequence[Candidate], found: Sequence[Candidate]) -> list[Point]:
+def _best(
+    query: str, candidates: Sequence[Candidate], found: Sequence[Candidate], context: Context
+) -> list[Point]:
     """The sentences that answer best, each as a point that cites whatever holds it."""
     places: dict[object, list[tuple[Evidence, Candidate]]] = {}
     for candidate, sharp in zip(candidates, found, strict=True):
         for item in sharp.evidence:
-            if item.relevance is not None:
+            if item.relevance is not None and len(words(item.quote)) >= FEWEST_WORDS:
                 places.setdefault(place_of(item), []).append((item, candidate))
     ranked = sorted(places.values(), key=lambda p: (-(p[0][0].relevance or 0.0), p[0][0].iri))
     best = ranked[0][0][0].relevance or 0.0 if ranked else 0.0
-    return [
-        Point(
-            " ".join(pairs[0][0].quote.split()),
-            tuple({c.item.iri: c for _, c in pairs}.values()),
-            (pairs[0][0],),
-        )
-        for pairs in ranked[:SENTENCES]
-        if (pairs[0][0].relevance or 0.0) >= CLOSE * best
-    ]
+    close = [p for p in ranked[:SENTENCES] if (p[0][0].relevance or 0.0) >= CLOSE * best]
+    asked = frozenset(terms(query))
+    points = [_quoted(nearest_sentence(p[0][0], asked, context), [c for _, c in p]) for p in close]
+    return [point for point in points if len(words(point.text)) >= FEWEST_WORDS]
+
+
+def _quoted(evidence: Evidence, holders: Sequence[Candidate]) -> Point:
+    cites = {holder.item.iri: holder for holder in holders}
+    text = " ".join(evidence.quote.split())
+    return Point(text, tuple(cites.values()), (with_way(evidence),))
 
 
 def _edges_behind(

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from tgraph.answer.drift import Point, Response, Told
+from tgraph.answer.drift import Point, Response, Told, with_way
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.points import closest
 from tgraph.answer.replies import clean, read_citations
@@ -262,7 +262,8 @@ def _point(text: str, cited: Sequence[_Citable]) -> Point:
     evidence: dict[tuple[object, ...], Evidence] = {}
     for each in cited:
         for item in closest(said, each.evidence):
-            evidence.setdefault((item.document, item.page, item.start, item.end), item)
+            place = (item.document, item.page, item.start, item.end)
+            evidence.setdefault(place, with_way(item))
     candidates = {each.candidate.item.iri: each.candidate for each in cited}
     return Point(text, tuple(candidates.values()), tuple(evidence.values()))
 

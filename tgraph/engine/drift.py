@@ -85,6 +85,7 @@ class Search:
     record: SessionRecord
     found: Found
     graph: ActionGraph = field(init=False)
+    trunk: str | None = None
     calls: int = 0
 
     def __post_init__(self) -> None:
@@ -138,7 +139,9 @@ class Search:
         with self.record.step("Expanding", self.method.explorer.agent) as step:
             text = self._expansion(best)
             self.found.origins.append(hypothesis(self.record, step, text, best.iri))
-        with self.record.step("ReportMatching", context.embedder.agent, self.found.origins):
+        with self.record.step(
+            "ReportMatching", context.embedder.agent, self.found.origins
+        ) as self.trunk:
             found = nearest_reports(context, text, settings.k, level)
         self.found.add([each.candidate for each in found])
         return found
@@ -241,7 +244,7 @@ class Search:
         """The activity that carries it out, informed by the one that proposed it."""
         agent, done = self.method.explorer.agent, self.found.done
         known = (done[n].step for n in self.graph.parents(action.number) if n in done)
-        before = next((step for step in known if step), None)
+        before = next((step for step in known if step), self.trunk)
         if action.kind == "fold":
             return self.record.step("Priming", agent, after=before)
         return self.record.step("Asking", agent, after=before)
