@@ -82,7 +82,7 @@ def _recluster(shop: Workshop, how: Clustering) -> None:
     if not copy.changed:
         return
     isolated = len(isolated_entities(copy.store))
-    agent = Agent("method", f"{how.library}-leiden", version(how.library), how.library)
+    agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
     record = ClusteringRecord(shop.run, agent, how.parameters, isolated, started, shop.clock())
     copy.add(record.quads(change.made, change.ended, change.left))
 

@@ -57,7 +57,7 @@ class Clustering:
     resolution: float = 1.0
 
     @property
-    def library(self) -> str:
+    def package(self) -> str:
         """The package that divides."""
         return _LIBRARIES[self.quality]
 
