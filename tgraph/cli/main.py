@@ -18,6 +18,7 @@ from tgraph.cli.source import source
 from tgraph.cli.sparql import sparql
 from tgraph.cli.suggest import suggest
 from tgraph.cli.trace import trace
+from tgraph.cli.why_not import why_not
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,6 +49,7 @@ for _command in (
     sessions,
     trace,
     export,
+    why_not,
     source,
     audit,
     entities,

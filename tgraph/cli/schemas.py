@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
 from tgraph.explain.sessions import SessionSummary
+from tgraph.explain.whynot import WhyNot
 from tgraph.model import Answer, Edge, GraphRagResponse, Selected, Sentence
 
 
@@ -240,6 +241,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "ask-event": EventOut.model_json_schema(mode="serialization"),
             "sessions": array,
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
+            "why-not": TypeAdapter(WhyNot).json_schema(mode="serialization"),
             "splits": TypeAdapter(tuple[Split, ...]).json_schema(mode="serialization"),
         }.items()
     }

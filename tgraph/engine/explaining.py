@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.sparql import Bounds
     from tgraph.explain.trace import Trace
+    from tgraph.explain.whynot import WhyNot
     from tgraph.settings import Settings
     from tgraph.store.base import Store
 
@@ -115,6 +116,14 @@ class Explaining(ABC):
         quads = session_quads(store, summary.bundle)
         quads += catalogue_quads(store, summary.bundle, self._catalogue)
         return serialise(quads, format, without_terms=classic)
+
+    def why_not(self, session: str, expected: str) -> WhyNot:
+        """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer
+        of a session: exactly one cause, from the record and the store alone."""
+        from tgraph.explain.whynot import why_not
+
+        store, summary = self.read(), self.find_session(session)
+        return why_not(store, self.librarian, self._folder.vectors, summary, expected)
 
     # --- documents ---
 

@@ -1,0 +1,61 @@
+"""Ranks by likeness of meaning, from the vectors that a session's calls are on record with.
+
+No embedder is asked: the question's vector is in the librarian's record of the call, the others are
+in the index, as long as that is of the same knowledge.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tgraph.errors import TgraphError
+from tgraph.librarian import Librarian
+from tgraph.models.base import decode_vectors
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+
+class Likeness:
+    """``calls`` are the content hashes of the session's embedding calls, in their order."""
+
+    def __init__(
+        self, vectors: Path, generation: int, librarian: Librarian, calls: Collection[str]
+    ) -> None:
+        self._folder = vectors
+        self._generation = generation
+        self._librarian = librarian
+        self._calls = calls
+
+    def rank(
+        self, question: str, kind: str, items: Collection[str], among: Collection[str] | None = None
+    ) -> tuple[int, str, int] | None:
+        """The best rank (from 1) of the items, which of them it is, and among how many; None where
+        the vectors are of other knowledge or the question's is not on record."""
+        from tgraph.index.vectors import load
+
+        with suppress(TgraphError, KeyError, ValueError, OSError):
+            vector = self._vector(question)
+            if vector is not None:
+                found = load(self._folder, kind, generation=self._generation)
+                hits = found.search(vector, max(1, len(found)), among)[0]
+                for rank, (iri, _) in enumerate(hits, 1):
+                    if iri in items:
+                        return rank, iri, len(hits)
+        return None
+
+    def _vector(self, question: str) -> NDArray[float32] | None:
+        """The vector of the text that begins with the question (earlier questions may follow)."""
+        for key in self._calls:
+            call: dict[str, Any] = json.loads(self._librarian.get_text(key))
+            texts = call["request"].get("input", ())
+            for place, text in enumerate([texts] if isinstance(texts, str) else texts):
+                if text == question or text.startswith(f"{question}\n"):
+                    reply = call["reply"]
+                    return decode_vectors(reply["vectors"], reply["dimension"])[place : place + 1]
+        return None

@@ -1,0 +1,292 @@
+"""Why something is not in an answer, from a session's record and the store alone, without a model.
+
+The stages are those at which a thing can be lost on its way from a document into an answer; after
+the why-not provenance of databases (Chapman and Jagadish 2009). Exactly one of them is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import StoreError, UsageError
+from tgraph.explain.earlier import Earlier, Place
+from tgraph.explain.expected import Expected, Finder
+from tgraph.explain.likeness import Likeness
+from tgraph.explain.limits import Limits
+from tgraph.explain.reached import Carrier, Reached, Search
+from tgraph.explain.safety import one_line
+from tgraph.explain.sessions import SessionSummary
+from tgraph.explain.trace import read_trace
+from tgraph.explain.traced import Trace
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
+from tgraph.store.base import Store
+
+Cause = Choice[
+    "used",
+    "not-in-corpus",
+    "not-extracted",
+    "not-linked",
+    "beyond-limit",
+    "not-selected",
+    "not-used",
+]
+
+_BY_TEXT = ("basic", "ppr", "contextual")
+"""Modes that retrieve chunks as they stand, whatever was extracted from them."""
+
+SHOWN = 5
+"""Places and carriers that are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why ``expected`` is not in the answer of a session, or that it is.
+
+    ``cause`` is the one stage at which it was lost, ``reason`` says it in a sentence. ``limit``,
+    ``cutoff`` and ``rank`` are of the cause ``beyond-limit`` (``rank`` also of ``not-selected``).
+    ``sentences`` are the numbers, from 1, of those that use it, ``items`` what carried it as far as
+    it came, best first, ``places`` where documents say it. ``notes`` tell what is different now.
+    """
+
+    session: str
+    question: str
+    mode: str
+    expected: str
+    kind: str
+    label: str
+    cause: Cause
+    reason: str
+    limit: str | None = None
+    cutoff: int | None = None
+    rank: int | None = None
+    sentences: tuple[int, ...] = ()
+    items: tuple[Carrier, ...] = ()
+    places: tuple[Place, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One question about one session."""
+
+    wanted: str
+    trace: Trace
+    earlier: Earlier
+    expected: Expected
+    reached: Reached
+
+    def because(self, cause: Cause, reason: str, **more: object) -> WhyNot:
+        trace, expected = self.trace, self.expected
+        return WhyNot(
+            session=trace.explain_id,
+            question=trace.question,
+            mode=trace.mode,
+            expected=self.wanted,
+            kind=expected.kind,
+            label=expected.label,
+            cause=cause,
+            reason=reason,
+            notes=tuple(self._notes(cause)),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _notes(self, cause: Cause) -> list[str]:
+        asked, current = self.earlier.generation, self.earlier.current
+        notes = []
+        if current > asked:
+            notes.append(
+                f"Knowledge has changed since: the session asked generation {asked}, now it is"
+                f" {current}."
+            )
+        if cause in ("not-in-corpus", "not-extracted") and self.expected.later:
+            notes.append("It has been extracted since; a new session can find it.")
+        elif cause == "not-in-corpus":
+            later = self._later()
+            if later:
+                notes.append(f"It is in a document that was taken in since: {', '.join(later)}.")
+        if self.trace.status not in ("completed", "no-evidence"):
+            notes.append(f"The session did not complete: it is {self.trace.status or 'open'}.")
+        return notes
+
+    def _later(self) -> list[str]:
+        if self.expected.kind == "document":
+            found = [
+                a.path for a in self.earlier.accessions if a.document in self.expected.documents
+            ]
+            return list(dict.fromkeys(found))
+        phrases = tuple(name for group in self.expected.names[:1] for name in group)
+        places = self.earlier.find(phrases, known=False)
+        return list(dict.fromkeys(place.path for place in islice(places, SHOWN)))
+
+
+def why_not(
+    store: Store, librarian: Librarian, vectors: Path, summary: SessionSummary, wanted: str
+) -> WhyNot:
+    """Why ``wanted`` (a name, an IRI, a path, a fact or words of a document) is not in the answer
+    of the session. ``UsageError`` where it is empty."""
+    if not wanted.strip():
+        raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
+    trace = read_trace(store, librarian, summary, "")
+    earlier = Earlier(store, Texts(store, librarian), trace.generation, trace.started)
+    expected = Finder(earlier).find(wanted)
+    reached = Search(store, trace, expected).reached()
+    case = _Case(wanted, trace, earlier, expected, reached)
+    ways: tuple[Callable[[_Case], WhyNot | None], ...] = (
+        _used,
+        _unused,
+        _unselected,
+        _absent,
+        _unextracted,
+    )
+    for way in ways:
+        found = way(case)
+        if found is not None:
+            return found
+    calls = _embedding_calls(store, trace, summary.bundle)
+    likeness = Likeness(vectors, trace.generation, librarian, calls)
+    cut = _complete_list(store, librarian, summary)
+    limit = Limits(store, trace, expected, cut, likeness).find()
+    if limit is not None:
+        return case.because(
+            "beyond-limit",
+            f"It is linked to the question, but beyond a limit: {limit.reason}.",
+            limit=limit.name,
+            cutoff=limit.cutoff,
+            rank=limit.rank,
+            places=_places(case),
+        )
+    return case.because("not-linked", _unlinked(trace), places=_places(case))
+
+
+# --- the causes, the furthest stage first ---------------------------------------------------------
+
+
+def _used(case: _Case) -> WhyNot | None:
+    numbers = case.reached.sentences
+    if not numbers:
+        return None
+    which = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return case.because(
+        "used",
+        f"It is in the answer after all: {which}.",
+        sentences=numbers,
+        items=case.reached.selected[:SHOWN],
+    )
+
+
+def _unused(case: _Case) -> WhyNot | None:
+    found = case.reached.selected
+    if not found:
+        return None
+    best = found[0]
+    said = "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
+    return case.because(
+        "not-used",
+        f"It was selected ({_named(best)}), but {said}.",
+        rank=best.rank or None,
+        items=found[:SHOWN],
+    )
+
+
+def _unselected(case: _Case) -> WhyNot | None:
+    found = case.reached.rejected
+    if not found:
+        return None
+    best = found[0]
+    rank = f" with rank {best.rank}" if best.rank else ""
+    why = best.reason or "no reason is on record, for the session ended before it selected"
+    return case.because(
+        "not-selected",
+        f"It was retrieved ({_named(best)}{rank}), but not selected: {one_line(why)}.",
+        rank=best.rank or None,
+        items=found[:SHOWN],
+    )
+
+
+def _absent(case: _Case) -> WhyNot | None:
+    expected = case.expected
+    if expected.kind in ("document", "chunk"):
+        known = bool(expected.documents & case.earlier.documents.keys())
+    else:
+        known = bool(expected.evidence or expected.iris or _places(case))
+    if known:
+        return None
+    return case.because(
+        "not-in-corpus", "No document that stood when the question was asked says it."
+    )
+
+
+def _unextracted(case: _Case) -> WhyNot | None:
+    expected = case.expected
+    by_text = case.trace.mode in _BY_TEXT and expected.chunks
+    if expected.evidence or expected.iris or by_text:
+        return None
+    places = _places(case)
+    where = f", as in {places[0].path}" if places else ""
+    return case.because(
+        "not-extracted",
+        f"Documents say it{where}, but no extraction made an edge of it.",
+        places=places,
+    )
+
+
+def _unlinked(trace: Trace) -> str:
+    matched = len(trace.matches)
+    considered = len(trace.selected) + len(trace.rejected)
+    if matched:
+        return (
+            f"It was extracted, but none of the {matched} entities that the question led to leads"
+            " to it."
+        )
+    return f"It was extracted, but it is in none of the {considered} candidates of the question."
+
+
+# --- what they rest on ----------------------------------------------------------------------------
+
+
+def _places(case: _Case) -> tuple[Place, ...]:
+    """Where documents say it, each place with its sentence."""
+    expected = case.expected
+    found = iter(expected.places)
+    if not expected.places and expected.kind in ("entity", "fact"):
+        group = expected.names[0] if expected.names else (expected.label,)
+        found = case.earlier.find(group) if expected.kind == "entity" else iter(())
+    wide = (case.earlier.around(place) for place in islice(found, 4 * SHOWN))
+    return tuple(dict.fromkeys(wide))[:SHOWN]
+
+
+def _named(carrier: Carrier) -> str:
+    return one_line(f"{carrier.kind} “{carrier.label}”", 120)
+
+
+def _complete_list(store: Store, librarian: Librarian, summary: SessionSummary) -> list[str]:
+    """All that was retrieved, best first, where some of it was no candidate."""
+    uuid = summary.explain_id.removeprefix(v.session_iri(""))
+    graph = NamedNode(summary.bundle)
+    retrieval = NamedNode(v.retrieval_iri(uuid))
+    for quad in store.match(retrieval, v.tg("contentHash"), None, graph):
+        if isinstance(quad.object, Literal):
+            try:
+                return librarian.get_text(quad.object.value).split("\n")
+            except StoreError:
+                return []  # erased
+    return []
+
+
+def _embedding_calls(store: Store, trace: Trace, bundle: str) -> list[str]:
+    graph = NamedNode(bundle)
+    return [
+        quad.object.value
+        for call in trace.calls
+        if call.label.startswith("embedding")
+        for quad in store.match(NamedNode(call.iri), v.tg("contentHash"), None, graph)
+        if isinstance(quad.object, Literal)
+    ]
