@@ -28,7 +28,7 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
     options.pop("price_out")
     with (
         opened(settings_of(options), create=True) as graph,
-        _progress(quiet) as (progress, message),
+        show_progress(quiet) as (progress, message),
     ):
         report = graph.index(list(paths), progress=progress, message=message)
         root = graph.root
@@ -43,7 +43,7 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
+def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
     """Bars on stderr where somebody watches it, otherwise a line a stage."""
     if quiet:
         yield silent, say

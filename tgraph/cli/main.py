@@ -10,6 +10,7 @@ from tgraph.cli.audit import audit
 from tgraph.cli.config import config
 from tgraph.cli.doctor import doctor
 from tgraph.cli.entities import entities
+from tgraph.cli.evaluate import evaluate
 from tgraph.cli.export import export
 from tgraph.cli.index import index
 from tgraph.cli.options import common
@@ -52,6 +53,7 @@ for _command in (
     why_not,
     source,
     audit,
+    evaluate,
     entities,
     sparql,
     config,

@@ -232,6 +232,8 @@ def session_out(summary: SessionSummary) -> SessionOut:
 def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas (2020-12) by the names of their files."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
+    from tgraph.cli.evaluation_schema import EvaluationOut
+
     sessions = SessionsOut.model_json_schema(mode="serialization")
     array = {**sessions["properties"]["sessions"], "$defs": sessions["$defs"]}
     return {
@@ -240,6 +242,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "ask": AskOut.model_json_schema(mode="serialization"),
             "ask-event": EventOut.model_json_schema(mode="serialization"),
             "sessions": array,
+            "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
             "why-not": TypeAdapter(WhyNot).json_schema(mode="serialization"),
             "splits": TypeAdapter(tuple[Split, ...]).json_schema(mode="serialization"),

@@ -31,7 +31,9 @@ from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
+    from tgraph.engine.evaluating_graph import Questions
     from tgraph.engine.indexing import IndexReport
+    from tgraph.explain.evaluated import Evaluation
     from tgraph.explain.sparql import Bounds
     from tgraph.index.vectors import VectorSet
     from tgraph.store.base import Store
@@ -244,6 +246,30 @@ class KnowledgeGraph(Explaining):
             self._message(need.message)
             PrepareRun(**self._run_options(silent, None)).prepare(need)
 
+    def evaluate(
+        self,
+        questions: Questions,
+        mode: str = "graph",
+        *,
+        progress: OnProgress = silent,
+    ) -> Evaluation:
+        """Judge answers: those that ``questions`` bring (RAGChecker's JSON), and the graph's own in
+        the ``mode`` where they bring none.
+
+        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves. What goes
+        wrong with one is in the evaluation and doesn't stop the others. It is recorded in a bundle
+        of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where the model
+        fails again and again.
+        """
+        from tgraph.engine.evaluating_graph import GraphEvaluation
+        from tgraph.record.evaluation import EvaluationRecord
+
+        def record() -> EvaluationRecord:
+            return EvaluationRecord(self._folder.journals, self._uuid(), self._clock)
+
+        run = GraphEvaluation(self, self._parts, record, self._open_context)
+        return run.run(questions, mode, progress)
+
     # --- the same for asyncio ---
 
     async def aindex(self, paths: Sequence[str | Path], **options: Any) -> IndexReport:
@@ -255,6 +281,12 @@ class KnowledgeGraph(Explaining):
     ) -> Answer:
         """``ask`` without blocking the event loop."""
         return await asyncio.to_thread(self.ask, question, mode, history=history)
+
+    async def aevaluate(
+        self, questions: Questions, mode: str = "graph", *, progress: OnProgress = silent
+    ) -> Evaluation:
+        """``evaluate`` without blocking the event loop."""
+        return await asyncio.to_thread(self.evaluate, questions, mode, progress=progress)
 
     async def astream(
         self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tgraph.answer.drift import Explorer
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
+    from tgraph.engine.evaluating import Judge
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
@@ -367,6 +368,30 @@ class Parts:
             follow_ups=drift.follow_ups,
             max_context_tokens=drift.max_context_tokens + PROMPT,
             **self._options,
+        )
+
+    @property
+    def judge(self) -> Judge:
+        """Who takes answers apart and checks them."""
+        self._renew()
+        return self._judge
+
+    @cached_property
+    def _judge(self) -> Judge:
+        from tgraph.engine.evaluating import Judge
+
+        if self.chat is None:
+            from tgraph.answer.judging_embedded import LikenessEntailment, SentenceStatements
+
+            return Judge(SentenceStatements(), LikenessEntailment(self.embedder))
+        from tgraph.answer.judging_model import ModelEntailment, ModelStatements
+        from tgraph.models.cache import CachedChat
+
+        chat = CachedChat(self.chat, self._cache / "replies")
+        prompts = self.settings.prompts
+        return Judge(
+            ModelStatements(chat, prompts, **self._options),
+            ModelEntailment(chat, prompts, **self._options),
         )
 
     @property

@@ -1,12 +1,14 @@
-"""Validation of session records against the SHACL shapes (W3C SHACL, 2017) by pyshacl."""
+"""Validation of what was recorded of sessions and evaluations against the SHACL shapes (W3C SHACL,
+2017) by pyshacl."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyoxigraph import NamedNode, Quad
 
+from tgraph import vocabulary as v
 from tgraph.explain.classic import classic
 from tgraph.explain.export import session_quads
 from tgraph.explain.sessions import SessionSummary, find_session, list_sessions
@@ -39,23 +41,40 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
     shapes = Graph().parse(data=read_text("ontology", "shapes.ttl"), format="turtle")
     found: list[Violation] = []
     for start in range(0, len(chosen), TOGETHER):
-        found += _violations(store, chosen[start : start + TOGETHER], shapes)
+        some = chosen[start : start + TOGETHER]
+        found += _violations(store, {s.bundle: s.explain_id for s in some}, shapes)
+    if session == ALL:
+        for evaluation in _evaluations(store, catalogue):
+            found += _violations(store, evaluation, shapes)
     return tuple(sorted(set(found)))
 
 
-def _violations(
-    store: Store, summaries: Sequence[SessionSummary], shapes: Graph
-) -> Iterator[Violation]:
+def _evaluations(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
+    """For each evaluation its bundle and those of the sessions that it judges, with whom each is
+    about."""
+    for quad in store.match(None, v.tg("evaluation"), None, NamedNode(catalogue)):
+        bundle = _string(quad.subject)
+        found = {bundle: _string(quad.object)}
+        derived = store.match(None, v.prov("wasDerivedFrom"), None, NamedNode(bundle))
+        for answer in (_string(one.object) for one in derived):
+            if answer.startswith(v.answer_iri("")):
+                uuid = answer.removeprefix(v.answer_iri(""))
+                found[v.bundle_iri(uuid)] = v.session_iri(uuid)
+        yield found
+
+
+def _violations(store: Store, bundles: Mapping[str, str], shapes: Graph) -> Iterator[Violation]:
+    """What is wrong with the bundles, each with whom it is about."""
     from pyshacl import validate
     from rdflib import RDF, SH, Graph
 
     quads: dict[Quad, None] = {}
     owners: dict[str, str] = {}
-    for summary in summaries:
-        for quad in session_quads(store, summary.bundle):
+    for bundle, subject in bundles.items():
+        for quad in session_quads(store, bundle):
             quads[quad] = None
-            if quad.graph_name == NamedNode(summary.bundle):
-                owners[_string(quad.subject)] = summary.explain_id
+            if quad.graph_name == NamedNode(bundle):
+                owners[_string(quad.subject)] = subject
     data = Graph().parse(data=nquads(classic(quads)), format="nt")
     conforms, report, text = validate(data, shacl_graph=shapes, inference="none")
     if conforms:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from tgraph.testing import drifting
+from tgraph.testing.judging import JUDGING
 from tgraph.testing.reading import READING, Blocks
 from tgraph.testing.reporting import report
 
@@ -337,6 +338,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "community_report": report,
     **READING,
     **drifting.VALUES,
+    **JUDGING,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
     "select_edges": lambda data: _selected(data),
