@@ -86,10 +86,16 @@ def _share(said: frozenset[str], quote: str) -> float:
     return len(said.intersection(terms(quote))) / len(said) if said else 0.0
 
 
+def _cited_as(kind: str, evidence: Evidence) -> CitationKind:
+    """A point that was drawn from something else than a report sums that up."""
+    through_report = evidence.via and evidence.via[0].startswith(f"{v.URN}report:")
+    return "summary" if kind == "point" and not through_report else CITED_AS[kind]
+
+
 def _citation(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:
     item = selected.item
     return Citation(
-        kind=CITED_AS[item.kind],
+        kind=_cited_as(item.kind, evidence),
         edge=item.iri if isinstance(item, Edge) else None,
         item=item.iri,
         edge_selection=v.selected_iri(session_uuid, item.kind, selected.index),
