@@ -7,7 +7,6 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -227,8 +226,8 @@ def test_the_call_budget_holds_and_names_what_it_cut(asked):
 
 def test_the_same_question_makes_the_same_tree_whatever_comes_first(made, asked):
     def told(trace: Trace) -> str:
-        text = json.dumps(asdict(trace), default=str)
-        kept = asdict(trace) | {"calls": None, "steps": None, "started": "", "ended": ""}
+        text = json.dumps(trace.as_dict(), default=str)
+        kept = trace.as_dict() | {"calls": None, "steps": None, "started": "", "ended": ""}
         assert text
         return str(kept).replace(trace.explain_id.rpartition(":")[2], "UUID")
 
