@@ -181,7 +181,7 @@ def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):
 
 def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph):
     chat = ScriptedModel({"select_edges": '{"none": true}'})
-    calls = []
+    calls: list[object] = []
     parts = Parts(load_settings(None), graph.root / "cache", chat=chat, embedder=HashingEmbedder())
     method = method_of("ppr", parts)
     assert isinstance(method, TwoStages)
