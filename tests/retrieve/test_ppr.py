@@ -17,6 +17,7 @@ from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.index.vectors import build
 from tgraph.model import Edge
+from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.ppr import names_in, shares
 from tgraph.retrieve.ranking import Network, network, network_of, synonyms
@@ -181,7 +182,7 @@ def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):
 
 def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph):
     chat = ScriptedModel({"select_edges": '{"none": true}'})
-    calls: list[object] = []
+    calls: list[Call] = []
     parts = Parts(load_settings(None), graph.root / "cache", chat=chat, embedder=HashingEmbedder())
     method = method_of("ppr", parts)
     assert isinstance(method, TwoStages)
