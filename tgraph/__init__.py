@@ -28,10 +28,12 @@ if TYPE_CHECKING:
         Source,
         Turn,
     )
+    from tgraph.retrieve.filters import Filters
 
 __all__ = [
     "Answer",
     "Citation",
+    "Filters",
     "GraphRagResponse",
     "KnowledgeGraph",
     "Selected",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Filters": ("tgraph.retrieve.filters", "Filters"),
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),

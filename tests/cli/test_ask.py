@@ -160,3 +160,13 @@ def test_text_of_models_can_not_command_the_terminal(fresh, documents):
 def test_safe_text_keeps_what_people_write():
     assert safe("Ünïcode\tעברית\n中文") == "Ünïcode\tעברית\n中文"
     assert safe("\x9b2J\x07\ud800") == r"\x9b2J\x07\ud800"
+
+
+def test_filters_narrow_the_answer_and_slips_are_usage_errors(terminal):
+    assert "Polonium" in terminal.ask(QUESTION, "--document", "curie*").stdout
+    wrong = terminal.ask(QUESTION, "--document", "curei.md", code=2)
+    assert "Did you mean" in wrong.stderr
+    assert "no date" in terminal.ask(QUESTION, "--since", "yesterday", code=2).stderr
+    assert "No entity is of the type" in terminal.ask(QUESTION, "--type", "zzz", code=2).stderr
+    nothing = terminal.ask(QUESTION, "--until", "1066", code=3)
+    assert "The filters leave nothing" in nothing.stderr

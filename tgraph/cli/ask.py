@@ -12,6 +12,7 @@ from tgraph.cli.options import (
     chat_options,
     common,
     connection,
+    filter_options,
     graph_limits,
     keyword_options,
     report_options,
@@ -43,6 +44,7 @@ from tgraph.cli.running import command
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
 )
+@filter_options
 @answer_options
 @keyword_options
 @graph_limits
@@ -61,6 +63,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "When did the Endurance sink?"
       tgraph ask -x -q "Who designed the Fram?" --show-usage
       tgraph ask "Who designed the Fram?" --json | jq .sentences
+      tgraph ask "Who was in command?" --document "nimrod*" --type person
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "What became of her?" --low-keyword Endurance
       tgraph ask -m global "What are the main themes?"

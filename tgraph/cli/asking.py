@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tgraph.cli.options import settings_of
+from tgraph.cli.options import filters_of, settings_of
 from tgraph.cli.running import opened
 from tgraph.cli.terminal import json_line, json_text, one_line, safe, say
 from tgraph.engine.asking import SentenceMessage
@@ -32,6 +32,7 @@ class Ask:
         self._whole: bool = options.pop("no_streaming")
         self._show_usage: bool = options.pop("show_usage")
         self._history = read_history(options.pop("history"))
+        self._filters = filters_of(options)
         self._settings = settings_of(options)
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
@@ -39,7 +40,10 @@ class Ask:
     def run(self, question: str) -> None:
         """Ask, print, and end with exit code 3 where there is no evidence."""
         with opened(self._settings) as graph:
-            answer = self._listen(graph, graph.stream(question, self._mode, history=self._history))
+            stream = graph.stream(
+                question, self._mode, history=self._history, filters=self._filters
+            )
+            answer = self._listen(graph, stream)
         if self._json:
             from tgraph.cli.schemas import ask_out
 

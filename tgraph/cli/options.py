@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.filters import Filters
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
@@ -137,6 +140,38 @@ def answer_options(function: F) -> F:
         ),
     ]
     return _apply(function, options)
+
+
+def filter_options(function: F) -> F:
+    """What a question may be answered from, in every mode; the collection is `-C`."""
+    options = [
+        click.option(
+            "--document",
+            multiple=True,
+            metavar="PATH",
+            help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
+        ),
+        click.option("--since", metavar="DATE", help="Only documents of this date or later."),
+        click.option(
+            "--until",
+            metavar="DATE",
+            help="Only documents of this date or earlier: their own, else that of taking them in.",
+        ),
+        click.option(
+            "--type",
+            multiple=True,
+            metavar="TYPE",
+            help="Only entities of this type, and what speaks of them (repeatable).",
+        ),
+    ]
+    return _apply(function, options)
+
+
+def filters_of(flags: dict[str, Any]) -> Filters:
+    """The filters among a command's flags, which are taken out of them."""
+    from tgraph.retrieve.filters import Filters
+
+    return Filters(flags.pop("document"), flags.pop("since"), flags.pop("until"), flags.pop("type"))
 
 
 def keyword_options(function: F) -> F:

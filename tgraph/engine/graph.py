@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.explaining import Explaining
-from tgraph.engine.methods import Method
+from tgraph.engine.methods import Bypass, Method
 from tgraph.engine.modes import method_of, suggesting
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
@@ -26,6 +26,8 @@ from tgraph.model import Answer, GraphRagResponse, Turn
 from tgraph.record.ledger import Ledger
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.filters import NO_FILTERS, Filters
+from tgraph.retrieve.narrowing import is_empty, narrowed
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
@@ -192,18 +194,30 @@ class KnowledgeGraph(Explaining):
     # --- ask ---
 
     def ask(
-        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+        self,
+        question: str,
+        mode: str = "graph",
+        *,
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
     ) -> Answer:
-        """The answer, proven. ``history`` replaces the turns asked here before."""
-        return _last(self.stream(question, mode, history=history))
+        """The answer, proven. ``history`` replaces the turns asked here before; ``filters`` say
+        what it may be answered from. ``UsageError`` where they name what there is not."""
+        return _last(self.stream(question, mode, history=history, filters=filters))
 
     def stream(
-        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+        self,
+        question: str,
+        mode: str = "graph",
+        *,
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         if not question.strip():
             raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
-        answer = yield from self._asked(question, method_of(mode, self._parts), history)
+        method = method_of(mode, self._parts)
+        answer = yield from self._asked(question, method, history, filters)
         if history is None:
             self._turns.append(Turn(question, answer.text))
         return answer
@@ -214,9 +228,18 @@ class KnowledgeGraph(Explaining):
         question = f"Which {count} questions could be asked next?"
         return _last(self._asked(question, suggesting(self._parts, count), history))
 
-    def _asked(self, question: str, method: Method, history: Sequence[Turn] | None) -> Stream:
+    def _asked(
+        self,
+        question: str,
+        method: Method,
+        history: Sequence[Turn] | None,
+        filters: Filters = NO_FILTERS,
+    ) -> Stream:
         self._prepare(method.mode)
-        context = self._open_context()
+        context = narrowed(self._open_context(), filters)
+        if filters and is_empty(context):
+            self._message("The filters leave nothing to answer from.")
+            method = Bypass(method.synthesiser, method.mode)
         turns = tuple(self._turns if history is None else history)
         turns = turns[-self.settings.graph.history_turns :] if turns else ()
         record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
@@ -227,7 +250,7 @@ class KnowledgeGraph(Explaining):
             return (
                 yield from asking.stream(
                     Question(question, turns),
-                    self._parameters(method.mode),
+                    {**self._parameters(method.mode), **filters.parameters},
                     generation,
                     self.collection,
                 )
@@ -276,11 +299,9 @@ class KnowledgeGraph(Explaining):
         """``index`` without blocking the event loop."""
         return await asyncio.to_thread(self.index, paths, **options)
 
-    async def aask(
-        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
-    ) -> Answer:
+    async def aask(self, question: str, mode: str = "graph", **options: Any) -> Answer:
         """``ask`` without blocking the event loop."""
-        return await asyncio.to_thread(self.ask, question, mode, history=history)
+        return await asyncio.to_thread(self.ask, question, mode, **options)
 
     async def aevaluate(
         self, questions: Questions, mode: str = "graph", *, progress: OnProgress = silent
@@ -289,10 +310,10 @@ class KnowledgeGraph(Explaining):
         return await asyncio.to_thread(self.evaluate, questions, mode, progress=progress)
 
     async def astream(
-        self, question: str, mode: str = "graph", *, history: Sequence[Turn] | None = None
+        self, question: str, mode: str = "graph", **options: Any
     ) -> AsyncIterator[GraphRagResponse]:
         """``stream`` without blocking the event loop; a stream that is left is interrupted."""
-        stream = self.stream(question, mode, history=history)
+        stream = self.stream(question, mode, **options)
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1, "ask")  # one thread from beginning to end
         try:

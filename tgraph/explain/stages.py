@@ -36,6 +36,8 @@ def stage_lines(trace: Trace, stage: str) -> Iterator[str]:
 def _session(trace: Trace) -> Iterator[str]:
     yield f"Question: {_flat(trace.question)}"
     yield f"Mode: {trace.mode}"
+    if trace.filters_text:
+        yield f"Filters: {_flat(trace.filters_text)}"
     yield f"Time: {trace.started}"
 
 

@@ -206,6 +206,12 @@ class Trace:
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
+    def filters_text(self) -> str:
+        """What the question might be answered from; empty where that was everything."""
+        said = {n.removeprefix("filter-"): x for n, x in self.parameters.items() if "filter-" in n}
+        return "; ".join(f"{name} {text}" for name, text in said.items())
+
+    @property
     def concepts_text(self) -> str:
         """The concepts; where they have levels, level by level."""
         if not self.keywords:

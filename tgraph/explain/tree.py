@@ -73,6 +73,8 @@ def _about(tree: Tree, trace: Trace) -> None:
     took = _seconds(trace.started, trace.ended)
     tree.add(_plain(f"Time       {_time(trace.started)} UTC{f', {took}' if took else ''}"))
     tree.add(_plain(f"Mode       {trace.mode}, knowledge of generation {trace.generation}"))
+    if trace.filters_text:
+        tree.add(_plain(f"Filters    {trace.filters_text}"))
     agents = dict.fromkeys(agent for step in trace.steps for agent in step.agents)
     tree.add(_plain(f"Agents     {', '.join(agents)}"))
     usage = trace.usage

@@ -94,6 +94,14 @@ class Texts:
         self._librarian = librarian
         self._texts: dict[str, str] = {}
 
+    @property
+    def librarian(self) -> Librarian:
+        return self._librarian
+
+    def over(self, store: Store) -> Texts:
+        """The texts as another store names them."""
+        return Texts(store, self._librarian)
+
     def of_page(self, document: str, page: int | None) -> str:
         """The stored text. ``StoreError`` where the librarian has lost it."""
         subject = v.page_of(document, page)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.memory import Remembered
 from tgraph.settings import GraphSettings, Settings
 from tgraph.store.base import Store
@@ -48,7 +49,7 @@ class Question:
 
 @dataclass(slots=True)
 class Context:
-    """What a retriever reads: one published state of one collection."""
+    """What a retriever reads: one published state of one collection, or what ``filters`` leave."""
 
     store: Store
     texts: Texts
@@ -56,6 +57,7 @@ class Context:
     embedder: Embedder
     settings: Settings
     sink: CallSink = no_sink
+    filters: Filters = NO_FILTERS
     _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 

@@ -25,8 +25,10 @@ from tgraph.store.base import Store, select
 
 
 def reports_of(context: Context) -> Reports:
-    """The reports of the context's state. ``StoreError`` where it has none."""
+    """The reports of the context's state. ``StoreError`` where it has none, unless for filters."""
     found = reports_at_hand(context)
+    if found is None and context.filters:
+        return Reports(context.store)  # that none is left is no fault of the graph
     if found is None:
         raise StoreError(
             "The graph has no community reports.",
