@@ -159,6 +159,9 @@ class Admitted:
                 yield from self._about(_text(quad.subject), v.SOURCE_GRAPH)
         for chunk in chunks:
             yield from self._about(chunk, v.SOURCE_GRAPH)
+            yield from self._about(chunk, v.KNOWLEDGE_GRAPH)
+            for context in self._values(NamedNode(chunk), v.tg("context")):
+                yield from self._about(context, v.SOURCE_GRAPH)
 
     def _edge(self, edge: str) -> Iterator[Quad]:
         triple = self._triples(edge)
