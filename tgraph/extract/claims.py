@@ -6,16 +6,15 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
 from pydantic import BaseModel, Field
 from pyoxigraph import Literal
 
-from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.located import Located, one_line
 from tgraph.extract.parse import Row, Text, name_of, typed_literal
+from tgraph.extract.rounds import Gathered, Rounds
 from tgraph.extract.tuples import fields_of
 from tgraph.model import (
     Agent,
@@ -26,11 +25,9 @@ from tgraph.model import (
     Extraction,
     Prompt,
 )
-from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
-from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.reading import Read, read_reply
-from tgraph.models.structured import Structured, ask
-from tgraph.vocabulary import digest, normalise_name
+from tgraph.vocabulary import normalise_name
 
 _STATUSES: tuple[ClaimStatus, ...] = get_args(ClaimStatus)
 _NOBODY = frozenset({"", "none", "n/a", "na", "null", "unknown", "-"})
@@ -79,116 +76,65 @@ class ClaimsReply(BaseModel):
 
 class ModelClaims:
     """A ``ClaimExtractor`` that asks a language model by the prompts ``extract_claims`` and
-    ``extract_claims_more`` (a gleaning round, repeated until it yields nothing new)."""
+    ``extract_claims_more``."""
 
     def __init__(
         self,
         model: ChatModel,
         gleanings: int = 1,
         prompts: Path | None = None,
-        *,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int | None = None,
+        **options: Any,
     ) -> None:
-        self._model = model
-        self._gleanings = gleanings
-        self._first = load_prompt("extract_claims", prompts)
-        self._more = load_prompt("extract_claims_more", prompts)
-        self._options = (temperature, seed, max_tokens)
+        self._rounds = Rounds(
+            "extract_claims", ClaimsReply, read_claims, model, gleanings, prompts, **options
+        )
 
     @property
     def agent(self) -> Agent:
-        return self._model.agent
+        return self._rounds.agent
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        return (self._first, self._more) if self._gleanings else (self._first,)
+        return self._rounds.prompts
 
     @property
     def key(self) -> str:
-        options = [str(self._gleanings), *map(str, self._options)]
-        return digest("claims", self.agent.iri, *(p.sha256 for p in self.prompts), *options)
+        return self._rounds.key("claims")
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
     ) -> Extraction:
         """As ``ClaimExtractor.claims``. ``ModelError`` where the first reply can't be used."""
-        values = {
-            "title": one_line(title),
-            "section": one_line(" > ".join(chunk.headings)) or "-",
-            "text": chunk.text,
-            "names": "\n".join(map(one_line, names)) or "-",
-        }
-        gathered = _Gathered(chunk)
-        gathered.take(self._ask(self._first, values, sink))
-        for _ in range(self._gleanings):
-            try:
-                reply = self._ask(self._more, {**values, "known": gathered.known()}, sink)
-            except EndpointError:
-                raise
-            except ModelError:  # what was paid for is kept
-                gathered.dropped["further round whose reply can't be used"] += 1
-                break
-            if not gathered.take(reply):
-                break
+        gathered = _GatheredClaims(chunk)
+        known = "\n".join(map(one_line, names)) or "-"
+        self._rounds.run(chunk, title, {"names": known}, gathered, sink)
         return gathered.extraction(names)
 
-    def _ask(
-        self, prompt: Prompt, values: dict[str, str], sink: CallSink
-    ) -> Structured[ClaimsReply]:
-        temperature, seed, max_tokens = self._options
-        request = ChatRequest(
-            prompt,
-            messages(prompt, values),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-        )
-        return ask(self._model, request, ClaimsReply, sink, read=read_claims)
 
-
-class _Gathered:
-    """What the rounds over one chunk have brought so far."""
-
+class _GatheredClaims(Gathered[ClaimsReply]):
     def __init__(self, chunk: Chunk) -> None:
-        self.dropped: Counter[str] = Counter()
+        super().__init__()
         self._chunk = chunk
         self._text = Located(chunk)
         self._claims: dict[tuple[object, ...], ExtractedClaim] = {}
-        self._replies: list[dict[str, Any]] = []
 
-    def take(self, reply: Structured[ClaimsReply]) -> bool:
-        """Adds a reply; whether it claims anything that was not known."""
-        self._replies.append(reply.value.model_dump())
-        self.dropped["malformed row"] += reply.dropped
-        self.dropped["reply that was cut off"] += reply.truncated
-        found = [
-            c for row in reply.value.claims if (c := read_claim(row, self._text, self.dropped))
-        ]
-        before = len(self._claims)
+    def add(self, reply: ClaimsReply) -> int:
+        found = [c for row in reply.claims if (c := read_claim(row, self._text, self.dropped))]
         for claim in found:
             self._claims.setdefault(_key(claim), claim)
-        fresh = len(self._claims) - before
-        self.dropped["repetition"] += len(found) - fresh
-        return fresh > 0
+        return len(found)
+
+    def size(self) -> int:
+        return len(self._claims)
 
     def known(self) -> str:
-        """One JSON value to a line, for the prompt of the next round."""
         rows = ([c.subject, c.type, c.object, c.description] for c in self._claims.values())
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
     def extraction(self, names: Sequence[str]) -> Extraction:
-        content = canonical_json(self._replies).encode("utf-8", "surrogatepass")
         claims = tuple(self._claims.values())
-        return Extraction(
-            self._chunk.iri,
-            named_in(claims, names),
-            (),
-            sha256(content).hexdigest(),
-            {reason: count for reason, count in self.dropped.items() if count},
-            claims,
-        )
+        entities = named_in(claims, names)
+        return Extraction(self._chunk.iri, entities, (), self.reply_hash, self.counts, claims)
 
 
 def _key(claim: ExtractedClaim) -> tuple[object, ...]:

@@ -1,0 +1,143 @@
+"""Rounds of asking a language model about one chunk: the first, then what was missed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from tgraph.errors import EndpointError, ModelError
+from tgraph.extract.located import one_line
+from tgraph.model import Agent, Chunk, Prompt
+from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json
+from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.reading import Read
+from tgraph.models.structured import Structured, ask
+from tgraph.vocabulary import digest
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class Gathered(ABC, Generic[R]):
+    """What the rounds over one chunk have brought so far, and what was left out, by reason."""
+
+    def __init__(self) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._replies: list[dict[str, Any]] = []
+
+    def take(self, reply: Structured[R]) -> bool:
+        """Adds a reply; whether it says anything that was not known."""
+        self._replies.append(reply.value.model_dump())
+        self.dropped["malformed row"] += reply.dropped
+        self.dropped["reply that was cut off"] += reply.truncated
+        before = self.size()
+        found = self.add(reply.value)
+        fresh = self.size() - before
+        self.dropped["repetition"] += found - fresh
+        return fresh > 0
+
+    @abstractmethod
+    def add(self, reply: R) -> int:
+        """Keeps what the reply says; how many things that was, known ones included."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """How many different things are known."""
+
+    @abstractmethod
+    def known(self) -> str:
+        """One JSON value to a line, for the prompt of the next round."""
+
+    @property
+    def reply_hash(self) -> str:
+        content = canonical_json(self._replies).encode("utf-8", "surrogatepass")
+        return sha256(content).hexdigest()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {reason: count for reason, count in self.dropped.items() if count}
+
+
+class Rounds(Generic[R]):
+    """Asks by the prompts ``NAME`` and ``NAME_more`` (a gleaning round, repeated until it yields
+    nothing new)."""
+
+    def __init__(
+        self,
+        name: str,
+        schema: type[R],
+        read: Callable[[str, type[R]], Read[R] | str],
+        model: ChatModel,
+        gleanings: int,
+        prompts: Path | None,
+        *,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._schema = schema
+        self._read = read
+        self._model = model
+        self._gleanings = gleanings
+        self._first = load_prompt(name, prompts)
+        self._more = load_prompt(f"{name}_more", prompts)
+        self._options = (temperature, seed, max_tokens)
+
+    @property
+    def agent(self) -> Agent:
+        return self._model.agent
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return (self._first, self._more) if self._gleanings else (self._first,)
+
+    def key(self, *what: str) -> str:
+        """Changes when the same chunk could yield something else."""
+        options = [*what, str(self._gleanings), *map(str, self._options)]
+        return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
+
+    def run(
+        self,
+        chunk: Chunk,
+        title: str,
+        values: Mapping[str, str],
+        gathered: Gathered[R],
+        sink: CallSink,
+    ) -> None:
+        """All rounds over the chunk; ``values`` are what the prompts have beside its text.
+
+        Raises ``ModelError`` where the first reply can't be used; a later one costs its round.
+        """
+        filled = {
+            "title": one_line(title),
+            "section": one_line(" > ".join(chunk.headings)) or "-",
+            "text": chunk.text,
+            **values,
+        }
+        gathered.take(self._ask(self._first, filled, sink))
+        for _ in range(self._gleanings):
+            try:
+                reply = self._ask(self._more, {**filled, "known": gathered.known()}, sink)
+            except EndpointError:
+                raise
+            except ModelError:  # what was paid for is kept
+                gathered.dropped["further round whose reply can't be used"] += 1
+                break
+            if not gathered.take(reply):
+                break
+
+    def _ask(self, prompt: Prompt, values: Mapping[str, str], sink: CallSink) -> Structured[R]:
+        temperature, seed, max_tokens = self._options
+        request = ChatRequest(
+            prompt,
+            messages(prompt, values),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+        )
+        return ask(self._model, request, self._schema, sink, read=self._read)
