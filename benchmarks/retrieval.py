@@ -41,6 +41,7 @@ import tgraph
 from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
 from benchmarks.retrieval_plot import plot
 from tgraph import vocabulary as v
+from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES, method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import TgraphError, UsageError
@@ -51,7 +52,11 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.settings import load_settings
 
 DEPTHS = (2, 5, 10, 20)
-DEEP: Mapping[str, Any] = {"basic_search.k": 20, "ppr_search.passages": 20}
+DEEP: Mapping[str, Any] = {
+    "basic_search.k": 20,
+    "contextual_search.k": 20,
+    "ppr_search.passages": 20,
+}
 """Settings that make a mode return at least 20 chunks."""
 
 WHOLE: Mapping[str, Any] = {"chunk.size": 100_000, "chunk.overlap": 0}
@@ -66,6 +71,15 @@ class Score:
     all_of_8: float
     reciprocal: float
     cpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The scores of a mode, and the CPU seconds of its first question, which opens what the others
+    find open."""
+
+    scores: tuple[Score, ...]
+    first: float
 
 
 class GivenParts(Parts):
@@ -96,34 +110,46 @@ def passages_of(candidates: Iterable[Candidate]) -> Iterator[str]:
     yield from dict.fromkeys(e.document for c in chunks or found for e in c.evidence)
 
 
-def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) -> list[Score]:
+def measurable(mode: str, parts: Parts) -> bool:
+    """Whether a mode retrieves by itself, in one step, without a model."""
+    try:
+        return isinstance(method_of(mode, parts), TwoStages)
+    except UsageError:
+        return False
+
+
+def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) -> Measured:
     """The score of every question. ``UsageError`` for a mode that retrieves nothing by itself."""
     method = method_of(mode, parts)
-    retriever = getattr(method, "retriever", None)
-    if retriever is None:
+    if not isinstance(method, TwoStages):
         raise UsageError(f"The mode {mode} has no retrieval of its own to measure.")
+    kg._prepare(mode)
     context = kg._open_context()
     context.settings = parts.settings
     ids = {v.document_iri(passage.sha256): passage.id for passage in data.passages}
-    scores = []
+    scores: list[Score] = []
+    first = 0.0
     for place, asked in enumerate((data.questions[0], *data.questions)):
         fresh = context.for_question(no_sink)
         start = time.process_time()
-        retrieval = retriever.retrieve(_question(asked, method, fresh), fresh)
+        retrieval = method.retriever.retrieve(_question(asked, method, fresh), fresh)
         spent = time.process_time() - start
-        if place == 0:  # it opens what the others find open
-            print(f"{mode}: {spent:.2f} CPU s for the first question\n")
+        if place == 0:
+            first = spent
         else:
             ranked = [ids[document] for document in passages_of(retrieval.candidates)]
             scores.append(score(ranked, asked.gold, spent))
-    return scores
+    return Measured(tuple(scores), first)
 
 
-def _question(asked: Asked, method: Any, context: Context) -> Question:
-    if getattr(method, "concepts", None) is None:
-        return Question(asked.question)
-    found = method.concepts.find(Question(asked.question), context, no_sink)
-    return Question(asked.question, (), found)
+def _question(asked: Asked, method: TwoStages, context: Context) -> Question:
+    question = Question(asked.question)
+    if method.keywords is not None:
+        words = method.keywords.find(question, context, no_sink)
+        return Question(asked.question, (), words.all, words)
+    if method.concepts is not None:
+        return Question(asked.question, (), method.concepts.find(question, context, no_sink))
+    return question
 
 
 # --- the graph ----------------------------------------------------------------------------------
@@ -213,27 +239,31 @@ def tune(
         )
         found[f"{mode}: {named}"] = evaluate(mode, kg, changed, data)
     print(table(found))
-    means, around = cross_validated(list(found.values()))
+    means, around = cross_validated([each.scores for each in found.values()])
     print(f"\n{mode}, cross-validated:")
     print(", ".join(f"{name} {means[name]:.1f} ± {around[name]:.1f}" for name in means) + "\n")
 
 
-def table(found: Mapping[str, Sequence[Score]]) -> str:
-    """The modes' figures as Markdown."""
-    names = list(figures(next(iter(found.values()))))
-    lines = [f"| mode | {' | '.join(names)} | CPU s |", f"|---{'|---' * (len(names) + 1)}|"]
-    for mode, scores in found.items():
-        means, around = figures(scores), spread(scores)
+def table(found: Mapping[str, Measured]) -> str:
+    """The modes' figures as Markdown; CPU seconds of the median question, and of the first."""
+    names = list(figures(next(iter(found.values())).scores))
+    lines = [f"| mode | {' | '.join(names)} | CPU s | first |", f"|---{'|---' * (len(names) + 2)}|"]
+    for mode, measured in found.items():
+        means, around = figures(measured.scores), spread(measured.scores)
         cells = [f"{means[name]:.1f} ± {around[name]:.1f}" for name in names]
-        cpu = statistics.median(s.cpu for s in scores)
-        lines.append(f"| {mode} | {' | '.join(cells)} | {cpu:.3f} |")
+        cpu = statistics.median(s.cpu for s in measured.scores)
+        lines.append(f"| {mode} | {' | '.join(cells)} | {cpu:.3f} | {measured.first:.2f} |")
     return "\n".join(lines)
 
 
-def chart(title: str, found: Mapping[str, Sequence[Score]]) -> str:
+def chart(title: str, found: Mapping[str, Measured]) -> str:
     """Recall by depth of each mode, as SVG."""
-    means = {mode: figures(scores) for mode, scores in found.items()}
+    means = {mode: figures(measured.scores) for mode, measured in found.items()}
     return plot(title, {m: {k: means[m][f"R@{k}"] for k in DEPTHS} for m in means})
+
+
+def _modes(named: str, parts: Parts) -> list[str]:
+    return named.split(",") if named else [mode for mode in MODES if measurable(mode, parts)]
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -249,12 +279,12 @@ def run(options: argparse.Namespace, work: Path) -> None:
         f" the graph is {'the extraction it brings' if how == 'openie' else 'the embedded default'}"
         "'s\n"
     )
-    found: dict[str, list[Score]] = {}
+    found: dict[str, Measured] = {}
     work = work / f"{data.name}-{how}"
     with graph_of(data, how, work, _pairs(options.set)) as (kg, parts, spent):
         if spent:
             print(f"Index: {spent:.0f} CPU s\n")
-        for mode in options.modes.split(","):
+        for mode in _modes(options.modes, parts):
             if options.tune:
                 tune(mode, options, kg, parts, data)
             else:
@@ -265,7 +295,10 @@ def run(options: argparse.Namespace, work: Path) -> None:
     if options.plot:
         options.plot.write_text(chart(f"{data.name}, {how}", found), "utf-8")
     if options.json:
-        rows = {m: {**figures(s), "spread": spread(s)} for m, s in found.items()}
+        rows = {
+            mode: {**figures(each.scores), "spread": spread(each.scores)}
+            for mode, each in found.items()
+        }
         options.json.write_text(json.dumps(rows, indent=2) + "\n", "utf-8")
 
 
@@ -275,7 +308,7 @@ def main() -> None:
     )
     parser.add_argument("--data", type=Path, required=True, help="the folder of a data set")
     parser.add_argument("--graph", choices=["openie", "embedded"], help="default: what there is")
-    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--modes", default="", help="default: all that retrieve in one step")
     parser.add_argument("--work", type=Path, help="keep the graph here, and use it again")
     parser.add_argument("--set", action="append", default=[], metavar="SETTING=VALUE")
     parser.add_argument("--tune", action="append", default=[], metavar="SETTING=A,B")
