@@ -292,7 +292,8 @@ def assert_chain(root: Path, catalogue: str = CATALOGUE) -> dict[str, str]:
             assert int(entry["sequence"]) == number
             assert entry["previousHash"] == head.hash
             assert entry["hash"] == _sealed(found.store, Librarian(folder.librarian), entry)
-            link = chain_hash(head, entry["kind"], entry["subject"], entry["hash"])
+            node = NamedNode(entry["subject"])
+            link = chain_hash(found.store.match(node, None, None, NamedNode(catalogue)))
             assert entry["chainHash"] == link
             head = Head(number, link)
             if entry["kind"] == "session":

@@ -60,17 +60,39 @@ class Librarian:
         """The content of the hash, checked. ``StoreError`` where it is missing or damaged."""
         path = self._existing(key)
         if path is None:
-            raise StoreError(f"The librarian does not hold {key}.", "Was it erased?")
+            raise _missing(key)
         content = self._intact(key)
         if content is None:
-            raise StoreError(
-                f"The librarian's copy of {key} is damaged ({path}).",
-                "Put the file back from a backup.",
-            )
+            raise _damaged(key, path)
         return content
 
     def get_text(self, key: str) -> str:
         return self.get(key).decode("utf-8", "surrogatepass")
+
+    def lines(self, key: str) -> Iterator[bytes]:
+        """The lines of a content that may be larger than the memory, each with its line end.
+
+        ``StoreError`` where it is missing, and at the end where what was read is not what was put.
+        """
+        path = self._existing(key)
+        if path is None:
+            raise _missing(key)
+        hasher = sha256()
+        try:
+            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+                for line in file:
+                    hasher.update(line)
+                    yield line
+        except (OSError, EOFError, zlib.error) as error:
+            raise _damaged(key, path) from error
+        if hasher.hexdigest() != key:
+            raise _damaged(key, path)
+
+    def keys(self) -> Iterator[str]:
+        """The names of the files that it keeps contents in, without ``.gz``, in order."""
+        for path in sorted(self.folder.glob("*/*")):
+            if path.parent != self._scratch:
+                yield path.name.removesuffix(".gz")
 
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
@@ -107,6 +129,16 @@ class Librarian:
         except (OSError, EOFError, zlib.error):
             return None
         return content if sha256(content).hexdigest() == key else None
+
+
+def _missing(key: str) -> StoreError:
+    return StoreError(f"The librarian does not hold {key}.", "Was it erased?")
+
+
+def _damaged(key: str, path: Path) -> StoreError:
+    return StoreError(
+        f"The librarian's copy of {key} is damaged ({path}).", "Put the file back from a backup."
+    )
 
 
 def _blocks(parts: Iterable[bytes]) -> Iterator[bytes]:

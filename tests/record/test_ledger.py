@@ -271,8 +271,9 @@ def test_the_head_is_found_at_any_length(length: int) -> None:
     chain = Chain(store, CATALOGUE, ticking_clock())
     expected = Head(0, GENESIS)
     for number in range(length):
-        store.extend(chain.entry(f"urn:b:{number}", "session", "0" * 64))
-        expected = Head(number + 1, chain_hash(expected, "session", f"urn:b:{number}", "0" * 64))
+        entry = chain.entry(f"urn:b:{number}", "session", "0" * 64)
+        store.extend(entry)
+        expected = Head(number + 1, chain_hash(entry))
     assert read_head(store, NamedNode(CATALOGUE)) == expected == chain.head
 
 

@@ -15,8 +15,17 @@ from tgraph.cli.running import command, opened
 @click.option(
     "--format", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True
 )
+@click.option("--json", "as_json", is_flag=True, help="As JSON; of integrity the whole report.")
+@click.option("--head", metavar="HASH", help="With integrity: a head that was saved before.")
 @common
-def audit(name: str | None, arguments: tuple[str, ...], listing: bool, format: str) -> None:
+def audit(
+    name: str | None,
+    arguments: tuple[str, ...],
+    listing: bool,
+    format: str,
+    as_json: bool,
+    head: str | None,
+) -> None:
     """Ask the record a question that auditors ask.
 
     Exit code 4: the audit is a check, and it failed.
@@ -27,6 +36,7 @@ def audit(name: str | None, arguments: tuple[str, ...], listing: bool, format: s
       tgraph audit documents-of-answer last
       tgraph audit answers-on-document endurance.md --format csv
       tgraph audit shapes all
+      tgraph audit integrity --head HASH
     """
     from tgraph.cli.listing import print_audits
     from tgraph.cli.rows import print_audit
@@ -36,5 +46,21 @@ def audit(name: str | None, arguments: tuple[str, ...], listing: bool, format: s
         return
     if name is None:
         raise click.UsageError("Name an audit, or list them with --list.")
+    if head is not None and name != "integrity":
+        raise click.UsageError("--head goes with integrity.")
     with opened() as graph:
-        print_audit(graph.audit(name, *arguments), format)
+        if name == "integrity":
+            arguments = _heads(arguments, head)
+            if as_json or format == "table":
+                from tgraph.cli.integrity import print_integrity
+
+                print_integrity(graph.integrity(*arguments), as_json=as_json)
+                return
+        print_audit(graph.audit(name, *arguments), "json" if as_json else format)
+
+
+def _heads(arguments: tuple[str, ...], head: str | None) -> tuple[str, ...]:
+    given = (*arguments, *([head] if head is not None else []))
+    if len(given) > 1:
+        raise click.UsageError("integrity takes one head at most.")
+    return given

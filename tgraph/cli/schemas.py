@@ -9,6 +9,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
+from tgraph.explain.integrity import Integrity
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.whynot import WhyNot
 from tgraph.model import Answer, Edge, GraphRagResponse, Selected, Sentence
@@ -243,6 +244,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "ask-event": EventOut.model_json_schema(mode="serialization"),
             "sessions": array,
             "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
+            "integrity": TypeAdapter(Integrity).json_schema(mode="serialization"),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
             "why-not": TypeAdapter(WhyNot).json_schema(mode="serialization"),
             "splits": TypeAdapter(tuple[Split, ...]).json_schema(mode="serialization"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
-from tgraph.engine.explaining import Explaining
+from tgraph.engine.governing import Governing
 from tgraph.engine.methods import Bypass, Method
 from tgraph.engine.modes import method_of, suggesting
 from tgraph.engine.parts import Parts
@@ -52,7 +52,7 @@ def new_uuid() -> str:
     return str(uuids.uuid4())
 
 
-class KnowledgeGraph(Explaining):
+class KnowledgeGraph(Governing):
     """One collection of a graph folder. Use it as a context manager, or ``close`` it.
 
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and

@@ -62,7 +62,7 @@ def list_audits() -> list[Audit]:
     """The audits that there are, by name."""
     found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
     audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
-    return sorted([*audits, SHAPES], key=lambda audit: audit.name)
+    return sorted([*audits, SHAPES, INTEGRITY], key=lambda audit: audit.name)
 
 
 def find_audit(name: str) -> Audit:
@@ -108,6 +108,14 @@ SHAPES = Audit(
     "Is every session's record complete and well formed (ontology/shapes.ttl)?",
     (Parameter("session", "session", _ALL, "the session, or all"),),
     ("session", "focus", "path", "value", "message"),
+)
+
+INTEGRITY = Audit(
+    "integrity",
+    "The record against its seals",
+    "Is every bundle, batch, quad and text as it was sealed, and the chain whole?",
+    (Parameter("head", "text", "", "a head of the chain that was saved before"),),
+    ("problem", "what", "subject", "detail"),
 )
 
 

@@ -1,9 +1,9 @@
 """The chain of a catalogue: entries that seal bundles and batches, each over the one before.
 
 Each entry has a sequence number, the hash of what it seals, the head of the chain before it
-(``tg:previousHash``) and the head after it (``tg:chainHash``), a SHA-256 over all of these. A
-bundle is sealed by the RDFC-1.0 hash of its quads, a batch by the hash of its text, which the
-librarian keeps.
+(``tg:previousHash``) and the head after it (``tg:chainHash``), the hash of all that the entry says
+besides. A bundle is sealed by the RDFC-1.0 hash of its quads, a batch by the hash of its text,
+which the librarian keeps.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from tgraph.store.statements import Statable, Statements, to_bytes
 
 GENESIS = "0" * 64
 """The head of an empty chain."""
+
+CHAIN_HASH = v.tg("chainHash")
 
 
 def canonical_hash(quads: Iterable[Quad]) -> str:
@@ -65,7 +67,7 @@ def read_head(store: Store, catalogue: NamedNode) -> Head:
     entry = _entry(store, catalogue, known) if known else None
     if entry is None:
         return Head(0, GENESIS)
-    chained = next(store.match(entry, v.tg("chainHash"), None, catalogue)).object
+    chained = next(store.match(entry, CHAIN_HASH, None, catalogue)).object
     assert isinstance(chained, Literal)
     return Head(known, chained.value)
 
@@ -78,10 +80,9 @@ def _entry(store: Store, catalogue: NamedNode, sequence: int) -> NamedNode | Non
     return None
 
 
-def chain_hash(head: Head, kind: str, subject: str, content_hash: str) -> str:
-    """The head of the chain once the entry has been added."""
-    line = "\n".join([str(head.sequence + 1), kind, subject, content_hash, head.hash])
-    return sha256(line.encode()).hexdigest()
+def chain_hash(entry: Iterable[Quad]) -> str:
+    """The head of the chain once the entry with these quads has been added."""
+    return canonical_hash(quad for quad in entry if quad.predicate != CHAIN_HASH)
 
 
 class Chain:
@@ -114,7 +115,6 @@ class Chain:
         self, subject: str, kind: str, content_hash: str, *pairs: tuple[NamedNode, Statable]
     ) -> list[Quad]:
         """The quads of the next entry, which seals ``subject`` by its hash."""
-        after = chain_hash(self.head, kind, subject, content_hash)
         out = Statements(self.catalogue)
         classes = [v.prov("Entity"), v.prov("Bundle") if kind != "batch" else v.tg("Batch")]
         out.add(
@@ -125,9 +125,10 @@ class Chain:
             (v.tg("sequence"), self.head.sequence + 1),
             (v.tg("hash"), content_hash),
             (v.tg("previousHash"), self.head.hash),
-            (v.tg("chainHash"), after),
             *pairs,
         )
+        after = chain_hash(out.quads)
+        out.add(subject, (CHAIN_HASH, after))
         self.head = Head(self.head.sequence + 1, after)
         self._new.add(subject)
         return out.quads

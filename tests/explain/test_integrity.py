@@ -1,0 +1,275 @@
+"""Nothing of the record can be changed, added, taken away or moved without being named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
+
+import tgraph
+from tgraph import vocabulary as v
+from tgraph.cli.main import cli
+from tgraph.engine.parts import Parts
+from tgraph.errors import UsageError
+from tgraph.explain.integrity import Integrity, check_integrity
+from tgraph.librarian import Librarian
+from tgraph.record.chain import GENESIS, Head, chain_hash
+from tgraph.settings import load_settings
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.testing import HashingEmbedder, ScriptedModel
+
+CATALOGUE = v.collection_iri("explainability")
+OTHER = NamedNode("urn:other")
+
+
+def opened(root: Path, **options):
+    settings = load_settings(None)
+    parts = Parts(settings, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    return tgraph.open(root, parts=parts, **options)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A graph of two versions of a document, with two sessions; tests work on copies."""
+    folder = tmp_path_factory.mktemp("integrity")
+    (folder / "a.txt").write_text("Marie Curie discovered Polonium.")
+    with opened(folder / "g", create=True) as graph:
+        graph.index([folder / "a.txt"])
+        graph.ask("What did Marie Curie discover?", history=[])
+        (folder / "a.txt").write_text("Marie Curie discovered Radium.")
+        graph.index([folder / "a.txt"])
+        graph.ask("What did Marie Curie discover?", history=[])
+    return folder / "g"
+
+
+@pytest.fixture
+def copied(made, tmp_path) -> Path:
+    shutil.copytree(made, tmp_path / "g")
+    return tmp_path / "g"
+
+
+class Held(Librarian):
+    """A librarian whose contents were read once, for checks by the thousand."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        kept = Librarian(folder)
+        self._held = {key: list(kept.lines(key)) for key in list(kept.keys())}
+
+    def keys(self):
+        return iter(self._held)
+
+    def lines(self, key):
+        return iter(self._held[key])
+
+
+class Memory:
+    """The graph's quads in memory, to be changed and checked."""
+
+    def __init__(self, root: Path) -> None:
+        with opened(root) as graph:
+            self.quads = list(graph.read().match())
+            found = graph.integrity()
+        self.head = Head(found.sequence, found.head)
+        self.librarian = Held(root / "collections" / "default" / "librarian")
+
+    def check(self, store: OxigraphStore, saved: str | None = None) -> Integrity:
+        return check_integrity(store, self.librarian, CATALOGUE, self.head, saved)
+
+
+@pytest.fixture(scope="module")
+def memory(made) -> Memory:
+    return Memory(made)
+
+
+def named(found: Integrity) -> str:
+    return " ".join(f"{p.kind} {p.what} {p.subject}" for p in found.problems)
+
+
+def about(quad: Quad) -> str:
+    """What a problem with the quad must name: the bundle or the entry that it is in, or itself."""
+    graph = quad.graph_name
+    if isinstance(graph, DefaultGraph) or graph == v.SOURCE_GRAPH:
+        return quad.subject.value
+    return quad.subject.value if graph.value == CATALOGUE else graph.value
+
+
+def test_an_untouched_record_is_intact(made, memory):
+    with opened(made) as graph:
+        found = graph.integrity()
+    assert found.ok
+    assert (found.problems, found.unreferenced) == ((), ())
+    assert (found.bundles, found.quads) == (2, len(memory.quads) - catalogue_quads(memory))
+    assert found == memory.check(OxigraphStore.memory(memory.quads))
+
+
+def catalogue_quads(memory: Memory) -> int:
+    return sum(quad.graph_name == NamedNode(CATALOGUE) for quad in memory.quads)
+
+
+def test_every_quad_that_is_taken_away_is_missed(memory):
+    store = OxigraphStore.memory(memory.quads)
+    for quad in memory.quads:
+        store.remove([quad])
+        found = memory.check(store)
+        assert not found.ok, quad
+        assert about(quad) in named(found), quad
+        store.extend([quad])
+
+
+def test_every_quad_that_is_altered_is_noticed(memory):
+    store = OxigraphStore.memory(memory.quads)
+    for number, quad in enumerate(memory.quads):
+        parts = [quad.subject, quad.predicate, quad.object, quad.graph_name]
+        parts[number % 4] = Literal("x") if number % 4 == 2 else OTHER
+        changed = Quad(*parts)
+        store.remove([quad])
+        store.extend([changed])
+        found = memory.check(store)
+        assert not found.ok, quad
+        store.remove([changed])
+        store.extend([quad])
+
+
+def test_a_quad_more_is_noticed_in_every_graph_and_about_everything(memory):
+    store = OxigraphStore.memory(memory.quads)
+    present = set(memory.quads)
+    added = {Quad(q.subject, OTHER, Literal("x"), q.graph_name) for q in memory.quads}
+    added |= {Quad(OTHER, q.predicate, q.object, q.graph_name) for q in memory.quads[::7]}
+    added.add(Quad(OTHER, OTHER, OTHER, NamedNode(v.bundle_iri("a"))))
+    added.add(Quad(OTHER, OTHER, OTHER, NamedNode(v.collection_iri("another"))))
+    for quad in added - present:
+        store.extend([quad])
+        found = memory.check(store)
+        assert not found.ok, quad
+        store.remove([quad])
+
+
+def forged(memory: Memory, keep: int) -> tuple[list[Quad], Head]:
+    """The quads as they would be, with a chain made anew, if the first session said otherwise and
+    only ``keep`` entries had ever been."""
+    catalogue = NamedNode(CATALOGUE)
+    by_subject: dict[str, list[Quad]] = {}
+    for quad in memory.quads:
+        if quad.graph_name == catalogue:
+            by_subject.setdefault(quad.subject.value, []).append(quad)
+    entries = sorted(by_subject.values(), key=lambda e: int(value(e, "sequence")))
+    others = [quad for quad in memory.quads if quad.graph_name != catalogue]
+    head, made = Head(0, GENESIS), []
+    for number, entry in enumerate(entries[:keep], 1):
+        node = entry[0].subject
+        kept = [q for q in entry if q.predicate not in (v.tg("previousHash"), v.tg("chainHash"))]
+        kept = [q for q in kept if q.predicate != v.tg("sessionStarted")]
+        kept.append(Quad(node, v.tg("previousHash"), Literal(head.hash), catalogue))
+        head = Head(number, chain_hash(kept))
+        made += [*kept, Quad(node, v.tg("chainHash"), Literal(head.hash), catalogue)]
+    return [*others, *made], head
+
+
+def value(entry: list[Quad], name: str) -> str:
+    return next(quad.object.value for quad in entry if quad.predicate == v.tg(name))
+
+
+def test_a_chain_that_was_made_anew_shows_against_a_saved_head_only(memory):
+    quads, head = forged(memory, memory.head.sequence)
+    store = OxigraphStore.memory(quads)
+    found = check_integrity(store, memory.librarian, CATALOGUE, head)
+    assert found.ok
+    found = check_integrity(store, memory.librarian, CATALOGUE, head, memory.head.hash)
+    assert named(found) == f"missing head {memory.head.hash}"
+
+
+def test_a_head_that_was_saved_before_the_last_entries_is_found(memory):
+    store = OxigraphStore.memory(memory.quads)
+    assert memory.check(store, memory.head.hash).saved_at == memory.head.sequence
+    assert memory.check(store, GENESIS).saved_at == 0
+    with pytest.raises(UsageError, match="64 hexadecimal digits"):
+        memory.check(store, "abc")
+
+
+def test_a_tail_that_was_cut_off_shows_against_the_pointer_and_a_saved_head(memory):
+    last = max(
+        (q for q in memory.quads if q.predicate == v.tg("sequence")),
+        key=lambda quad: int(quad.object.value),
+    ).subject
+    kept = [q for q in memory.quads if q.subject != last and q.graph_name != last]
+    found = memory.check(OxigraphStore.memory(kept), memory.head.hash)
+    assert named(found).count(f"missing head {memory.head.hash}") == 2
+
+
+def test_entries_that_changed_places_are_named(memory):
+    numbers = {q.subject: q.object for q in memory.quads if q.predicate == v.tg("sequence")}
+    one, two = sorted(numbers, key=lambda subject: int(numbers[subject].value))[1:3]
+    swap = {one: numbers[two], two: numbers[one]}
+    quads = [
+        Quad(q.subject, q.predicate, swap[q.subject], q.graph_name)
+        if q.predicate == v.tg("sequence") and q.subject in swap
+        else q
+        for q in memory.quads
+    ]
+    found = named(memory.check(OxigraphStore.memory(quads)))
+    assert f"reordered entry {one.value}" in found
+    assert f"reordered entry {two.value}" in found
+
+
+def test_each_text_of_the_librarian_is_missed_and_its_changes_are_seen(memory, copied):
+    librarian = Librarian(copied / "collections" / "default" / "librarian")
+    store = OxigraphStore.memory(memory.quads)
+    for path in sorted(librarian.folder.glob("*/*")):
+        key, content = path.name.removesuffix(".gz"), path.read_bytes()
+        path.unlink()
+        found = check_integrity(store, librarian, CATALOGUE, memory.head)
+        assert f"missing text {key}" in named(found)
+        plain = gzip.decompress(content) if path.suffix else content
+        changed = plain[:-1] + bytes([plain[-1] ^ 1])
+        path.write_bytes(gzip.compress(changed) if path.suffix else changed)
+        found = check_integrity(store, librarian, CATALOGUE, memory.head)
+        assert f"altered text {key}" in named(found)
+        path.write_bytes(content)
+    assert check_integrity(store, librarian, CATALOGUE, memory.head).ok
+
+
+def test_a_text_more_is_named(memory, copied):
+    librarian = Librarian(copied / "collections" / "default" / "librarian")
+    store = OxigraphStore.memory(memory.quads)
+    key = librarian.put_text("A text that nobody needs.")
+    found = check_integrity(store, librarian, CATALOGUE, memory.head)
+    assert (found.ok, found.unreferenced) == (True, (key,))
+    (librarian.folder / key[:2] / "notes").write_text("x")
+    (librarian.folder / key[:2] / ("f" * 64)).write_text("x")
+    found = check_integrity(store, librarian, CATALOGUE, memory.head)
+    assert named(found) == f"altered text {'f' * 64} added text notes"
+
+
+def run(root: Path, *arguments: str, code: int):
+    result = CliRunner().invoke(cli, ["audit", "integrity", "-r", str(root), *arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_the_command_gives_the_head_to_save_and_takes_it_back(made):
+    found = json.loads(run(made, "--json", code=0).stdout)
+    assert f"{found['sequence']}: {found['head']}" in run(made, code=0).stdout
+    assert "is that of entry" in run(made, "--head", found["head"], code=0).stdout
+    assert "missing head: " + "0" * 63 in run(made, "--head", "0" * 63 + "1", code=4).stdout
+    assert "64 hexadecimal" in run(made, "--head", "12", code=2).stderr
+    assert run(made, "--format", "csv", code=0).stdout == "problem,what,subject,detail\n"
+
+
+@pytest.mark.parametrize("where", ["store", "snapshots/*/store"])
+def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
+    quad = next(q for q in memory.quads if q.predicate == v.tg("reasoning"))
+    (folder,) = (copied / "collections" / "default").glob(where)
+    store = OxigraphStore.open(folder)
+    store.remove([quad])
+    store.extend([Quad(quad.subject, quad.predicate, Literal("Forged."), quad.graph_name)])
+    store.flush()
+    store.close()
+    result = run(copied, code=4)
+    assert "Forged." in result.stdout
+    assert "The record is not as it was sealed" in result.stderr

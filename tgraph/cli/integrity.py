@@ -1,0 +1,49 @@
+"""What ``tgraph audit integrity`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli.terminal import json_text, one_line, say
+from tgraph.errors import VerificationError
+
+if TYPE_CHECKING:
+    from tgraph.explain.integrity import Integrity
+
+SHOWN = 50
+"""Problems that are listed as text; JSON has all of them."""
+
+
+def print_integrity(found: Integrity, *, as_json: bool) -> None:
+    """What was checked, what is wrong, and the head to save. ``VerificationError`` for a record
+    that is not intact."""
+    if as_json:
+        click.echo(json_text(asdict(found)))
+    else:
+        for problem in found.problems[:SHOWN]:
+            subject, detail = one_line(problem.subject), one_line(problem.detail)
+            click.echo(f"{problem.kind} {problem.what}: {subject}\n    {detail}")
+        if len(found.problems) > SHOWN:
+            say(f"{len(found.problems) - SHOWN} more problems; --json lists all of them.")
+        _say_checked(found)
+    if not found.ok:
+        count = len(found.problems)
+        raise VerificationError(
+            f"The record is not as it was sealed: {count} problem{'s' if count != 1 else ''}."
+        )
+
+
+def _say_checked(found: Integrity) -> None:
+    if found.ok:
+        click.echo(
+            f"The record is intact: {found.bundles} bundles and {found.batches} batches, "
+            f"{found.quads} quads, {found.texts} texts."
+        )
+    if found.saved_at is not None:
+        click.echo(f"The saved head is that of entry {found.saved_at}.")
+    if found.unreferenced:
+        say(f"{len(found.unreferenced)} texts are kept that nothing on record needs; see --json.")
+    click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
