@@ -127,7 +127,7 @@ def test_what_no_document_says_has_no_evidence(graph, mode, way):
     assert not answer.sentences
 
 
-@pytest.mark.parametrize("mode", ["local", "basic", "naive", "ppr", "contextual"])
+@pytest.mark.parametrize("mode", ["local", "basic", "naive", "ppr", "contextual", "raptor"])
 def test_budgets_hold(graph, mode):
     budget = 500
     found = retrieve(graph, mode, **{f"{mode}_search.max_context_tokens": budget})
@@ -157,7 +157,10 @@ def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Fou
     return Found(method.retriever.retrieve(question, context), method.selector)
 
 
-@pytest.mark.parametrize("mode", ["graph", "local", "basic", "naive", "ppr", "contextual", *LIGHT])
+@pytest.mark.parametrize(
+    "mode",
+    ["graph", "local", "basic", "naive", "ppr", "contextual", "raptor", "raptor-traversal", *LIGHT],
+)
 def test_every_candidate_is_knowledge_and_leads_to_characters(graph, mode):
     retrieval = retrieve(graph, mode).retrieval
     assert [c.rank for c in retrieval.candidates] == list(range(1, len(retrieval.candidates) + 1))

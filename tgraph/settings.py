@@ -251,6 +251,34 @@ class ContextualSearchSettings(_Section):
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
 
 
+class RaptorSettings(_Section):
+    """The tree of summaries; levels, dimensions and threshold are RAPTOR's (Sarthi et al. 2024)."""
+
+    enabled: bool = Field(
+        False, description="grow the tree when indexing, not only from the first question on"
+    )
+    levels: int = Field(5, ge=1, description="the greatest height of the tree")
+    dimensions: int = Field(10, ge=1, description="principal components that are clustered")
+    threshold: float = Field(
+        0.1, gt=0, lt=1, description="likelihood from which something belongs to a cluster"
+    )
+    max_cluster_tokens: int = Field(
+        12_000, ge=500, description="tokens of a cluster; what is larger is divided"
+    )
+    max_words: int = Field(130, ge=20, description="the longest summary; RAPTOR's have 131 tokens")
+
+
+class RaptorSearchSettings(_Section):
+    """The modes ``raptor`` and ``raptor-traversal``, with the paper's limits."""
+
+    max_context_tokens: int = Field(
+        2_000, ge=500, description="tokens of summaries and chunks in a prompt"
+    )
+    k: int = Field(20, ge=1, description="nodes of the tree retrieved at once (raptor)")
+    top_k: int = Field(5, ge=1, description="nodes taken of each level (raptor-traversal)")
+    evidence_limit: int = Field(3, ge=1, description="chunks that a summary is cited by")
+
+
 class RerankSettings(_Section):
     """A server that ranks texts for a question (POST ``/rerank``: Cohere, Jina, vLLM and others);
     unset: chunks stay in the order of their search."""
@@ -369,6 +397,8 @@ class Settings(BaseSettings):
     naive_search: NaiveSearchSettings = NaiveSearchSettings()
     lightrag_search: LightragSearchSettings = LightragSearchSettings()
     contextual_search: ContextualSearchSettings = ContextualSearchSettings()
+    raptor: RaptorSettings = RaptorSettings()
+    raptor_search: RaptorSearchSettings = RaptorSearchSettings()
     rerank: RerankSettings = RerankSettings()
     ppr_search: PprSearchSettings = PprSearchSettings()
     global_search: GlobalSearchSettings = GlobalSearchSettings()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from tgraph.engine.growing import grow, wants_tree
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import StoreError
 from tgraph.index.items import KINDS, items_of
+from tgraph.index.tree import standing_tree
 from tgraph.index.vectors import VectorSet, build
 from tgraph.index.vectors import load as load_vectors
 from tgraph.models.base import Embedder
@@ -23,6 +25,7 @@ _PLURALS = {
     "chunk": "chunks",
     "report": "reports",
     "context": "contexts",
+    "summary": "summaries",
 }
 
 
@@ -31,17 +34,27 @@ def remembering(embedder: Embedder, cache: Path) -> Embedder:
     return CachedEmbedder(embedder, cache / CACHE) if embedder.agent.kind == "model" else embedder
 
 
-def embed(shop: Workshop, ledger: Ledger) -> bool:
-    """Put the vector sets beside the working copy; False where those published still fit."""
-    generation = ledger.generation(shop.copy.store) + 1
+def embed(shop: Workshop, ledger: Ledger, *, tree: bool = False) -> bool:
+    """Put the vector sets beside the working copy; False where those published still fit.
+
+    The tree of summaries is made of the chunks' vectors, so it grows here where it is kept: by the
+    settings, because there is one, or because ``tree`` asks for it.
+    """
+    tree = tree or wants_tree(shop)
+    grown = not tree or bool(standing_tree(shop.copy.store))
     previous = {kind: _previous(shop, ledger, kind) for kind in KINDS}
-    if not shop.copy.changed and all(vectors is not None for vectors in previous.values()):
+    if grown and not shop.copy.changed and all(found is not None for found in previous.values()):
         return False
+    generation = ledger.generation(shop.copy.store) + 1
+    sets: dict[str, VectorSet] = {}
     for kind in KINDS:
-        items = items_of(kind, shop.copy.store, shop.librarian)
-        shown = partial(shop.show, "Embedding", detail=_PLURALS[kind])
-        vectors = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
-        vectors.save(shop.copy.vectors, generation)
+        if tree and kind == "summary":
+            sets[kind] = grow(shop, sets["chunk"], previous[kind])
+        else:
+            items = items_of(kind, shop.copy.store, shop.librarian)
+            shown = partial(shop.show, "Embedding", detail=_PLURALS[kind])
+            sets[kind] = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
+        sets[kind].save(shop.copy.vectors, generation)
     shop.record.write_calls(shop.copy)
     return True
 

@@ -10,7 +10,7 @@ from tgraph.engine.methods import Bypass, Method, TwoStages
 from tgraph.engine.parts import PROMPT, Parts
 from tgraph.errors import UsageError
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Keywords, Question
+from tgraph.retrieve.base import Context, Keywords, Question, Retriever
 
 if TYPE_CHECKING:
     from tgraph.answer.base import Selector
@@ -108,6 +108,30 @@ def _contextual(parts: Parts) -> Method:
     )
 
 
+def _raptor(parts: Parts) -> Method:
+    from tgraph.retrieve.raptor import CollapsedTree
+
+    return _over_tree(CollapsedTree(parts.settings.raptor_search), parts)
+
+
+def _raptor_traversal(parts: Parts) -> Method:
+    from tgraph.retrieve.raptor import TreeTraversal
+
+    return _over_tree(TreeTraversal(parts.settings.raptor_search), parts)
+
+
+def _over_tree(retriever: Retriever, parts: Parts) -> Method:
+    from tgraph.answer.capped import CappedSelector
+
+    budget = parts.settings.raptor_search.max_context_tokens
+    return TwoStages(
+        retriever,
+        CappedSelector(budget, {}),
+        parts.synthesiser(budget + PROMPT),
+        sharpens=parts.chat is None,
+    )
+
+
 def _ppr(parts: Parts) -> Method:
     from tgraph.answer.budget import BudgetSelector
     from tgraph.retrieve.ppr import PprRetriever
@@ -168,4 +192,6 @@ MODES: Mapping[str, Callable[[Parts], Method]] = {
     "bypass": _bypass,
     "ppr": _ppr,
     "contextual": _contextual,
+    "raptor": _raptor,
+    "raptor-traversal": _raptor_traversal,
 }

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
+    from tgraph.index.cluster_summaries import ClusterWriter
     from tgraph.index.contexts import Situator
     from tgraph.index.reports import ReportWriter
     from tgraph.models.endpoint import Endpoint
@@ -224,6 +225,26 @@ class Parts:
 
         chat, prompts = self._remembering(self.chat), self.settings.prompts
         return ModelSituator(chat, contextual.max_document_tokens, prompts, **self._options)
+
+    @property
+    def cluster_writer(self) -> ClusterWriter:
+        """Who summarises clusters of passages."""
+        self._renew()
+        return self._cluster_writer
+
+    @cached_property
+    def _cluster_writer(self) -> ClusterWriter:
+        raptor = self.settings.raptor
+        if self.chat is None:
+            from tgraph.index.cluster_summaries import QuotingWriter
+
+            return QuotingWriter(raptor.max_words)
+        from tgraph.index.cluster_summaries import ModelWriter
+
+        chat, prompts = self._remembering(self.chat), self.settings.prompts
+        return ModelWriter(
+            chat, raptor.max_words, raptor.max_cluster_tokens, prompts, **self._options
+        )
 
     @cached_property
     def reranker(self) -> Reranker | None:

@@ -5,21 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run, describe_run
-from tgraph.engine.situating import lacks_contexts, situate
-from tgraph.engine.workshop import Workshop
+from tgraph.engine.situating import lacks_contexts, situate, standing_chunks
+from tgraph.index.tree import standing_tree
 from tgraph.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that a mode reads: whether a state of the graph lacks it, and how it is built."""
+    """Something that a mode reads: whether a state of the graph lacks it, which part of an index
+    run builds it, and what to say of it."""
 
     is_missing: Callable[[Store], bool]
-    build: Callable[[Workshop], object]
     message: str
+    contexts: bool = False
+    tree: bool = False
 
 
 class PrepareRun(Run):
@@ -29,25 +32,35 @@ class PrepareRun(Run):
         """Build it and publish the graph with it; nothing where another process has done so."""
         with self._workshop() as shop:
             started = shop.clock()
-            need.build(shop)
-            if shop.copy.changed:
-                embed(shop, self._ledger)
+            if need.contexts:
+                situate(shop, wanted=True)
+            if embed(shop, self._ledger, tree=need.tree):
                 describe_run(shop, started)
                 self._commit(shop)
             self._publish(shop)
 
 
-def _situate(shop: Workshop) -> int:
-    return situate(shop, wanted=True)
+def _lacks_tree(store: Store) -> bool:
+    """Whether there are chunks enough for a tree, and none."""
+    return not standing_tree(store) and len(list(islice(standing_chunks(store), 2))) == 2
 
 
 _CONTEXTS = Need(
     lacks_contexts,
-    _situate,
     "The mode contextual needs the contexts of chunks; they are made now, and kept up to date from"
     " here on.",
+    contexts=True,
 )
-_NEEDS: Mapping[str, Need] = {"contextual": _CONTEXTS}
+_TREE = Need(
+    _lacks_tree,
+    "The mode raptor needs a tree of summaries; it is made now, and kept up to date from here on.",
+    tree=True,
+)
+_NEEDS: Mapping[str, Need] = {
+    "contextual": _CONTEXTS,
+    "raptor": _TREE,
+    "raptor-traversal": _TREE,
+}
 
 
 def need_of(mode: str) -> Need | None:

@@ -48,7 +48,7 @@ def lacks_contexts(store: Store) -> bool:
     linked = store.match(None, v.tg("context"), None, v.KNOWLEDGE_GRAPH)
     if next(linked, None) is not None:
         return False
-    return next(_standing_chunks(store), None) is not None
+    return next(standing_chunks(store), None) is not None
 
 
 def situate(shop: Workshop, *, wanted: bool = False) -> int:
@@ -61,7 +61,7 @@ def situate(shop: Workshop, *, wanted: bool = False) -> int:
     linked = standing_contexts(store)
     if not (linked or wanted or shop.settings.contextual_search.enabled):
         return 0
-    standing = {chunk: document for document, chunk in _standing_chunks(store)}
+    standing = {chunk: document for document, chunk in standing_chunks(store)}
     for chunk, context in linked.items():
         if chunk not in standing:
             shop.copy.remove([context_link(chunk, context)])
@@ -83,7 +83,7 @@ def situate(shop: Workshop, *, wanted: bool = False) -> int:
     return len(work)
 
 
-def _standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
+def standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
     """(document, chunk), in the order of their IRIs."""
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):

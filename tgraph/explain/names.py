@@ -47,8 +47,8 @@ class Names:
         return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
 
     def way(self, via: Iterable[str], evidence: str) -> tuple[str, ...]:
-        """What leads down to the evidence, in order: reports, the most general first, each with
-        its finding, and at last what the evidence is for."""
+        """What leads down to the evidence, in order: reports or summaries, the most general first,
+        each report with its finding, and at last what the evidence is for."""
         known = [iri for iri in via if kind_of(iri) not in ("edge", "entity", "claim")]
         if not known:
             return tuple(via)
@@ -61,7 +61,8 @@ class Names:
         report = text_value(self._store, iri, v.dcterms("isPartOf")) if is_finding else iri
         for quad in self._store.match(NamedNode(report), v.tg("level"), None, v.KNOWLEDGE_GRAPH):
             if isinstance(quad.object, Literal):
-                return int(quad.object.value), is_finding
+                level = int(quad.object.value)
+                return -level if kind_of(iri) == "summary" else level, is_finding
         return int(self._former(report).get("level", 0)), is_finding
 
     def _of_chunk(self, chunk: str) -> str:

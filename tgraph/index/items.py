@@ -1,5 +1,5 @@
 """What is embedded: the text that stands for an entity, an edge, a chunk (by itself and in its
-context) or a report in vector search."""
+context), a report or a summary in vector search."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tgraph.index.contexts import context_text, pieces, standing_contexts, with_
 from tgraph.index.evidence import evidence_of
 from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, chunks_of_document, standing_documents
+from tgraph.index.tree import standing_tree, summary_text
 from tgraph.index.vectors import text_hash
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
 
-KINDS = ("entity", "edge", "chunk", "report", "context")
+KINDS = ("entity", "edge", "chunk", "report", "context", "summary")
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
 _AT_ONCE = 5_000
@@ -30,6 +31,7 @@ def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[st
         "chunk": _chunks,
         "report": _reports,
         "context": _contexts,
+        "summary": _summaries,
     }
     return readers[kind](store, librarian)
 
@@ -77,6 +79,11 @@ def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for report in sorted(read_reports(store).values(), key=lambda report: report.iri):
         headings = [finding.summary for finding in report.findings]
         yield report.iri, "\n\n".join([report.title, report.summary, "\n".join(headings)])
+
+
+def _summaries(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+    for summary in sorted(standing_tree(store)):
+        yield summary, summary_text(store, summary)
 
 
 def sentence_hash(quote: str) -> bytes:

@@ -28,6 +28,8 @@ KEPT = 6
 _PLACES = 12
 """Places read of one edge."""
 
+_OF_CHUNKS = ("chunk", "summary")
+
 ByEdge = Mapping[str, Sequence[Evidence]]
 
 
@@ -61,13 +63,27 @@ def _narrowed(
 def _evidence_behind(
     candidates: Sequence[Candidate], context: Context
 ) -> dict[int, Sequence[Evidence]]:
-    """For each candidate the evidence of edges that it holds: a chunk's are those it states."""
-    chunks = [c.item.iri for c in candidates if c.item.kind == "chunk"]
-    stated = _stated_in(chunks, context)
+    """For each candidate the evidence of edges that it holds: a chunk's are those it states, a
+    summary's those that the chunks state which it rests on."""
+    chunks = {e.chunk for c in candidates if c.item.kind in _OF_CHUNKS for e in c.evidence}
+    stated = _stated_in(sorted(chunks), context)
     return {
-        c.rank: stated.get(c.item.iri, ()) if c.item.kind == "chunk" else c.evidence
+        c.rank: _stated_by(c, stated) if c.item.kind in _OF_CHUNKS else c.evidence
         for c in candidates
     }
+
+
+def _stated_by(
+    candidate: Candidate, stated: Mapping[str, Sequence[Evidence]]
+) -> Sequence[Evidence]:
+    """What is stated where the candidate rests, with the way that leads there."""
+    found = []
+    for place in candidate.evidence:
+        inside = (
+            e for e in stated.get(place.chunk, ()) if place.start <= e.start and e.end <= place.end
+        )
+        found += [replace(e, via=place.via) for e in inside]
+    return found
 
 
 def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:

@@ -200,6 +200,14 @@ def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"text": text, "ids": rests_on} for text, rests_on in ids.items()]
 
 
+def _cluster(data: Mapping[str, str]) -> dict[str, str]:
+    """The first sentence of each passage, under the title of the first."""
+    rows = [json.loads(line) for line in data.get("PASSAGES", "").splitlines()]
+    found = [_SENTENCE.search(str(row["text"]).replace("#", " ")) for row in rows]
+    said = dict.fromkeys(match.group().strip() for match in found if match)
+    return {"title": str(rows[0]["title"]), "summary": " ".join(said)}
+
+
 # --- questions ----------------------------------------------------------------------------------
 
 
@@ -333,6 +341,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
     "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
+    "summarise_cluster": lambda data: _cluster(data),
     "situate_chunk": lambda data: {"context": f"From {data.get('TITLE', '')}."},
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
     "community_report": report,

@@ -1,0 +1,167 @@
+"""RAPTOR's two ways through the tree of summaries (Sarthi and others 2024, section 3).
+
+The collapsed tree looks at summaries of all levels and chunks at once, so that a question finds the
+generality it asks for. Tree traversal starts at the top and follows the best of each level down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tgraph.index.tree import (
+    TreeNode,
+    is_chunk,
+    standing_tree,
+    summary_text,
+    summary_title,
+    ways_down,
+)
+from tgraph.model import Candidate, Evidence, Item, Retrieval
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.basic import in_conversation
+from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
+from tgraph.retrieve.costs import cost_of
+from tgraph.settings import RaptorSearchSettings
+
+Hits = Sequence[tuple[str, float]]
+
+
+class CollapsedTree:
+    """The mode ``raptor``: the nodes nearest to the question, of all levels."""
+
+    mode = "raptor"
+    step = "TreeSearch"
+    matches_entities = False
+
+    def __init__(self, settings: RaptorSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        vector = context.embed([in_conversation(question)])
+        k = self._settings.k
+        found = [
+            hit
+            for kind in ("summary", "chunk")
+            for hit in context.vectors[kind].search(vector, k)[0]
+        ]
+        best = sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+        return _retrieval(best, vector, self._settings.evidence_limit, context)
+
+
+class TreeTraversal:
+    """The mode ``raptor-traversal``: the best of the top, then the best below them, and so on."""
+
+    mode = "raptor-traversal"
+    step = "TreeSearch"
+    matches_entities = False
+
+    def __init__(self, settings: RaptorSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        vector = context.embed([in_conversation(question)])
+        tree = tree_of(context)
+        chosen: dict[str, float] = {}
+        level = _top(tree)
+        while level:
+            near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
+            near = near[: self._settings.top_k]
+            chosen.update(near)
+            below = (member for iri, _ in near if iri in tree for member in tree[iri].members)
+            level = dict.fromkeys(below)
+        return _retrieval(list(chosen.items()), vector, self._settings.evidence_limit, context)
+
+
+def tree_of(context: Context) -> Mapping[str, TreeNode]:
+    """The tree of the published state, read once."""
+    read = context.remembered("tree of summaries", 1)
+    tree: Mapping[str, TreeNode] = read.get("tree", lambda: standing_tree(context.store))
+    return tree
+
+
+def _top(tree: Mapping[str, TreeNode]) -> dict[str, None]:
+    """What is part of nothing larger."""
+    below = {member for node in tree.values() for member in node.members}
+    return dict.fromkeys(iri for iri in tree if iri not in below)
+
+
+def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
+    """The nodes, nearest to the question first."""
+    chunks = [node for node in nodes if is_chunk(node)]
+    others = [node for node in nodes if not is_chunk(node)]
+    found: list[tuple[str, float]] = []
+    for kind, some in (("chunk", chunks), ("summary", others)):
+        if some:
+            found += context.vectors[kind].search(vector, len(some), some)[0]  # type: ignore[arg-type]
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retrieval:
+    """The candidates in the order of the hits."""
+    chunks = [iri for iri, _ in hits if is_chunk(iri)]
+    whole = chunk_evidence(context, chunks)
+    tokens = chunk_tokens(context, list(whole))
+    found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
+    for iri, score in hits:
+        if iri in whole:
+            item = chunk_item(whole[iri])
+            cost = cost_of(item, tokens.get(iri))
+            found.append((item, score, (whole[iri],), cost, "it"))
+        elif not is_chunk(iri):
+            item = _summary_item(iri, context)
+            places = summary_evidence(item, vector, limit, context)
+            level = tree_of(context)[iri].level
+            if places:
+                found.append((item, score, places, cost_of(item), f"the summary (level {level})"))
+    candidates = tuple(
+        Candidate(
+            item,
+            rank,
+            min(1.0, max(0.0, score)),
+            evidence=places,
+            reasons=(f"{what} is {score:.2f} similar in meaning to the question",),
+            tokens=cost,
+        )
+        for rank, (item, score, places, cost, what) in enumerate(found, 1)
+    )
+    return Retrieval(candidates, 0, len(candidates))
+
+
+def _summary_item(summary: str, context: Context) -> Item:
+    store = context.store
+    return Item("summary", summary, summary_title(store, summary), summary_text(store, summary))
+
+
+def summary_evidence(
+    item: Item, vector: object, limit: int, context: Context
+) -> tuple[Evidence, ...]:
+    """Where a summary rests: the sentences that it quotes, else the chunks below it that are
+    nearest to the question, at most ``limit``; ``via`` leads down over the summaries between."""
+    ways = ways_down(tree_of(context), item.iri)
+    whole = chunk_evidence(context, sorted(ways))
+    quoted = [
+        replace(place, via=ways[place.chunk]) for place in _quoted(item.text, list(whole.values()))
+    ]
+    if quoted:
+        return tuple(quoted)
+    near = context.vectors["chunk"].search(vector, limit, list(whole))[0]  # type: ignore[arg-type]
+    return tuple(replace(whole[chunk], via=ways[chunk]) for chunk, _ in near)
+
+
+def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The exact characters of each line of the text that stands in one of the places, the first
+    that has it."""
+    for line in text.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        pattern = re.compile(r"\s+".join(map(re.escape, words)))
+        for place in places:
+            if match := pattern.search(place.quote):
+                start = place.start + match.start()
+                yield replace(
+                    place, start=start, end=start + len(match.group()), quote=match.group()
+                )
+                break
