@@ -334,3 +334,17 @@ def test_an_answer_from_a_summary_leads_down_to_characters(tmp_path: Path) -> No
             assert kg.sparql(down)
         traced = [c for s in kg.trace(answer.session).sentences for c in s.citations]
         assert {c.via for c in traced if c.via} == {c.via for c in cited}
+
+
+def test_filters_leave_the_summaries_that_rest_on_what_is_left(corpus: Corpus) -> None:
+    corpus.index()
+    ships = tgraph.Filters(documents=tuple(f"{name.lower()}.md" for name in SHIPS))
+    with corpus.open() as kg:
+        for mode in ("raptor", "raptor-traversal"):
+            answer = kg.ask("Which ships lay in the ice of the south?", mode, filters=ships)
+            trace = kg.trace(answer.session)
+            kinds = {item.kind for item in (*trace.selected, *trace.rejected)}
+            assert "chunk" in kinds
+            assert "baker" not in answer.text
+        only = tgraph.Filters(documents=("fram.md",))
+        assert kg.ask("Which ship lay in the ice?", "raptor-traversal", filters=only).sentences

@@ -13,6 +13,7 @@ from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
 from tgraph.index.reports import evidence as ways_of
 from tgraph.index.sources import derived
+from tgraph.index.tree import standing_tree, ways_down
 from tgraph.store.base import Store
 
 _DERIVED = v.prov("wasDerivedFrom")
@@ -54,6 +55,7 @@ class Admitted:
         yield from self._classes()
         yield from self._communities()
         yield from self._reports()
+        yield from self._summaries()
 
     # --- what is admitted ---
 
@@ -61,6 +63,12 @@ class Admitted:
     def _all_chunks(self) -> list[str]:
         parents = [p for d in self._documents for p in (d, *derived(self._store, d, "Page"))]
         return [chunk for parent in parents for chunk in derived(self._store, parent, "Chunk")]
+
+    @cached_property
+    def _chunks(self) -> set[str]:
+        """Those that speak of what is admitted."""
+        chunks = set(self._all_chunks)
+        return chunks if self._of_type is None else chunks & {p.chunk for p in self._pieces}
 
     @cached_property
     def _pieces(self) -> list[Piece]:
@@ -147,9 +155,6 @@ class Admitted:
     # --- its quads ---
 
     def _sources(self) -> Iterator[Quad]:
-        chunks = set(self._all_chunks)
-        if self._of_type is not None:
-            chunks &= {piece.chunk for piece in self._pieces}
         for document in self._documents:
             yield from self._about(document, v.SOURCE_GRAPH)
             for page in derived(self._store, document, "Page"):
@@ -157,7 +162,7 @@ class Admitted:
             node = NamedNode(document)
             for quad in self._store.match(None, v.prov("specializationOf"), node, v.SOURCE_GRAPH):
                 yield from self._about(_text(quad.subject), v.SOURCE_GRAPH)
-        for chunk in chunks:
+        for chunk in self._chunks:
             yield from self._about(chunk, v.SOURCE_GRAPH)
             yield from self._about(chunk, v.KNOWLEDGE_GRAPH)
             for context in self._values(NamedNode(chunk), v.tg("context")):
@@ -258,6 +263,16 @@ class Admitted:
         """The way from a report or finding to its evidence."""
         for step in {step for way in ways_of(self._store, part).values() for step in way}:
             yield from self._store.match(NamedNode(step), _DERIVED, None, v.SOURCE_GRAPH)
+
+    # --- the tree of summaries ---
+
+    def _summaries(self) -> Iterator[Quad]:
+        """Those that rest on admitted chunks alone."""
+        tree = standing_tree(self._store)
+        for summary in tree:
+            if ways_down(tree, summary).keys() <= self._chunks:
+                yield from self._about(summary, v.KNOWLEDGE_GRAPH)
+                yield from self._about(summary, v.SOURCE_GRAPH)
 
     # --- reading ---
 

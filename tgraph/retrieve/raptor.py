@@ -64,7 +64,7 @@ class TreeTraversal:
         vector = context.embed([in_conversation(question)])
         tree = tree_of(context)
         chosen: dict[str, float] = {}
-        level = _top(tree)
+        level = _top(tree, context)
         while level:
             near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
             near = near[: self._settings.top_k]
@@ -81,10 +81,11 @@ def tree_of(context: Context) -> Mapping[str, TreeNode]:
     return tree
 
 
-def _top(tree: Mapping[str, TreeNode]) -> dict[str, None]:
-    """What is part of nothing larger."""
+def _top(tree: Mapping[str, TreeNode], context: Context) -> dict[str, None]:
+    """What is part of nothing larger: summaries, and chunks that are alike to no other."""
     below = {member for node in tree.values() for member in node.members}
-    return dict.fromkeys(iri for iri in tree if iri not in below)
+    nodes = (*tree, *context.vectors["chunk"].keys)
+    return dict.fromkeys(iri for iri in nodes if iri not in below)
 
 
 def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
