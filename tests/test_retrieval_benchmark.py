@@ -98,6 +98,7 @@ def test_an_extraction_is_read_with_exact_places(folder):
     found = OpenIEExtractor(folder / "openie.json").extract(chunk, "Fram")
     (fact,) = found.relationships
     assert (fact.subject, fact.predicate, fact.object) == ("Fram", "built by", "Colin Archer")
+    assert fact.span is not None
     assert text[fact.span.start : fact.span.end] == fact.span.quote
     assert "built by Colin Archer" in fact.span.quote
     assert found.dropped == {"triple that is none": 2}
