@@ -321,3 +321,13 @@ def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
         record.close()
         assert said(kg, v.evaluation_iri(uuid), "status") == ["aborted"]
         assert kg.sessions() == []
+
+
+@pytest.mark.parametrize("mode", ["local", "global", "drift", "lightrag-mix", "ppr"])
+def test_every_sort_of_mode_has_a_context_and_a_ranking(tmp_path, mode):
+    asked = EvaluationItem("0", "Who built the Fram?", gold_documents=("ships.txt",))
+    with opened(tmp_path, model=False) as kg:
+        (assessment,) = kg.evaluate([asked], mode=mode).assessments
+    assert assessment.item.context
+    assert all(context.text for context in assessment.item.context)
+    assert assessment.retrieval["recall@5"] == 1.0

@@ -39,11 +39,13 @@ def shown_context(answer: Answer) -> tuple[ContextText, ...]:
 def ranking_of(trace: Trace, store: Store, texts: Texts) -> tuple[ContextText, ...]:
     """The chunks that were retrieved, best first, each with the names of its document.
 
-    Where a mode retrieves no chunks they are those that hold the evidence of what it does.
+    Where a mode retrieves no chunks they are those that hold the evidence of what it does; those
+    that points were drawn from come first.
     """
     items = sorted((*trace.selected, *trace.rejected), key=lambda item: item.rank)
     chunks = [item.item for item in items if item.kind == "chunk"]
-    found = dict.fromkeys(chunks or _chunks_of_evidence(items, store, texts))
+    drawn = [e.chunk for item in items if item.kind == "point" for e in item.evidence]
+    found = dict.fromkeys([*drawn, *(chunks or _chunks_of_evidence(items, store, texts))])
     documents = documents_of(store, {document_of_chunk(chunk) for chunk in found})
     return tuple(
         ContextText(chunk, texts.of_chunk(chunk), _names(chunk, documents)) for chunk in found
