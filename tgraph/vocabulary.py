@@ -271,6 +271,11 @@ def evaluation_iri(uuid: str) -> str:
     return f"{URN}evaluation:{uuid}"
 
 
+def verification_iri(uuid: str) -> str:
+    """A later statement about a session: whether its answer is entailed by what it cites."""
+    return f"{URN}verification:{uuid}"
+
+
 def bundle_iri(uuid: str) -> str:
     return f"{URN}bundle:{uuid}"
 

@@ -69,6 +69,7 @@ from tgraph.record.sources import (
 )
 from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
 from tgraph.record.summaries import SummaryRecord
+from tgraph.record.verification import VerificationRecord
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
@@ -79,6 +80,7 @@ CATALOGUE = v.collection_iri("explainability")
 ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
 RUN_UUID = "00000000-0000-4000-8000-000000000000"
 EVALUATION_UUID = "00000000-0000-4000-8000-000000000099"
+VERIFICATION_UUID = "00000000-0000-4000-8000-000000000098"
 RUN = f"{v.URN}run:{RUN_UUID}"
 LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
 MODEL = Agent("model", "scripted", provider="tgraph.testing")
@@ -129,6 +131,7 @@ class SampleRecord:
         for ending in ENDINGS:
             self._session(ending, candidates)
         self._evaluation()
+        self._verification()
 
     # --- sources ---
 
@@ -425,6 +428,28 @@ class SampleRecord:
         record.assessment("Who else?", {"precision": 0.0}, "{}")
         record.assessment("Why?", {}, "{}", error="The reply holds no JSON.")
         record.result(judged, "{}")
+        record.finish("completed")
+        record.close()
+
+    def _verification(self) -> None:
+        """An answer with a sentence of each verdict."""
+        uuid = uuid_of("completed")
+        judge = prompt("judge_support")
+        record = VerificationRecord(self.folder.journals, VERIFICATION_UUID, self.now)
+        record.start(v.answer_iri(uuid), MODEL, (judge,), "explainability")
+        record.call(call(self.now, "chat", MODEL, judge))
+        verdicts = ("supported", "partly", "unsupported", "uncited", "undecided")
+        for index, verdict in enumerate(verdicts):
+            sentence = v.session_part_iri("sentence", uuid, index % 2)
+            lost = verdict in ("partly", "unsupported", "uncited")
+            record.verdict(
+                sentence,
+                verdict,
+                "it is so",
+                lost_at="answer" if lost else "",
+                lost_in=sentence if lost else "",
+            )
+        record.result({"citation-recall": 0.25}, {"judgement that can't be used": 1})
         record.finish("completed")
         record.close()
 

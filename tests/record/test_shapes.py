@@ -152,6 +152,11 @@ OPTIONAL = {
     (TG.Evaluation, TG.call),
     (TG.Evaluation, PROV.qualifiedAssociation),
     (TG.Assessment, TG.dropped),
+    (TG.Verification, TG.call),
+    (TG.Verification, PROV.qualifiedAssociation),
+    (TG.Verdict, TG.reasoning),
+    (TG.VerificationResult, TG.metric),
+    (TG.VerificationResult, TG.dropped),
     (TG.EvaluationResult, TG.metric),  # nothing could be judged
 }
 STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesising)

@@ -19,6 +19,7 @@ from tgraph.cli.source import source
 from tgraph.cli.sparql import sparql
 from tgraph.cli.suggest import suggest
 from tgraph.cli.trace import trace
+from tgraph.cli.verify import verify
 from tgraph.cli.why_not import why_not
 
 
@@ -51,6 +52,7 @@ for _command in (
     trace,
     export,
     why_not,
+    verify,
     source,
     audit,
     evaluate,

@@ -11,6 +11,7 @@ from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
 from tgraph.explain.integrity import Integrity
 from tgraph.explain.sessions import SessionSummary
+from tgraph.explain.verified import JudgedSentence, Verification
 from tgraph.explain.whynot import WhyNot
 from tgraph.model import Answer, Edge, GraphRagResponse, Selected, Sentence
 
@@ -132,6 +133,43 @@ class SessionsOut(_Model):
     sessions: tuple[SessionOut, ...]
 
 
+class VerificationOut(_Model):
+    """What ``tgraph verify --json`` prints."""
+
+    session: str = Field(description="IRI of the session")
+    question: str
+    mode: str
+    judge: str = Field(description="the model or method that judged")
+    passed: bool = Field(description="no sentence lacks support")
+    counts: dict[str, int] = Field(description="how many sentences have each verdict")
+    recall: float | None = Field(description="ALCE's citation recall, 0 to 1")
+    precision: float | None = Field(description="ALCE's citation precision, 0 to 1")
+    sentences: tuple[JudgedSentence, ...]
+    verification: str = Field(description="IRI of the verification on record")
+    usage: UsageOut
+    dropped: dict[str, int] = Field(description="what could not be used, by reason")
+    notes: tuple[str, ...]
+
+
+def verification_out(found: Verification) -> VerificationOut:
+    """A verification as it is printed."""
+    return VerificationOut(
+        session=found.session,
+        question=found.question,
+        mode=found.mode,
+        judge=found.judge,
+        passed=found.passed,
+        counts=found.counts,
+        recall=found.recall,
+        precision=found.precision,
+        sentences=found.sentences,
+        verification=found.verification,
+        usage=UsageOut(**found.usage),
+        dropped=dict(found.dropped),
+        notes=found.notes,
+    )
+
+
 def ask_out(answer: Answer) -> AskOut:
     """An answer as it is printed."""
     return AskOut(
@@ -246,6 +284,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
             "integrity": TypeAdapter(Integrity).json_schema(mode="serialization"),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
+            "verify": VerificationOut.model_json_schema(mode="serialization"),
             "why-not": TypeAdapter(WhyNot).json_schema(mode="serialization"),
             "splits": TypeAdapter(tuple[Split, ...]).json_schema(mode="serialization"),
         }.items()

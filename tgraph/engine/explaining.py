@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
+from tgraph.engine.parts import Parts
+from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import UsageError
 from tgraph.librarian import Librarian
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.snapshot import Snapshot
+from tgraph.store.snapshot import Snapshot, read_pointer
 
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.sparql import Bounds
     from tgraph.explain.trace import Trace
+    from tgraph.explain.verified import Verification
     from tgraph.explain.whynot import WhyNot
     from tgraph.settings import Settings
     from tgraph.store.base import Store
@@ -36,6 +40,9 @@ class Explaining(ABC):
     _folder: CollectionFolder
     _catalogue: str
     _knowledge: Snapshot | None
+    _parts: Parts
+    _uuid: Callable[[], str]
+    _clock: Callable[[], datetime]
 
     @property
     @abstractmethod
@@ -124,6 +131,29 @@ class Explaining(ABC):
 
         store, summary = self.read(), self.find_session(session)
         return why_not(store, self.librarian, self._folder.vectors, summary, expected)
+
+    def verify(
+        self, session: str = "last", *, lexical: bool = False, progress: OnProgress = silent
+    ) -> Verification:
+        """Whether each sentence of a session's answer is entailed by what it cites, and where that
+        was lost if it is not; the verdicts are recorded in a bundle of their own.
+
+        The model judges, or words do where there is none or ``lexical`` is set. ``UsageError``
+        where the session has no answer.
+        """
+        from tgraph.answer.support import LexicalJudge
+        from tgraph.engine.verifying import VerificationRun
+        from tgraph.record.verification import VerificationRecord
+
+        trace, store = self.trace(session), self.read()
+        judge = LexicalJudge() if lexical else self._parts.support_judge()
+        record = VerificationRecord(self._folder.journals, self._uuid(), self._clock)
+        pointer = read_pointer(self._folder)
+        generation = pointer.generation if pointer else 0
+        collection = self.settings.explain_collection
+        return VerificationRun(trace, judge, record, collection, generation, progress).run(
+            store, self.librarian
+        )
 
     # --- documents ---
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tgraph.answer.drift import Explorer
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
+    from tgraph.answer.support import SupportJudge
     from tgraph.engine.evaluating import Judge
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
@@ -307,6 +308,15 @@ class Parts:
         if self.chat is None:
             return EmbeddedKeywords()
         return ModelKeywords(self.chat, self.settings.prompts, **self._options)
+
+    def support_judge(self) -> SupportJudge:
+        """Who says whether a sentence is entailed by what it cites."""
+        from tgraph.answer.support import LexicalJudge, ModelJudge
+
+        if self.chat is None:
+            return LexicalJudge()
+        self._renew()
+        return ModelJudge(self.chat, self.settings.prompts, **self._options)
 
     def alone(self) -> Synthesiser:
         """The model without any documents. ``UsageError`` where there is none."""

@@ -70,6 +70,9 @@ class Limits:
             return None
         name, rank = "max-subgraph-size", places[0]
         cutoff = self._number(name)
+        if rank <= cutoff:  # the mode counts otherwise
+            items = {i.item for i in (*self._trace.selected, *self._trace.rejected)}
+            cutoff = sum(iri in items for iri in self._cut)
         return Limit(
             name,
             cutoff,

@@ -9,7 +9,7 @@ from tgraph import vocabulary as v
 from tgraph.explain.action_tree import actions_text
 from tgraph.explain.mapped import map_lines
 from tgraph.explain.said import kind_of
-from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
+from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
@@ -118,6 +118,12 @@ def place_text(place: TracedEvidence) -> str:
     start, end = range_of_chunk(place.chunk)
     where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
     return f"{where}{page} of {_flat(place.title)}{path}"
+
+
+def verdict_text(sentence: TracedSentence) -> str:
+    """The verdict of the last verification."""
+    lost = f", lost at: {sentence.lost_at}" if sentence.lost_at else ""
+    return f"{sentence.verdict}{lost}"
 
 
 def way_text(place: TracedEvidence) -> str:

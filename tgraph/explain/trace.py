@@ -23,6 +23,7 @@ from tgraph.explain.traced import (
     TracedSentence,
     TracedStep,
 )
+from tgraph.explain.verdicts import verdicts_on
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
@@ -145,9 +146,15 @@ class TraceReader:
                 text=self._said.one(s, "text"),
                 edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=numbers)),
                 citations=tuple(self._citation(c) for c in self._said.numbered(s, "citation")),
+                **self._verdict(s),
             )
             for s in found
         )
+
+    def _verdict(self, sentence: str) -> dict[str, str]:
+        """What the last verification said of the sentence."""
+        found = verdicts_on(self._store, sentence)
+        return {"verdict": found[-1].verdict, "lost_at": found[-1].lost_at} if found else {}
 
     def _citation(self, citation: str) -> TracedEvidence:
         origins = self._said.all(citation, "wasDerivedFrom")

@@ -64,12 +64,18 @@ class TracedItem:
 
 @dataclass(frozen=True, slots=True)
 class TracedSentence:
-    """A sentence of the answer with the selections it rests on, and its citations."""
+    """A sentence of the answer with the selections it rests on, and its citations.
+
+    ``verdict`` is that of the last verification, ``lost_at`` the step where support was lost; both
+    are empty where there is none.
+    """
 
     iri: str
     text: str
     edge_selections: tuple[str, ...]
     citations: tuple[TracedEvidence, ...]
+    verdict: str = ""
+    lost_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from tgraph.explain.stages import (
     rejection_text,
     retrieved_text,
     standing_text,
+    verdict_text,
     way_text,
 )
 from tgraph.explain.traced import (
@@ -40,6 +41,7 @@ _LISTED_CALLS = 12
 _LISTED = 25
 """What was selected and not used is listed up to so many, which is the edge limit's default."""
 
+_VERDICT = {"supported": "green", "partly": "yellow", "undecided": "yellow"}
 _STATUS = {"completed": "green", "no-evidence": "yellow"}
 
 
@@ -103,6 +105,8 @@ def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> Non
         left = None if left is None else left - len(sentence.text)
         if not sentence.citations:
             text.append(" [no citation]", "red")
+        if sentence.verdict:
+            text.append(f" [{verdict_text(sentence)}]", _VERDICT.get(sentence.verdict, "red"))
         leaf = branch.add(text)
         _grounds(leaf, sentence, edges, everything)
 

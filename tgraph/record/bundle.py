@@ -44,7 +44,10 @@ class BundleKind:
 
 SESSION = BundleKind("session", v.tg("Session"), v.session_iri, v.tg("session"))
 EVALUATION = BundleKind("evaluation", v.tg("Evaluation"), v.evaluation_iri, v.tg("evaluation"))
-KINDS: Mapping[str, BundleKind] = {kind.name: kind for kind in (SESSION, EVALUATION)}
+VERIFICATION = BundleKind(
+    "verification", v.tg("Verification"), v.verification_iri, v.tg("verification")
+)
+KINDS: Mapping[str, BundleKind] = {kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION)}
 
 
 def kind_of_journal(path: Path) -> tuple[BundleKind, str]:

@@ -1,0 +1,396 @@
+"""Verification: ALCE's measures, the way back to where support was lost, and the record of both."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tgraph
+from tgraph.answer.support import LexicalJudge, Support
+from tgraph.cli.main import cli
+from tgraph.cli.schemas import schemas
+from tgraph.engine.parts import Parts
+from tgraph.errors import EndpointError, UsageError
+from tgraph.explain.audit import find_audit, run_audit
+from tgraph.explain.verified import citation_precision, citation_recall
+from tgraph.explain.verify import Verifier
+from tgraph.model import Agent
+from tgraph.models.base import no_sink
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel
+from tgraph.testing.script import blocks
+from tgraph.vocabulary import collection_iri
+
+TEXT = (
+    "Marie Curie discovered Polonium in 1898. Marie Curie loved Paris."
+    " Pierre Curie taught Marie Curie.\n"
+)
+QUESTION = "What did Marie Curie discover?"
+
+
+WORDS = ("Curie", "found", "radium", "1898", "not", "ice", "ship")
+
+
+# --- the judge by words ---------------------------------------------------------------------------
+
+
+def lexical(statement: str, *texts: str) -> str:
+    return LexicalJudge().judge("", statement, texts, no_sink).verdict
+
+
+@pytest.mark.parametrize(
+    ("statement", "texts", "verdict"),
+    [
+        ("The Fram sailed.", ["In June the Fram\n sailed. It was cold."], "supported"),
+        ("Polonium was discovered by Curie.", ["Curie discovered Polonium."], "supported"),
+        ("Curie discovered Polonium in 1898.", ["Curie discovered Polonium."], "partly"),
+        ("Curie discovered Polonium in 1899.", ["In 1898 Curie discovered Polonium."], "partly"),
+        ("It was discovered by Becquerel.", ["Curie discovered Polonium."], "unsupported"),
+        ("Curie did not discover Polonium.", ["Curie discovered Polonium."], "unsupported"),
+        ("Curie discovered Polonium.", ["Curie never discovered Polonium."], "unsupported"),
+        ("The ship sank in the ice.", ["Curie discovered Polonium."], "unsupported"),
+        ("Curie found it.", [], "unsupported"),
+        ("Curie built the Fram.", ["Curie found Polonium.", "Archer built the Fram."], "supported"),
+    ],
+)
+def test_words_support_what_they_have_and_no_number_name_or_denial_more(statement, texts, verdict):
+    assert lexical(statement, *texts) == verdict
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1))
+def test_what_is_quoted_is_supported_and_more_texts_of_the_same_change_nothing(words):
+    text = " ".join(words)
+    assert lexical(text, text) == "supported"
+    assert lexical(text, text, text) == "supported"
+
+
+# --- the measures ---------------------------------------------------------------------------------
+
+
+class NeededTogether:
+    """A judge for whom a statement needs all texts that hold one of its letters."""
+
+    agent = Agent("method", "letters", "1")
+    prompts = ()
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def judge(self, question: str, statement: str, texts: Sequence[str], sink) -> Support:
+        self.asked.append(tuple(texts))
+        has = set("".join(texts))
+        return Support("supported" if set(statement) <= has else "unsupported", "letters")
+
+
+def judged(text: str, quotes: Sequence[str], trace):
+    place = trace.sentences[0].citations[0]
+    citations = tuple(replace(place, quote=q, start=n, end=n + 1) for n, q in enumerate(quotes))
+    sentence = replace(trace.sentences[0], text=text, citations=citations)
+    return Verifier(trace, _NoOrigins(), NeededTogether(), no_sink).sentence(sentence)  # type: ignore[arg-type]
+
+
+class _NoOrigins:
+    def of_item(self, item):
+        from tgraph.explain.origins import Node
+
+        return Node(item.item, "description", "")
+
+    def before(self, node):
+        return []
+
+
+def test_recall_and_precision_are_alces(graph):
+    trace = graph.trace(graph.ask(QUESTION, history=[]).session)
+    both = judged("ab", ["a", "b"], trace)  # together only: both are needed
+    spare = judged("a", ["a", "z"], trace)  # z neither supports nor is needed
+    each = judged("a", ["a", "ab"], trace)  # each supports alone
+    none = judged("x", ["a", "b"], trace)
+    bare = judged("a", [], trace)
+    assert [s.verdict for s in (both, spare, each, none, bare)] == [
+        "supported", "supported", "supported", "unsupported", "uncited",
+    ]  # fmt: skip
+    assert [c.precise for c in both.citations] == [True, True]
+    assert [c.precise for c in spare.citations] == [True, False]
+    assert [c.precise for c in each.citations] == [True, True]
+    sentences = (both, spare, each, none, bare)
+    assert citation_recall(sentences) == pytest.approx(3 / 5)
+    assert citation_precision(sentences) == pytest.approx(5 / 8)
+    assert citation_recall(()) is None
+    assert citation_precision((bare,)) is None
+
+
+# --- over a graph ---------------------------------------------------------------------------------
+
+
+def opened(folder: Path, replies=None):
+    parts = Parts(
+        load_settings(None),
+        folder / "cache",
+        chat=ScriptedModel(replies or {}),
+        embedder=HashingEmbedder(),
+    )
+    return tgraph.open(folder / "graph", create=True, parts=parts)
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("verify")
+    (folder / "curie.txt").write_text(TEXT)
+    with opened(folder) as kg:
+        kg.index([folder / "curie.txt"])
+    return folder
+
+
+@pytest.fixture
+def folder(indexed, tmp_path):
+    return shutil.copytree(indexed, tmp_path / "copy")
+
+
+@pytest.fixture
+def graph(folder):
+    with opened(folder) as kg:
+        yield kg
+
+
+def saying(*sentences: str) -> Callable[..., str]:
+    """A synthesiser that says so, citing everything that it was shown."""
+
+    def reply(request) -> str:
+        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        ids = [row["id"] for row in rows]
+        return "\n".join(json.dumps({"sentence": s, "citations": ids}) for s in sentences)
+
+    return reply
+
+
+def words_judge(request) -> str:
+    """The judge of the model, scripted: the judge by words."""
+    data = blocks(request.messages)
+    texts = [json.loads(line)["text"] for line in data["TEXTS"].splitlines()]
+    found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
+    said = {"supported": "full", "partly": "partial", "unsupported": "none"}
+    return json.dumps({"reason": found.reason, "support": said[found.verdict]})
+
+
+def test_an_answer_that_quotes_is_supported_and_the_verdicts_are_on_record(folder):
+    with opened(folder, {"synthesise_answer": saying("Marie Curie loved Paris.")}) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        found = kg.verify(answer.session, lexical=True)
+        assert (found.passed, found.recall, found.judge) == (True, 1.0, "lexical-support")
+        assert [s.verdict for s in found.sentences] == ["supported"]
+        assert found.sentences[0].trail == ()
+        trace = kg.trace(answer.session)
+        assert [s.verdict for s in trace.sentences] == ["supported"]
+        assert len(kg.sessions()) == 1
+        rows = kg.sparql(
+            "SELECT ?k WHERE { GRAPH ?c { ?b tg:verification ?v ; tg:kind ?k ; tg:hash ?hash } }"
+        )
+        assert [row["k"].value for row in rows] == ["verification"]
+        shapes = run_audit(
+            kg.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
+        )
+        assert shapes.passed
+
+
+def test_what_the_writer_made_up_is_lost_at_the_answer(folder):
+    replies = {"synthesise_answer": saying("Marie Curie discovered Radium in 1902.")}
+    with opened(folder, replies) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        (sentence,) = kg.verify(answer.session, lexical=True).sentences
+        assert sentence.verdict in ("partly", "unsupported")
+        assert sentence.lost is not None
+        assert (sentence.lost.step, sentence.lost.item) == ("answer", sentence.sentence)
+        assert [step.step for step in sentence.trail] == ["selection"]
+        assert kg.trace(answer.session).sentences[0].lost_at == "answer"
+
+
+def test_what_an_extraction_made_up_is_lost_there(tmp_path):
+    """One falsified edge description: the writer repeats it, the document doesn't say it."""
+    (tmp_path / "curie.txt").write_text(TEXT)
+    false = "Marie Curie discovered Polonium together with Ernest Rutherford."
+
+    def extraction(request) -> str:
+        return json.dumps(
+            {
+                "entities": [
+                    {"name": "Marie Curie", "type": "person", "description": "A physicist."},
+                    {"name": "Polonium", "type": "element", "description": "An element."},
+                ],
+                "relationships": [
+                    {
+                        "subject": "Marie Curie",
+                        "predicate": "discovered",
+                        "object": "Polonium",
+                        "description": false,
+                        "keywords": ["discovery"],
+                        "strength": 9,
+                        "quote": "Marie Curie discovered Polonium in 1898.",
+                    }
+                ],
+                "attributes": [],
+            }
+        )
+
+    replies = {"extract_graph": extraction, "synthesise_answer": saying(false)}
+    with opened(tmp_path, replies) as kg:
+        kg.index([tmp_path / "curie.txt"])
+        answer = kg.ask(QUESTION, history=[])
+        (sentence,) = kg.verify(answer.session, lexical=True).sentences
+        assert sentence.lost is not None
+        assert sentence.lost.step == "extraction", sentence.trail
+        assert sentence.lost.item.startswith("urn:trustgraph:evidence:")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["in 1950", "in Moscow", "with Niels Bohr", "at the Sorbonne 1911"]
+)
+def test_what_a_report_made_up_is_lost_at_the_report(tmp_path, wrong):
+    """One falsified report: the points and the answer repeat it."""
+    (tmp_path / "curie.txt").write_text(TEXT)
+    false = f"Marie Curie discovered Polonium {wrong}."
+
+    def report(request) -> str:
+        rows = [
+            json.loads(x)
+            for b in blocks(request.messages).values()
+            for x in b.splitlines()
+            if x.startswith("{")
+        ]
+        ids = [row["id"] for row in rows if "id" in row]
+        return json.dumps(
+            {
+                "title": "Curie",
+                "summary": "About Curie.",
+                "rating": 5,
+                "rating_explanation": "It matters.",
+                "findings": [{"summary": false, "explanation": false, "citations": ids}],
+            }
+        )
+
+    def points(request) -> str:
+        rows = [
+            json.loads(x)
+            for b in blocks(request.messages).values()
+            for x in b.splitlines()
+            if x.startswith("{")
+        ]
+        ids = [row["id"] for row in rows if "id" in row]
+        return json.dumps({"points": [{"description": false, "score": 90, "citations": ids}]})
+
+    replies = {
+        "community_report": report,
+        "map_points": points,
+        "synthesise_answer": saying(false),
+        "judge_support": words_judge,
+    }
+    with opened(tmp_path, replies) as kg:
+        kg.index([tmp_path / "curie.txt"])
+        answer = kg.ask(QUESTION, "global", history=[])
+        found = kg.verify(answer.session)
+        (sentence,) = found.sentences
+        assert found.judge == "scripted"
+        assert sentence.lost is not None
+        assert sentence.lost.step == "report", sentence.trail
+        assert [step.step for step in sentence.trail][:2] == ["selection", "report"]
+
+
+def test_a_sentence_that_cites_another_edge_is_lost_at_the_answer(folder):
+    def wrong(request) -> str:
+        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        row = next(r for r in rows if "Polonium" in json.dumps(r))
+        said = "Pierre Curie taught Marie Curie."
+        return json.dumps({"sentence": said, "citations": [row["id"]]})
+
+    with opened(folder, {"synthesise_answer": wrong}) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        (sentence,) = kg.verify(answer.session, lexical=True).sentences
+        assert sentence.verdict != "supported"
+        assert sentence.lost is not None
+        assert sentence.lost.step == "answer"
+
+
+def test_what_the_chunk_says_beside_the_cited_characters_is_lost_at_the_citation(folder):
+    both = "Marie Curie discovered Polonium in 1898 and loved Paris."
+    with opened(folder, {"synthesise_answer": saying(both)}) as kg:
+        answer = kg.ask(QUESTION, "basic", history=[])
+        (sentence,) = kg.verify(answer.session, lexical=True).sentences
+        assert sentence.verdict == "partly"
+        assert sentence.lost is not None
+        assert (sentence.lost.step, sentence.lost.item) == ("citation", sentence.sentence)
+        assert [step.verdict for step in sentence.trail] == ["supported"]
+
+
+def test_the_model_judges_by_the_prompt_which_is_on_record(folder):
+    replies = {"judge_support": words_judge}
+    with opened(folder, replies) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        found = kg.verify(answer.session)
+        assert found.judge == "scripted"
+        assert found.usage["calls"] >= 1
+        rows = kg.sparql(
+            "SELECT ?name WHERE { ?v a tg:Verification ; prov:qualifiedAssociation ?a ."
+            " ?a prov:hadPlan/rdfs:label ?name }"
+        )
+        assert {row["name"].value for row in rows} == {"judge_support"}
+
+
+def test_a_judgement_that_cant_be_used_is_undecided_and_counted(folder):
+    with opened(folder, {"judge_support": "I would rather not say."}) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        found = kg.verify(answer.session)
+        assert set(found.counts) == {"undecided"}
+        assert found.passed
+        assert (found.recall, found.precision) == (None, None)
+        assert sum(found.dropped.values()) == len(found.sentences)
+
+
+def test_an_endpoint_that_fails_ends_the_verification_and_that_is_on_record(folder):
+    with opened(folder, {"judge_support": EndpointError("It is gone.")}) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        with pytest.raises(EndpointError):
+            kg.verify(answer.session)
+        rows = kg.sparql("SELECT ?s WHERE { ?v a tg:Verification ; tg:status ?s }")
+        assert [row["s"].value for row in rows] == ["failed"]
+
+
+def test_a_later_verification_is_what_the_trace_shows(folder):
+    replies = {"judge_support": json.dumps({"reason": "no", "support": "none"})}
+    with opened(folder, replies) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        assert kg.verify(answer.session, lexical=True).passed
+        before = kg.trace(answer.session)
+        assert not kg.verify(answer.session).passed
+        after = kg.trace(answer.session)
+        assert {s.verdict for s in before.sentences} == {"supported"}
+        assert {s.verdict for s in after.sentences} == {"unsupported"}
+
+
+def test_a_session_without_an_answer_can_not_be_verified(graph):
+    answer = graph.ask("zxcvb qwrtp?", history=[])
+    if answer.no_evidence:
+        with pytest.raises(UsageError, match="no answer to verify"):
+            graph.verify(answer.session)
+
+
+def test_the_command_ends_with_4_where_support_is_missing(folder):
+    for said, code in (("Marie Curie loved Paris.", 0), ("Niels Bohr sailed in 1950.", 4)):
+        with opened(folder, {"synthesise_answer": saying(said)}) as kg:
+            kg.ask(QUESTION, history=[])
+        root = ["-r", str(folder / "graph"), "--lexical"]
+        result = CliRunner().invoke(cli, ["verify", "last", *root])
+        assert result.exit_code == code, result.output
+        assert "Citation recall" in result.stdout
+        result = CliRunner().invoke(cli, ["verify", "--json", *root])
+        assert result.exit_code == code
+        printed = json.loads(result.stdout)
+        jsonschema.validate(printed, schemas()["verify"])
+        assert printed["passed"] == (code == 0)

@@ -1,0 +1,151 @@
+"""Is each sentence of an answer entailed by what it cites, and if not, where was that lost?
+
+The measures are ALCE's citation recall and precision (Gao and others, 2305.14627). The way back
+through the record, step by step until support is lost, is VeriTrail's (2505.21786); the record is
+the graph that it walks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from tgraph.answer.support import Support, SupportJudge
+from tgraph.explain.origins import Node, Origins
+from tgraph.explain.traced import Trace, TracedSentence
+from tgraph.explain.verified import (
+    CitedPlace,
+    JudgedSentence,
+    Lost,
+    SentenceVerdict,
+    TrailStep,
+)
+from tgraph.models.base import CallSink
+
+MOST_STEPS = 12
+"""Steps that are walked back at most: reports of reports are rarely deeper than a few levels."""
+
+MOST_NODES = 40
+"""Things of one step that are judged together."""
+
+UNDECIDED = "judgement that can't be used"
+
+
+class Verifier:
+    """Judges the sentences of one trace. Equal judgements are asked for once."""
+
+    def __init__(self, trace: Trace, origins: Origins, judge: SupportJudge, sink: CallSink) -> None:
+        self.dropped: Counter[str] = Counter()
+        self._trace = trace
+        self._origins = origins
+        self._judge = judge
+        self._sink = sink
+        self._known: dict[tuple[str, tuple[str, ...]], Support] = {}
+
+    def sentence(self, sentence: TracedSentence) -> JudgedSentence:
+        """The verdict on a sentence, with the way back where it lacks support."""
+        quotes = tuple(dict.fromkeys(c.quote for c in sentence.citations))
+        support = self._support(sentence.text, quotes)
+        verdict: SentenceVerdict = support.verdict if quotes else "uncited"
+        citations = self._citations(sentence, support)
+        trail: tuple[TrailStep, ...] = ()
+        lost = None
+        if verdict not in ("supported", "undecided"):
+            trail, lost = self._walk(sentence)
+        return JudgedSentence(
+            sentence.iri, sentence.text, verdict, support.reason, citations, trail, lost
+        )
+
+    def _support(self, statement: str, texts: Sequence[str]) -> Support:
+        key = statement, tuple(texts)
+        if key not in self._known:
+            found = self._judge.judge(self._trace.question, statement, texts, self._sink)
+            self.dropped[UNDECIDED] += found.verdict == "undecided"
+            self._known[key] = found
+        return self._known[key]
+
+    # --- citations ---
+
+    def _citations(self, sentence: TracedSentence, support: Support) -> tuple[CitedPlace, ...]:
+        """Each place that is cited; whether it is needed is asked where support is full."""
+        places = list(
+            {(c.document, c.page, c.start, c.end): c for c in sentence.citations}.values()
+        )
+        found = []
+        for at, place in enumerate(places):
+            alone = needed = None
+            if support.full and len(places) > 1:
+                alone = self._support(sentence.text, (place.quote,)).full
+                if not alone:
+                    rest = [c.quote for n, c in enumerate(places) if n != at]
+                    needed = not self._support(sentence.text, tuple(dict.fromkeys(rest))).full
+            found.append(
+                CitedPlace(
+                    place.document,
+                    place.chunk,
+                    place.path,
+                    place.page,
+                    place.start,
+                    place.end,
+                    place.quote,
+                    alone,
+                    needed,
+                )
+            )
+        return tuple(found)
+
+    # --- the way back ---
+
+    def _walk(self, sentence: TracedSentence) -> tuple[tuple[TrailStep, ...], Lost]:
+        """From the sentence back to the documents, as long as what it was made from supports it."""
+        cited = set(sentence.edge_selections)
+        chosen = [item for item in self._trace.selected if item.iri in cited or not cited]
+        made_by, made = "answer", sentence.iri
+        trail: list[TrailStep] = []
+        nodes = [self._origins.of_item(item) for item in chosen]
+        for _ in range(MOST_STEPS):
+            nodes = nodes[:MOST_NODES]
+            if not nodes:
+                break
+            found = self._support(sentence.text, [node.text for node in nodes])
+            step = "selection" if not trail else nodes[0].step
+            trail.append(TrailStep(step, tuple(n.iri for n in nodes), found.verdict, found.reason))
+            if not found.full:
+                return tuple(trail), Lost(made_by, made, found.reason)
+            nodes = self._carrying(sentence.text, nodes)
+            made_by, made = nodes[0].step, nodes[0].iri
+            if made_by == "chunk":
+                break
+            nodes = self._before(nodes)
+        return tuple(trail), self._at_the_end(sentence, made_by, made)
+
+    def _carrying(self, statement: str, nodes: list[Node]) -> list[Node]:
+        """Those that support it alone; all where none does."""
+        if len(nodes) == 1:
+            return nodes
+        alone = [node for node in nodes if self._support(statement, [node.text]).full]
+        return alone or nodes
+
+    def _before(self, nodes: Sequence[Node]) -> list[Node]:
+        found = {before.iri: before for node in nodes for before in self._origins.before(node)}
+        return list(found.values())
+
+    def _at_the_end(self, sentence: TracedSentence, step: str, item: str) -> Lost:
+        """A document says it: only the citation is missing, or leads to other characters."""
+        if step == "chunk":
+            cause = "the chunk says it, but what is cited of it does not"
+            if not sentence.citations:
+                cause = "a document says it, but the sentence cites nothing"
+            return Lost("citation", sentence.iri, cause)
+        return Lost(step, item, "nothing is on record that it was made from")
+
+
+def judge_all(
+    verifier: Verifier, sentences: Sequence[TracedSentence], done: Callable[[], None]
+) -> tuple[JudgedSentence, ...]:
+    """Every sentence's verdict, in their order."""
+    found = []
+    for sentence in sentences:
+        found.append(verifier.sentence(sentence))
+        done()
+    return tuple(found)
