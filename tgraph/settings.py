@@ -230,6 +230,15 @@ class LightragSearchSettings(_Section):
     high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
 
 
+class AutoSettings(_Section):
+    """The mode ``auto``: which mode is for what a question is about."""
+
+    by_model: bool = Field(False, description="let the model, where there is one, tell")
+    one: str = Field("local", description="the mode for questions about one thing")
+    several: str = Field("graph", description="the mode for questions about several linked things")
+    whole: str = Field("global", description="the mode for questions about everything")
+
+
 class ContextualSearchSettings(_Section):
     """The mode ``contextual``, after Anthropic's "Contextual Retrieval" (2024)."""
 
@@ -400,6 +409,7 @@ class Settings(BaseSettings):
     raptor: RaptorSettings = RaptorSettings()
     raptor_search: RaptorSearchSettings = RaptorSearchSettings()
     rerank: RerankSettings = RerankSettings()
+    auto: AutoSettings = AutoSettings()
     ppr_search: PprSearchSettings = PprSearchSettings()
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tgraph.answer.alone import ModelAlone
+from tgraph.answer.choosing import ModelChooser
 from tgraph.answer.drift_model import ModelExplorer
 from tgraph.answer.judging_model import ModelEntailment, ModelStatements
 from tgraph.answer.keywords import ModelKeywords
@@ -29,6 +30,7 @@ GIVEN = {
     "extract_graph_more": {"title", "section", "text", "entity_types", "known"},
     "extract_concepts": {"question", "history"},
     "extract_keywords": {"question", "history"},
+    "choose_mode": {"question", "history"},
     "answer_alone": {"question", "history", "response_type"},
     "select_edges": {"question", "history", "edges", "limit"},
     "synthesise_answer": {
@@ -95,6 +97,7 @@ def test_each_prompt_that_ships_belongs_to_a_tested_step():
         ModelSelector(model),
         ModelSynthesiser(model),
         ModelSuggester(model, count=1),
+        ModelChooser(model),
         ModelKeywords(model),
         ModelAlone(model),
         ModelStatements(model),

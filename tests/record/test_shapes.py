@@ -42,6 +42,8 @@ THROUGH_THE_ENGINE = {
     TG.ChunkContext,
     TG.GraphRanking,
     TG.Bypassing,
+    TG.ModeChoosing,
+    TG.ModeChoice,
     TG.Budgeting,
     TG.CommunityRating,
     TG.ReportSearch,

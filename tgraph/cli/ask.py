@@ -29,7 +29,7 @@ from tgraph.cli.running import command
     default="graph",
     show_default=True,
     help="How to retrieve: graph, local, global, basic, ppr, lightrag-local, lightrag-global,"
-    " lightrag-hybrid, lightrag-mix, naive or bypass.",
+    " lightrag-hybrid, lightrag-mix, naive, bypass, or auto, which chooses by the question.",
 )
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
@@ -65,7 +65,8 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "Who designed the Fram?" --json | jq .sentences
       tgraph ask "Who was in command?" --document "nimrod*" --type person
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
-      tgraph ask -m lightrag-local "What became of her?" --low-keyword Endurance
+      tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
+      tgraph ask -m auto "What are the main themes?"
       tgraph ask -m global "What are the main themes?"
     """
     from tgraph.cli.asking import Ask, print_schemas

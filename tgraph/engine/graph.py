@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.governing import Governing
-from tgraph.engine.methods import Bypass, Method
-from tgraph.engine.modes import method_of, suggesting
+from tgraph.engine.methods import Method, without_retrieval
+from tgraph.engine.modes import AUTO, method_of, suggesting
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.vectors import LazyVectors
@@ -216,8 +216,8 @@ class KnowledgeGraph(Governing):
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         if not question.strip():
             raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
-        method = method_of(mode, self._parts)
-        answer = yield from self._asked(question, method, history, filters)
+        asked = Question(question, self._history(history))
+        answer = yield from self._asked(asked, self._method(asked, mode, filters), filters)
         if history is None:
             self._turns.append(Turn(question, answer.text))
         return answer
@@ -226,22 +226,26 @@ class KnowledgeGraph(Governing):
         """Questions that the documents can answer: the sentences of the answer, each citing what
         led to it. ``history`` replaces the turns asked here before."""
         question = f"Which {count} questions could be asked next?"
-        return _last(self._asked(question, suggesting(self._parts, count), history))
+        asked = Question(question, self._history(history))
+        return _last(self._asked(asked, suggesting(self._parts, count)))
 
-    def _asked(
-        self,
-        question: str,
-        method: Method,
-        history: Sequence[Turn] | None,
-        filters: Filters = NO_FILTERS,
-    ) -> Stream:
+    def _history(self, history: Sequence[Turn] | None) -> tuple[Turn, ...]:
+        turns = tuple(self._turns if history is None else history)
+        return turns[-self.settings.graph.history_turns :] if turns else ()
+
+    def _method(self, question: Question, mode: str, filters: Filters) -> Method:
+        if mode != AUTO:
+            return method_of(mode, self._parts)
+        from tgraph.engine.auto import chosen
+
+        return chosen(question, self._parts, narrowed(self._open_context(), filters))
+
+    def _asked(self, question: Question, method: Method, filters: Filters = NO_FILTERS) -> Stream:
         self._prepare(method.mode)
         context = narrowed(self._open_context(), filters)
         if filters and is_empty(context):
             self._message("The filters leave nothing to answer from.")
-            method = Bypass(method.synthesiser, method.mode)
-        turns = tuple(self._turns if history is None else history)
-        turns = turns[-self.settings.graph.history_turns :] if turns else ()
+            method = without_retrieval(method)
         record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
         asking = Asking(method, context, record, self.settings.explain_collection)
         generation = self._generation()
@@ -249,7 +253,7 @@ class KnowledgeGraph(Governing):
         try:
             return (
                 yield from asking.stream(
-                    Question(question, turns),
+                    question,
                     {**self._parameters(method.mode), **filters.parameters},
                     generation,
                     self.collection,

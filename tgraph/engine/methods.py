@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
-from tgraph.model import Retrieval, Selection
+from tgraph.model import Agent, Retrieval, Selection
+from tgraph.models.base import Call
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.sharpen import sharpened
 
 if TYPE_CHECKING:
+    from tgraph.answer.choosing import About
     from tgraph.answer.keywords import KeywordFinder
 
 Gathering = Generator[str, None, tuple[Question, Selection]]
@@ -113,3 +115,39 @@ class Bypass:
             selection = Selection(())
             yield record.selection(step, selection)
         return question, selection
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A method that was chosen for what the question is about; it records the choice first.
+
+    ``calls`` are those that the choice took, before there was a record.
+    """
+
+    inner: Method
+    about: About
+    agent: Agent
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def mode(self) -> str:
+        return self.inner.mode
+
+    @property
+    def synthesiser(self) -> Synthesiser:
+        return self.inner.synthesiser
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``."""
+        with record.step("ModeChoosing", self.agent) as step:
+            for call in self.calls:
+                record.call(call)
+            record.mode_choice(step, self.mode, self.about.reason, self.about.dropped)
+        return (yield from self.inner.gather(question, context, record))
+
+
+def without_retrieval(method: Method) -> Method:
+    """The method where there is nothing to retrieve from."""
+    if isinstance(method, Chosen):
+        return replace(method, inner=without_retrieval(method.inner))
+    return Bypass(method.synthesiser, method.mode)

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from tgraph.settings import BasicSearchSettings
 
 
+AUTO = "auto"
+"""What stands for the mode that a question asks for (``tgraph.engine.auto``)."""
+
+
 def method_of(mode: str, parts: Parts) -> Method:
     """The method of a mode. ``UsageError`` for a mode that there is not."""
     if mode not in MODES:
-        raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join(MODES)}.")
+        raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join((*MODES, AUTO))}.")
     return MODES[mode](parts)
 
 

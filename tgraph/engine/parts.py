@@ -14,6 +14,7 @@ from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
+    from tgraph.answer.choosing import Chooser
     from tgraph.answer.drift import Explorer
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
@@ -317,6 +318,15 @@ class Parts:
             return LexicalJudge()
         self._renew()
         return ModelJudge(self.chat, self.settings.prompts, **self._options)
+
+    def chooser(self) -> Chooser:
+        """Who tells which mode a question asks for."""
+        from tgraph.answer.choosing import EmbeddedChooser, ModelChooser
+
+        if self.chat is None or not self.settings.auto.by_model:
+            return EmbeddedChooser()
+        self._renew()
+        return ModelChooser(self.chat, self.settings.prompts, **self._options)
 
     def alone(self) -> Synthesiser:
         """The model without any documents. ``UsageError`` where there is none."""

@@ -42,6 +42,8 @@ def _session(trace: Trace) -> Iterator[str]:
 
 
 def _retrieval(trace: Trace) -> Iterator[str]:
+    if trace.choice_text:
+        yield f"Mode: {_flat(trace.choice_text)}"
     if trace.concepts:
         yield f"Concepts: {_flat(trace.concepts_text)}"
     if trace.matches:

@@ -100,6 +100,7 @@ class TraceReader:
             batches=batches_of(self._said, self._uuid),
             actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
             keywords=keywords_of(self._said, self._uuid),
+            choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
         )
 
     # --- the parts ---

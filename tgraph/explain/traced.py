@@ -209,7 +209,13 @@ class Trace:
     batches: tuple[TracedBatch, ...] = ()
     actions: TracedAction | None = None
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choice: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def choice_text(self) -> str:
+        """Which mode was chosen, and why; empty where the user chose."""
+        return f"auto chose {self.mode} because {self.choice}" if self.choice else ""
 
     @property
     def filters_text(self) -> str:

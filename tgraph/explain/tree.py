@@ -75,6 +75,8 @@ def _about(tree: Tree, trace: Trace) -> None:
     took = _seconds(trace.started, trace.ended)
     tree.add(_plain(f"Time       {_time(trace.started)} UTC{f', {took}' if took else ''}"))
     tree.add(_plain(f"Mode       {trace.mode}, knowledge of generation {trace.generation}"))
+    if trace.choice_text:
+        tree.add(_plain(f"Chosen     {trace.choice_text}"))
     if trace.filters_text:
         tree.add(_plain(f"Filters    {trace.filters_text}"))
     agents = dict.fromkeys(agent for step in trace.steps for agent in step.agents)

@@ -96,6 +96,22 @@ class SessionRecord(BundleRecord):
 
     # --- what the steps of a question produce ---
 
+    def mode_choice(
+        self, step: str, mode: str, reason: str, dropped: Mapping[str, int] | None = None
+    ) -> str:
+        """Which mode was chosen for the question, and why."""
+        subject = v.session_part_iri("mode-choice", self.uuid)
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("ModeChoice")]),
+            (v.RDFS_LABEL, "Mode chosen"),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.tg("mode"), mode),
+            (v.tg("reasoning"), reason),
+        )
+        self.dropped(subject, dropped or {})
+        return subject
+
     def concepts(
         self,
         step: str,

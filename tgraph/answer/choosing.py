@@ -1,0 +1,136 @@
+"""Choosing a mode: whether a question is about one thing, several linked things, or everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from pydantic import BaseModel
+
+from tgraph.answer.embedded import EmbeddedConcepts
+from tgraph.answer.model import ModelStep, asked
+from tgraph.errors import EndpointError, ModelError
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, no_sink
+from tgraph.models.structured import ask
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.breadth import is_broad
+from tgraph.retrieve.descriptions import descriptions
+from tgraph.retrieve.lexical import listed, terms, words
+from tgraph.retrieve.seeds import match_names
+from tgraph.version import __version__
+
+Breadth = Literal["one", "several", "whole"]
+
+_WHOLE = listed(
+    """
+    theme themes topic topics overview summary summaries summarise summarize overall trends trend
+    patterns pattern common recurring main major all every corpus documents collection
+    """
+)
+_COMPARING = listed(
+    """
+    compare compared comparison contrast differ differs difference differences both between
+    relation relationship related connected connection link linked versus vs share shared
+    """
+)
+_LISTED = 3
+_WORD = re.compile(r"\w")
+_NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.’'-]*(?:\s+[^\W\d_a-z][\w.’'-]*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a question is about, and how that was told; ``dropped`` counts what went wrong."""
+
+    breadth: Breadth
+    reason: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+class Chooser(Protocol):
+    """Tells what a question is about."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def choose(self, question: Question, context: Context, sink: CallSink) -> About:
+        """The same question over the same knowledge is about the same."""
+
+
+class EmbeddedChooser:
+    """By the names that the question contains, its words of summary and comparison, and whether it
+    describes what it is about instead of naming it."""
+
+    agent = Agent("method", "embedded-mode-choice", __version__)
+
+    def choose(self, question: Question, context: Context, sink: CallSink = no_sink) -> About:
+        """As ``Chooser.choose``; nothing is called."""
+        names = _names(question, context)
+        said = words(question.text)
+        if is_broad(question) and terms(question.text):
+            return About("whole", "it asks about the documents as a whole")
+        if not names and (whole := [word for word in said if word in _WHOLE]):
+            return About("whole", f"it names nothing and speaks of “{whole[0]}”")
+        if len(names) > 1:
+            return About("several", f"it names {_enumerated(names)}")
+        if compared := [word for word in said if word in _COMPARING]:
+            return About(
+                "several", f"it asks what things have to do with each other ({compared[0]})"
+            )
+        if described := descriptions(question.text):
+            text = described[0].text.rstrip(" ?.!")
+            return About("several", f"it describes “{text}” instead of naming it")
+        if names:
+            return About("one", f"it names one thing, {names[0]}")
+        return About("one", "it names nothing that is known and asks for one thing")
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    last = f"{len(names) - _LISTED} more" if len(names) > _LISTED else names[-1]
+    first = names[:_LISTED] if len(names) > _LISTED else names[:-1]
+    return f"{', '.join(first)} and {last}"
+
+
+def _names(question: Question, context: Context) -> list[str]:
+    """Names of the graph that it contains, and what else is written as a name; a name within
+    another counts once."""
+    concepts = EmbeddedConcepts().find(question, context, no_sink)
+    known = [concept for concept in concepts if match_names(concept, context.store)]
+    written = [
+        " ".join(found.group().split())
+        for found in _NAME.finditer(question.text)
+        if _WORD.search(question.text[: found.start()])  # the first word is written so anyhow
+    ]
+    names: list[str] = []
+    for name in (*(k for k in known if not k.islower()), *written):
+        folded = name.casefold()
+        if not any(folded in other.casefold() or other.casefold() in folded for other in names):
+            names.append(name)
+    return names
+
+
+class _ChoiceReply(BaseModel):
+    about: Breadth
+    reason: str = ""
+
+
+class ModelChooser(ModelStep):
+    """The model tells; where its reply can't be used, or it can't be reached, the embedded way."""
+
+    name = "choose_mode"
+
+    def choose(self, question: Question, context: Context, sink: CallSink) -> About:
+        """As ``Chooser.choose``."""
+        try:
+            reply = ask(self.model, self.request(asked(question)), _ChoiceReply, sink).value
+        except EndpointError:
+            why = "mode choice without the model, which can't be reached"
+        except ModelError:
+            why = "mode choice without the model, whose reply can't be used"
+        else:
+            reason = " ".join(reply.reason.split())[:300].rstrip(".")
+            return About(reply.about, reason or "the model gave no reason")
+        return replace(EmbeddedChooser().choose(question, context), dropped={why: 1})
