@@ -8,12 +8,14 @@ from tgraph import __version__
 from tgraph.cli.ask import ask
 from tgraph.cli.audit import audit
 from tgraph.cli.config import config
+from tgraph.cli.diff import diff
 from tgraph.cli.doctor import doctor
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.export import export
 from tgraph.cli.index import index
 from tgraph.cli.options import common
+from tgraph.cli.replay import replay
 from tgraph.cli.sessions import sessions
 from tgraph.cli.source import source
 from tgraph.cli.sparql import sparql
@@ -50,6 +52,8 @@ for _command in (
     suggest,
     sessions,
     trace,
+    replay,
+    diff,
     export,
     why_not,
     verify,

@@ -272,6 +272,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas (2020-12) by the names of their files."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
     from tgraph.cli.evaluation_schema import EvaluationOut
+    from tgraph.cli.replay_schema import replay_schemas
 
     sessions = SessionsOut.model_json_schema(mode="serialization")
     array = {**sessions["properties"]["sessions"], "$defs": sessions["$defs"]}
@@ -283,6 +284,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "sessions": array,
             "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
             "integrity": TypeAdapter(Integrity).json_schema(mode="serialization"),
+            **replay_schemas(),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),
             "verify": VerificationOut.model_json_schema(mode="serialization"),
             "why-not": TypeAdapter(WhyNot).json_schema(mode="serialization"),

@@ -20,7 +20,10 @@ from tgraph.store.snapshot import Snapshot, read_pointer
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
+    from tgraph.engine.parts import Parts
+    from tgraph.engine.replaying import Replay
     from tgraph.explain.audit import AuditResult
+    from tgraph.explain.compared import Comparison
     from tgraph.explain.documents import DocumentSummary
     from tgraph.explain.entities import Merge, Split
     from tgraph.explain.extraction import SourceTree
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from tgraph.explain.trace import Trace
     from tgraph.explain.verified import Verification
     from tgraph.explain.whynot import WhyNot
+    from tgraph.retrieve.base import Context
     from tgraph.settings import Settings
     from tgraph.store.base import Store
 
@@ -52,6 +56,14 @@ class Explaining(ABC):
     @abstractmethod
     def read(self) -> Store:
         """The newest published state with every finished session in it."""
+
+    @abstractmethod
+    def _open_context(self) -> Context:
+        """The newest published knowledge."""
+
+    @abstractmethod
+    def _generation(self) -> int:
+        """Its generation, once it is open."""
 
     # --- sessions ---
 
@@ -154,6 +166,28 @@ class Explaining(ABC):
         return VerificationRun(trace, judge, record, collection, generation, progress).run(
             store, self.librarian
         )
+
+    def replay(self, session: str = "last", *, live: bool = False) -> Replay:
+        """Ask a recorded session once more, with its recorded replies and without any call, and
+        compare the two records. ``live`` calls the models again. Nothing of it is recorded.
+
+        ``UsageError`` where the session has no end, or parts of it were erased.
+        """
+        from tgraph.engine.replaying import Replaying
+        from tgraph.explain.recorded import read_recorded
+
+        summary, context = self.find_session(session), self._open_context()
+        found = read_recorded(self.read(), self.librarian, summary.bundle, summary.explain_id)
+        run = Replaying(
+            found, context, self._generation(), self._parts, self.settings, self.librarian
+        )
+        return run.run(live=live)
+
+    def compare(self, before: str, after: str = "last") -> Comparison:
+        """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
+        from tgraph.explain.compared import compare
+
+        return compare(self.trace(before), self.trace(after))
 
     # --- documents ---
 

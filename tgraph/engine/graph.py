@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.governing import Governing
-from tgraph.engine.methods import Method, without_retrieval
+from tgraph.engine.methods import Chosen, Method, without_retrieval
 from tgraph.engine.modes import AUTO, method_of, suggesting
+from tgraph.engine.parameters import recorded
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.vectors import LazyVectors
@@ -227,7 +228,7 @@ class KnowledgeGraph(Governing):
         led to it. ``history`` replaces the turns asked here before."""
         question = f"Which {count} questions could be asked next?"
         asked = Question(question, self._history(history))
-        return _last(self._asked(asked, suggesting(self._parts, count)))
+        return _last(self._asked(asked, suggesting(self._parts, count), count=count))
 
     def _history(self, history: Sequence[Turn] | None) -> tuple[Turn, ...]:
         turns = tuple(self._turns if history is None else history)
@@ -240,7 +241,13 @@ class KnowledgeGraph(Governing):
 
         return chosen(question, self._parts, narrowed(self._open_context(), filters))
 
-    def _asked(self, question: Question, method: Method, filters: Filters = NO_FILTERS) -> Stream:
+    def _asked(
+        self,
+        question: Question,
+        method: Method,
+        filters: Filters = NO_FILTERS,
+        count: int | None = None,
+    ) -> Stream:
         self._prepare(method.mode)
         context = narrowed(self._open_context(), filters)
         if filters and is_empty(context):
@@ -254,7 +261,7 @@ class KnowledgeGraph(Governing):
             return (
                 yield from asking.stream(
                     question,
-                    {**self._parameters(method.mode), **filters.parameters},
+                    self._parameters(question, method, filters, count),
                     generation,
                     self.collection,
                 )
@@ -347,17 +354,13 @@ class KnowledgeGraph(Governing):
             self._record = self._open_snapshot()
         return self._record.store
 
-    def _parameters(self, mode: str) -> Mapping[str, Any]:
-        """The settings that an answer in this mode depends on."""
-        sections = [self.settings.graph, self.settings.answer]
-        if own := getattr(self.settings, f"{mode.partition('-')[0]}_search", None):
-            sections.append(own)
-        values = {name: value for part in sections for name, value in part.model_dump().items()}
-        return {
-            name.replace("_", "-"): ", ".join(value) if isinstance(value, tuple) else value
-            for name, value in values.items()
-            if value not in ("", ())
-        }
+    def _parameters(
+        self, question: Question, method: Method, filters: Filters, count: int | None
+    ) -> Mapping[str, Any]:
+        """What the answer depends on beside the question and the knowledge."""
+        chosen = isinstance(method, Chosen)
+        own = recorded(self.settings, method.mode, question.history, count, chosen=chosen)
+        return {**own, **filters.parameters}
 
     def _generation(self) -> int:
         return self._knowledge.pointer.generation if self._knowledge else 0

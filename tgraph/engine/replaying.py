@@ -1,0 +1,250 @@
+"""Replay: a recorded session asked once more, with its recorded replies or with the model live."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tgraph.engine.asking import Asking
+from tgraph.engine.methods import Chosen, Method, TwoStages, without_retrieval
+from tgraph.engine.modes import method_of, suggesting
+from tgraph.engine.parameters import COUNT, filters_of, history_of, recorded, restored, was_chosen
+from tgraph.engine.parts import Parts
+from tgraph.engine.standing_in import stand_in
+from tgraph.errors import TgraphError
+from tgraph.explain.recorded import RecordedSession
+from tgraph.explain.replay_form import Difference, differences, replay_form, replay_hash
+from tgraph.explain.trace import read_so_far
+from tgraph.librarian import Librarian
+from tgraph.models.base import Embedder
+from tgraph.models.exchange import Client
+from tgraph.models.replay import ReplayedChat, ReplayedEmbedder, UnrecordedError
+from tgraph.record.session import SessionRecord
+from tgraph.resources import names
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.narrowing import is_empty, narrowed
+from tgraph.store.journal import read_journal
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+    from tgraph.explain.trace import Trace
+    from tgraph.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of a replay.
+
+    ``same`` says whether the replay hashes are equal, ``differences`` where the records differ, in
+    the order of a session's stages, and ``problem`` what the replay failed on. ``notes`` say what
+    had to be done differently. ``trace`` is the new run, None where it did not get that far.
+    """
+
+    session: str
+    recorded_hash: str
+    replayed_hash: str
+    differences: tuple[Difference, ...] = ()
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    trace: Trace | None = None
+
+    @property
+    def same(self) -> bool:
+        return not self.problem and self.recorded_hash == self.replayed_hash
+
+
+@dataclass(slots=True)
+class Replaying:
+    """One replay. It writes to a folder of its own, which is deleted afterwards.
+
+    ``context`` is the published knowledge, ``parts`` the graph's own, which only a live run calls.
+    """
+
+    session: RecordedSession
+    context: Context
+    generation: int
+    parts: Parts
+    settings: Settings
+    librarian: Librarian
+    notes: list[str] = field(default_factory=list)
+
+    def run(self, *, live: bool = False) -> Replay:
+        """Ask again and compare. Nothing of it enters the graph's record."""
+        with TemporaryDirectory(prefix="tgraph-replay-") as folder:
+            place = Path(folder)
+            problem = self._ask(place, live=live)
+            journal = place / f"{self.session.uuid}.journal"
+            return self._compare(journal, problem)
+
+    # --- asking ---
+
+    def _ask(self, place: Path, *, live: bool) -> str:
+        """Why the run did not come as far as the recorded one; "" where it did."""
+        session = self.session
+        settings = restored(self.settings, session.mode, session.parameters)
+        settings = settings.model_copy(update={"prompts": self._prompts(place)})
+        parts = self._live(settings, place) if live else self._replayed(settings, place)
+        filters = filters_of(session.parameters)
+        context = self._context(settings, parts.embedder, filters)
+        history = history_of(session.parameters)
+        question = Question(session.question, history)
+        method = self._method(parts, question, context)
+        if filters and is_empty(context):
+            method = without_retrieval(method)
+        elif not live:
+            method = self._retrieving(method, settings, context)
+        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
+        asking = Asking(method, context, record, self.settings.explain_collection)
+        count = session.parameters.get(COUNT)
+        values = {
+            **recorded(
+                settings,
+                method.mode,
+                history,
+                int(count) if count else None,
+                chosen=was_chosen(session.parameters),
+            ),
+            **filters.parameters,
+        }
+        try:
+            for _ in asking.stream(question, values, session.generation, session.collection):
+                pass
+        except TgraphError as error:
+            if live or isinstance(error, UnrecordedError):
+                return str(error)
+            return "" if str(error) == session.calls.fatal else str(error)
+        return ""
+
+    def _method(self, parts: Parts, question: Question, context: Context) -> Method:
+        if was_chosen(self.session.parameters):
+            from tgraph.engine.auto import chosen
+
+            return chosen(question, parts, context)
+        count = self.session.parameters.get(COUNT)
+        if self.session.mode == "suggest" and count:
+            return suggesting(parts, int(count))
+        return method_of(self.session.mode, parts)
+
+    def _retrieving(self, method: Method, settings: Settings, context: Context) -> Method:
+        """The method with all of its retrieval from the record, or from knowledge as it was."""
+        if isinstance(method, Chosen):
+            return replace(method, inner=self._retrieving(method.inner, settings, context))
+        return self._standing_in(self._reranking(method, settings), context)
+
+    def _reranking(self, method: Method, settings: Settings) -> Method:
+        """The method with the recorded ranking, where a server had ranked the texts anew."""
+        recorded_calls = self.session.calls
+        ranked = any(call.kind == "rerank" for call in recorded_calls.calls)
+        if not ranked or not isinstance(method, TwoStages):
+            return method
+        from tgraph.retrieve.contextual import ContextualRetriever
+
+        own, pool = settings.contextual_search, settings.rerank.pool
+        return replace(method, retriever=ContextualRetriever(own, recorded_calls.rank, pool))
+
+    def _prompts(self, place: Path) -> Path:
+        """The recorded prompts, as a folder that replaces today's."""
+        folder = place / "prompts"
+        folder.mkdir()
+        known = set(names("prompts"))
+        for name, text in self.session.prompts.items():
+            if f"{name}.md" in known:
+                (folder / f"{name}.md").write_bytes(text.encode("utf-8", "surrogatepass"))
+            else:
+                self.notes.append(f"The prompt {name} is no longer used.")
+        own = self.settings.prompts
+        for path in sorted(own.glob("*.md")) if own else ():
+            if path.name in known and not (folder / path.name).exists():
+                (folder / path.name).write_bytes(path.read_bytes())
+        return folder
+
+    def _live(self, settings: Settings, place: Path) -> Parts:
+        return Parts(settings, place, chat=self.parts.chat, embedder=self.parts.embedder)
+
+    def _replayed(self, settings: Settings, place: Path) -> Parts:
+        session = self.session
+        chat = ReplayedChat(session.chat, session.calls) if session.chat else None
+        if chat is None:
+            own = settings.chat.model_copy(update={"provider": "embedded"})
+            settings = settings.model_copy(update={"chat": own})
+        unranked = settings.rerank.model_copy(update={"base_url": None})
+        settings = settings.model_copy(update={"rerank": unranked})
+        return Parts(settings, place, chat=chat, embedder=self._embedder())
+
+    def _embedder(self) -> Embedder:
+        own, agent = self.parts.embedder, self.session.embedder
+        return ReplayedEmbedder(
+            agent or own.agent,
+            self.session.calls,
+            lexical=own.lexical,
+            max_tokens=own.max_tokens,
+        )
+
+    def _context(self, settings: Settings, embedder: Embedder, filters: Filters) -> Context:
+        """What is read; of what filters leave, vectors are derived anew, by nobody far away."""
+        whole = self.context
+        if not filters or self._asks_a_server():
+            whole = Context(whole.store, whole.texts, whole.vectors, embedder, settings)
+        left = narrowed(whole, filters)
+        return Context(left.store, left.texts, left.vectors, embedder, settings)
+
+    def _asks_a_server(self) -> bool:
+        return isinstance(self.parts.embedder, Client)
+
+    def _standing_in(self, method: Method, context: Context) -> Method:
+        """The method, with the recorded candidates where retrieval can't be had as it was."""
+        why = self._why_not_retrieved()
+        if not why:
+            return method
+        stood_in = stand_in(method, self.session, context, self.librarian)
+        if stood_in is None:
+            self.notes.append(f"{why}; the mode {method.mode} was asked of what there is now.")
+            return method
+        self.notes.append(f"{why}: the recorded candidates stand in for retrieval.")
+        self.notes += stood_in.notes
+        return stood_in.method
+
+    def _why_not_retrieved(self) -> str:
+        session, embedder = self.session, self.session.embedder
+        if session.generation != self.generation:
+            generations = f"generation {session.generation}, now {self.generation}"
+            return f"The knowledge has changed since ({generations})"
+        if embedder is not None and embedder.iri != self.parts.embedder.agent.iri:
+            return "The graph's embedder is another one than the session's"
+        if filters_of(session.parameters) and self._asks_a_server():
+            return "A server would have to embed what the filters leave"
+        return ""
+
+    # --- comparing ---
+
+    def _compare(self, journal: Path, problem: str) -> Replay:
+        session = self.session
+        old = replay_form(session.quads, session.uuid)
+        new = replay_form(_quads(journal), session.uuid)
+        trace = None
+        with suppress(KeyError, ValueError, StopIteration):
+            trace = read_so_far(
+                self.context.store, journal, session.iri, self.settings.explain_collection
+            )
+        return Replay(
+            session.iri,
+            replay_hash(old),
+            replay_hash(new),
+            tuple(differences(old, new)),
+            problem,
+            tuple(self.notes),
+            trace,
+        )
+
+
+def _quads(journal: Path) -> list[Quad]:
+    from pyoxigraph import RdfFormat, parse
+
+    frames = read_journal(journal).frames
+    return [quad for frame in frames for quad in parse(frame.get("quads", ""), RdfFormat.N_QUADS)]
