@@ -19,6 +19,7 @@ from tgraph.explain.shapes import check_shapes
 from tgraph.explain.stages import stage_lines
 from tgraph.index.reports import evidence
 from tgraph.index.sources import document_of_chunk, text_value
+from tgraph.index.tree import standing_tree, ways_down
 from tgraph.retrieve.filters import admitted_documents
 from tgraph.retrieve.narrowing import narrowed
 from tgraph.settings import load_settings
@@ -75,6 +76,8 @@ def documents_behind(opened: Opened, iri: str) -> set[str]:
         if kind == "edge":
             names += [q.object for q in store.match(node, v.tg("original"), None, None)]
         found = [q.subject.value for n in names for q in store.match(None, v.tg(kind), n, None)]
+    elif iri.startswith(f"{v.URN}summary:"):
+        return {document_of_chunk(chunk) for chunk in ways_down(standing_tree(store), iri)}
     else:
         found = list(evidence(store, iri))
     chunks = (text_value(store, place, v.prov("wasDerivedFrom")) for place in found)
@@ -85,6 +88,7 @@ def documents_behind(opened: Opened, iri: str) -> set[str]:
 def test_nothing_comes_from_outside(opened, mode):
     filters = Filters(documents=("oslo.txt",))
     (oslo,) = admitted_documents(filters, opened.store())
+    opened.graph.ask(QUESTION, mode, history=[])  # builds what the mode needs
     before = len(opened.model.requests) if opened.model else 0
     answer = opened.graph.ask(QUESTION, mode, history=[], filters=filters)
     trace = opened.graph.trace(answer.session)
