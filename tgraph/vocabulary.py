@@ -276,6 +276,16 @@ def verification_iri(uuid: str) -> str:
     return f"{URN}verification:{uuid}"
 
 
+def invalidation_iri(uuid: str) -> str:
+    """A later statement about sessions: their answers do not stand any more."""
+    return f"{URN}invalidation:{uuid}"
+
+
+def standing_iri(uuid: str) -> str:
+    """Whether the answer of the session still stands; it is this that is invalidated."""
+    return f"{URN}standing:{uuid}"
+
+
 def bundle_iri(uuid: str) -> str:
     return f"{URN}bundle:{uuid}"
 

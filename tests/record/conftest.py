@@ -56,6 +56,7 @@ from tgraph.record.clusterings import (
     standing_hierarchies,
 )
 from tgraph.record.evaluation import EvaluationRecord
+from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
 from tgraph.record.reports import Reporting, knowledge_quads, report_content, report_quads
@@ -81,6 +82,7 @@ ENDINGS = ("completed", "no-evidence", "failed", "interrupted", "aborted")
 RUN_UUID = "00000000-0000-4000-8000-000000000000"
 EVALUATION_UUID = "00000000-0000-4000-8000-000000000099"
 VERIFICATION_UUID = "00000000-0000-4000-8000-000000000098"
+INVALIDATION_UUID = "00000000-0000-4000-8000-000000000097"
 RUN = f"{v.URN}run:{RUN_UUID}"
 LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
 MODEL = Agent("model", "scripted", provider="tgraph.testing")
@@ -132,6 +134,7 @@ class SampleRecord:
             self._session(ending, candidates)
         self._evaluation()
         self._verification()
+        self._invalidation()
 
     # --- sources ---
 
@@ -451,6 +454,14 @@ class SampleRecord:
             )
         record.result({"citation-recall": 0.25}, {"judgement that can't be used": 1})
         record.finish("completed")
+        record.close()
+
+    def _invalidation(self) -> None:
+        """An answer called into question."""
+        record = InvalidationRecord(self.folder.journals, INVALIDATION_UUID, self.now)
+        document = self._document("note.txt", "text/plain", [(None, NOTE)]).iri
+        answers = [uuid_of("completed")]
+        record.write(document, "Forged.", answers, "Ada", "default", "explainability")
         record.close()
 
     # --- reading ---

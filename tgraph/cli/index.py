@@ -20,6 +20,7 @@ class _Index(Command):
 @command("index", cls=_Index)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
+@click.option("--reinstate", is_flag=True, help="Take in again what was retracted.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still told.")
 @click.option("--chunk-size", type=click.IntRange(min=20), metavar="N", help="Tokens in a chunk.")

@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 def run(paths: Sequence[str], options: dict[str, Any]) -> None:
     """Index; exit code 1 where a file failed."""
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
+    reinstate = options.pop("reinstate")
     options.pop("price_in")
     options.pop("price_out")
     with (
         opened(settings_of(options), create=True) as graph,
         show_progress(quiet) as (progress, message),
     ):
-        report = graph.index(list(paths), progress=progress, message=message)
+        report = graph.index(list(paths), reinstate=reinstate, progress=progress, message=message)
         root = graph.root
     for failure in report.failed:
         say(f"Failed: {failure.path}: {failure}")
@@ -125,6 +126,8 @@ def _summary(report: IndexReport, root: str) -> str:
     parts = [taken]
     if report.unchanged:
         parts.append(f"{len(report.unchanged)} unchanged")
+    if report.retracted:
+        parts.append(f"{len(report.retracted)} left out as retracted")
     if report.failed:
         parts.append(f"{len(report.failed)} failed")
     found = (
@@ -156,6 +159,7 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
         "indexed": report.indexed,
         "unchanged": report.unchanged,
         "superseded": report.superseded,
+        "retracted": report.retracted,
         "failed": [{"path": f.path, "reason": str(f)} for f in report.failed],
         "chunks": report.chunks,
         "entities": report.entities,
@@ -183,6 +187,7 @@ def estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
 
     as_json = options.pop("as_json")
     options.pop("quiet")
+    options.pop("reinstate")
     prices = options.pop("price_in"), options.pop("price_out")
     found = estimate_index(
         find_root(create=True),

@@ -46,7 +46,7 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
         (
             session.explain_id.removeprefix(session_iri(""))[:id_width],
             time(session.started),
-            session.status or "open",
+            "questioned" if session.questioned else session.status or "open",
             session.mode,
             one_line(session.question, room),
         )

@@ -13,6 +13,7 @@ from tgraph.cli.doctor import doctor
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.export import export
+from tgraph.cli.impact import impact, retract
 from tgraph.cli.index import index
 from tgraph.cli.options import common
 from tgraph.cli.replay import replay
@@ -59,6 +60,8 @@ for _command in (
     verify,
     source,
     audit,
+    impact,
+    retract,
     evaluate,
     entities,
     sparql,

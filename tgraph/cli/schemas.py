@@ -9,6 +9,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
+from tgraph.explain.impact import Impact
 from tgraph.explain.integrity import Integrity
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.verified import JudgedSentence, Verification
@@ -124,6 +125,9 @@ class SessionOut(_Model):
     ended: str = Field(description="empty while the session has no end")
     status: str = Field(
         description="completed, no-evidence, failed, interrupted, aborted, or empty"
+    )
+    questioned: str = Field(
+        description="since when the answer does not stand (xsd:dateTime); empty while it does"
     )
 
 
@@ -265,6 +269,7 @@ def session_out(summary: SessionSummary) -> SessionOut:
         started=summary.started,
         ended=summary.ended,
         status=summary.status,
+        questioned=summary.questioned,
     )
 
 
@@ -283,6 +288,7 @@ def schemas() -> dict[str, dict[str, Any]]:
             "ask-event": EventOut.model_json_schema(mode="serialization"),
             "sessions": array,
             "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
+            "impact": TypeAdapter(Impact).json_schema(mode="serialization"),
             "integrity": TypeAdapter(Integrity).json_schema(mode="serialization"),
             **replay_schemas(),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),

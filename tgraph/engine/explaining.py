@@ -82,10 +82,16 @@ class Explaining(ABC):
     def trace(self, session: str = "last") -> Trace:
         """The record of a session as a tree; ``to_html`` writes it as a report."""
         from tgraph.explain.trace import read_trace
+        from tgraph.record.invalidation import questioned
 
         summary = self.find_session(session)
         trace = read_trace(self.read(), self.librarian, summary, self.settings.explain_collection)
-        return replace(trace, report=partial(self.report, summary.explain_id))
+        doubt = questioned(self.read()).get(summary.explain_id)
+        return replace(
+            trace,
+            report=partial(self.report, summary.explain_id),
+            questioned=f"{doubt.time}: {doubt.reason}" if doubt else "",
+        )
 
     def report(self, session: str = "last") -> str:
         """The record of a session as one HTML file, its RDF included."""

@@ -133,11 +133,13 @@ class KnowledgeGraph(Governing):
         self,
         paths: Sequence[str | Path],
         *,
+        reinstate: bool = False,
         progress: OnProgress = silent,
         message: OnMessage | None = None,
     ) -> IndexReport:
         """Take documents in and publish the graph with them; see ``IndexReport``.
 
+        What was retracted stays out unless ``reinstate`` is true.
         A file that can't be read is in the report and does not stop the others. If the run is
         interrupted nothing is published, and the next run continues from what it had.
         """
@@ -145,7 +147,8 @@ class KnowledgeGraph(Governing):
         from tgraph.ingest.discover import discover
 
         options = self._run_options(progress, message)
-        return IndexRun(**options).run(discover([str(path) for path in paths]))
+        found = discover([str(path) for path in paths])
+        return IndexRun(**options).run(found, reinstate=reinstate)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.

@@ -50,6 +50,7 @@ not lost: the next command applies it."""
 class IndexReport:
     """What a run of ``index`` did.
 
+    ``retracted`` names files that stay out because their content was retracted.
     ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
     of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the
     entities that are in none. ``dropped`` counts what extractors left out, by reason.
@@ -60,6 +61,7 @@ class IndexReport:
     unchanged: tuple[str, ...]
     superseded: tuple[str, ...]
     failed: tuple[IngestError, ...]
+    retracted: tuple[str, ...]
     chunks: int
     entities: int
     relationships: int
@@ -172,16 +174,16 @@ class Run:
 class IndexRun(Run):
     """One run over some files."""
 
-    def run(self, files: Iterable[Found]) -> IndexReport:
+    def run(self, files: Iterable[Found], *, reinstate: bool = False) -> IndexReport:
         """Take the files in and publish. Raises ``TgraphError`` where the run as a whole fails."""
         with self._workshop() as shop:
-            report = self._run(shop, files)
+            report = self._run(shop, files, reinstate)
         shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
         return report
 
-    def _run(self, shop: Workshop, files: Iterable[Found]) -> IndexReport:
+    def _run(self, shop: Workshop, files: Iterable[Found], reinstate: bool) -> IndexReport:
         started = shop.clock()
-        intakes = take_in(shop, files)
+        intakes = take_in(shop, files, reinstate=reinstate)
         extracted = extract(shop, intakes.taken, intakes.touched)
         claims = claim(shop, intakes.touched)
         derived = derive(shop, intakes.touched, started)
@@ -205,6 +207,7 @@ class IndexRun(Run):
             unchanged=tuple(intakes.unchanged),
             superseded=tuple(i.path for i in intakes.taken if i.supersedes),
             failed=tuple(intakes.failed),
+            retracted=tuple(intakes.retracted),
             chunks=found.extracted.chunks,
             entities=found.extracted.entities + found.derived.entities,
             relationships=found.extracted.relationships + found.derived.relationships,

@@ -15,6 +15,7 @@ from tgraph.index.knowledge import Touched
 from tgraph.index.sources import (
     document_of_accession,
     evidence_of_document,
+    is_retracted,
     latest_accession,
     text_value,
     value,
@@ -46,12 +47,14 @@ class Intakes:
 
     taken: list[Intake] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    retracted: list[str] = field(default_factory=list)
     failed: list[IngestError] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
 
 
-def take_in(shop: Workshop, files: Iterable[Found]) -> Intakes:
-    """Load what is new or changed; a file that can't be read is reported, not fatal."""
+def take_in(shop: Workshop, files: Iterable[Found], *, reinstate: bool = False) -> Intakes:
+    """Load what is new or changed; a file that can't be read is reported, not fatal. What was
+    retracted stays out unless it is to be reinstated."""
     found = list(files)
     intakes = Intakes()
     for done, file in enumerate(found):
@@ -59,7 +62,7 @@ def take_in(shop: Workshop, files: Iterable[Found]) -> Intakes:
         if isinstance(file, Unread):
             _note_unread(shop, intakes, file)
         else:
-            _take_file(shop, intakes, file)
+            _take_file(shop, intakes, file, reinstate)
     shop.show("Reading", len(found), len(found))
     return intakes
 
@@ -71,7 +74,7 @@ def _note_unread(shop: Workshop, intakes: Intakes, file: Unread) -> None:
         intakes.failed.append(IngestError(file.name, file.reason))
 
 
-def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile) -> None:
+def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile, reinstate: bool) -> None:
     try:
         intake = _load(shop.copy.store, file)
     except IngestError as error:
@@ -79,6 +82,9 @@ def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile) -> None:
         return
     if intake is None:
         intakes.unchanged.append(file.name)
+    elif not reinstate and is_retracted(shop.copy.store, intake.iri):
+        intakes.retracted.append(file.name)
+        shop.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")
     else:
         _record(shop, intake, intakes.touched)
         intakes.taken.append(intake)
@@ -111,7 +117,7 @@ def _withdrawn_accession(store: Store, path: str) -> str | None:
 def _record(shop: Workshop, intake: Intake, touched: Touched) -> None:
     store = shop.copy.store
     if intake.previous:
-        _touch_document(store, document_of_accession(store, intake.previous), touched)
+        touch_document(store, document_of_accession(store, intake.previous), touched)
     if intake.document is not None:
         _record_document(shop, intake.document, intake.content)
     shop.copy.add(
@@ -125,7 +131,7 @@ def _record(shop: Workshop, intake: Intake, touched: Touched) -> None:
             supersedes=intake.supersedes,
         )
     )
-    _touch_document(store, intake.iri, touched)
+    touch_document(store, intake.iri, touched)
 
 
 def _record_document(shop: Workshop, document: Document, content: bytes) -> None:
@@ -134,7 +140,7 @@ def _record_document(shop: Workshop, document: Document, content: bytes) -> None
     shop.copy.add(document_quads(document, bytes_hash, texts))
 
 
-def _touch_document(store: Store, document: str, touched: Touched) -> None:
+def touch_document(store: Store, document: str, touched: Touched) -> None:
     """Everything that the document is evidence for has to be derived again."""
     for evidence in evidence_of_document(store, document):
         if entity := text_value(store, evidence, v.tg("entity")):

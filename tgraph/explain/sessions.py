@@ -8,6 +8,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
+from tgraph.record.invalidation import questioned
 from tgraph.store.base import Store, select
 
 LAST = "last"
@@ -15,7 +16,8 @@ LAST = "last"
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One recorded session. Times are xsd:dateTime texts; ``ended`` is empty while it is open."""
+    """One recorded session. Times are xsd:dateTime texts; ``ended`` is empty while it is open, and
+    ``questioned`` unless the answer was called into question later."""
 
     explain_id: str
     question: str
@@ -25,11 +27,13 @@ class SessionSummary:
     status: str
     bundle: str
     sequence: int
+    questioned: str = ""
 
 
 def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> list[SessionSummary]:
     """The sessions of an explainability collection, newest first."""
     rows = select(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
+    doubts = {session: doubt.time for session, doubt in questioned(store).items()}
     found = [
         SessionSummary(
             explain_id=_text(row["session"]),
@@ -40,6 +44,7 @@ def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> lis
             status=_text(row["status"]),
             bundle=_text(row["bundle"]),
             sequence=int(_text(row["sequence"])),
+            questioned=doubts.get(_text(row["session"]), ""),
         )
         for row in rows
     ]

@@ -181,7 +181,8 @@ class TracedAction:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search."""
+    """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search.
+    ``questioned`` says since when and why the answer does not stand; empty while it does."""
 
     explain_id: str
     explain_collection: str
@@ -210,6 +211,7 @@ class Trace:
     actions: TracedAction | None = None
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     choice: str = ""
+    questioned: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property

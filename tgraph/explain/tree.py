@@ -72,6 +72,8 @@ def _about(tree: Tree, trace: Trace) -> None:
         status.append(f": {one_line(trace.error)}")
     tree.add(_plain(f"Session    {trace.explain_id}"))
     tree.add(status)
+    if trace.questioned:
+        tree.add(_styled(f"Standing   called into question: {one_line(trace.questioned)}", "red"))
     took = _seconds(trace.started, trace.ended)
     tree.add(_plain(f"Time       {_time(trace.started)} UTC{f', {took}' if took else ''}"))
     tree.add(_plain(f"Mode       {trace.mode}, knowledge of generation {trace.generation}"))

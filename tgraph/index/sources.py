@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.store.base import Store, Term
+from tgraph.store.base import Store, Subject, Term
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def value(store: Store, subject: str, predicate: NamedNode) -> Term | None:
@@ -35,6 +38,38 @@ def latest_accession(store: Store, path: str) -> tuple[str, str] | None:
 
 def document_of_accession(store: Store, accession: str) -> str:
     return text_value(store, accession, v.prov("specializationOf"))
+
+
+def is_retracted(store: Store, document: str) -> bool:
+    """Whether a decision took the document back after it was taken in for the last time."""
+    decided = [
+        _time(store, quad.subject, v.prov("startedAtTime"))
+        for quad in store.match(None, v.prov("used"), NamedNode(document), v.SOURCE_GRAPH)
+        if next(store.match(quad.subject, v.RDF_TYPE, v.tg("Curation"), v.SOURCE_GRAPH), None)
+    ]
+    if not decided:
+        return False
+    taken = [_time(store, a, v.prov("generatedAtTime")) for a in _accessions(store, document)]
+    return max(decided) >= max(taken, default=_NEVER)
+
+
+def standing_accessions(store: Store, document: str) -> list[str]:
+    """The accessions of the document that stand, under whatever paths."""
+    ended = v.prov("invalidatedAtTime")
+    found = [a.value for a in _accessions(store, document) if isinstance(a, NamedNode)]
+    return sorted(a for a in found if value(store, a, ended) is None)
+
+
+def _accessions(store: Store, document: str) -> list[Subject]:
+    quads = store.match(None, v.prov("specializationOf"), NamedNode(document), v.SOURCE_GRAPH)
+    return [quad.subject for quad in quads]
+
+
+def _time(store: Store, subject: Subject, predicate: NamedNode) -> datetime:
+    for quad in store.match(subject, predicate, None, v.SOURCE_GRAPH):
+        assert isinstance(quad.object, Literal)
+        return datetime.fromisoformat(quad.object.value)
+    return _NEVER
 
 
 def standing_documents(store: Store) -> set[str]:

@@ -47,7 +47,12 @@ EVALUATION = BundleKind("evaluation", v.tg("Evaluation"), v.evaluation_iri, v.tg
 VERIFICATION = BundleKind(
     "verification", v.tg("Verification"), v.verification_iri, v.tg("verification")
 )
-KINDS: Mapping[str, BundleKind] = {kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION)}
+INVALIDATION = BundleKind(
+    "invalidation", v.tg("Invalidation"), v.invalidation_iri, v.tg("invalidation")
+)
+KINDS: Mapping[str, BundleKind] = {
+    kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION, INVALIDATION)
+}
 
 
 def kind_of_journal(path: Path) -> tuple[BundleKind, str]:

@@ -63,8 +63,10 @@ def curation_quads(
     started: datetime,
     ended: datetime,
     agents: Iterable[Agent],
+    document: str | None = None,
 ) -> list[Quad]:
-    """The activity in which a user decided, with the reason given."""
+    """The activity in which a user decided, with the reason given, and what document it was about
+    if it was about one."""
     out = Statements(v.SOURCE_GRAPH)
     out.add(
         activity,
@@ -73,6 +75,7 @@ def curation_quads(
         (v.prov("startedAtTime"), started),
         (v.prov("endedAtTime"), ended),
         (v.tg("reason"), reason),
+        (v.prov("used"), iri(document) if document else None),
     )
     known = list(agents)
     for agent in known:
