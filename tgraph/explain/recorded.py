@@ -81,7 +81,7 @@ def _call(store: Store, librarian: Librarian, said: Said, iri: str) -> Call:
         prompt = _prompt(store, librarian, content["prompt"]) if content["prompt"] else None
     except StoreError as error:
         raise UsageError(
-            f"The session can't be replayed: a call of it is gone. {error.message}",
+            f"The session can't be replayed: a call of it can't be read. {error.message}",
             "What has been erased stays erased; ask the question again.",
         ) from error
     cached = said.one(iri, "cached") == "true"
