@@ -524,6 +524,16 @@ def sources_of(sentences: Sequence[Sentence]) -> tuple[Source, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader of an answer must know beside it, such as that documents disagree: the edges or
+    claims that it is about, by IRI, and a place for each side."""
+
+    text: str
+    facts: tuple[str, ...]
+    places: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer and its proof. ``session`` is the IRI under which everything else is on record.
 
@@ -542,6 +552,7 @@ class Answer:
     usage: Usage
     model: str
     dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
     @property
     def explain_id(self) -> str:

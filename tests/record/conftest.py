@@ -36,6 +36,7 @@ from tgraph.model import (
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
+    Note,
     Page,
     Prompt,
     Rejected,
@@ -401,7 +402,9 @@ class SampleRecord:
             if ending == "completed":
                 sentences = self._sentences(record, selection)
         text = " ".join(s.text for s in sentences) or "There is no evidence."
-        record.answer(step, text, sentences, {"citation that does not hold": 1})
+        places = tuple(s.candidate.evidence[0] for s in selection.selected[:2])
+        notes = [Note("The documents disagree.", (), places)] if sentences else []
+        record.answer(step, text, sentences, {"citation that does not hold": 1}, notes)
 
     @staticmethod
     def _selection(candidates: list[Candidate], count: int) -> Selection:

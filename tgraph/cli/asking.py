@@ -57,6 +57,8 @@ class Ask:
                 f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
                 f"{usage.calls} calls ({answer.model})"
             )
+        for note in answer.notes:
+            say(f"Note: {one_line(note.text)}")
         say(f"Session: {answer.session}")
         if answer.no_evidence:
             click.get_current_context().exit(NO_EVIDENCE)

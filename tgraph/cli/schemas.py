@@ -14,7 +14,7 @@ from tgraph.explain.integrity import Integrity
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.verified import JudgedSentence, Verification
 from tgraph.explain.whynot import WhyNot
-from tgraph.model import Answer, Edge, GraphRagResponse, Selected, Sentence
+from tgraph.model import Answer, Edge, GraphRagResponse, Note, Selected, Sentence
 
 
 class _Model(BaseModel):
@@ -75,6 +75,25 @@ class SourceOut(_Model):
     path: str
 
 
+class PlaceOut(_Model):
+    """A place in a document."""
+
+    document: str = Field(description="IRI of the document")
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+
+
+class NoteOut(_Model):
+    """What a reader must know beside the answer, such as that documents disagree."""
+
+    text: str
+    facts: tuple[str, ...] = Field(description="IRIs of the edges or claims that it is about")
+    places: tuple[PlaceOut, ...] = Field(description="where documents say each of them")
+
+
 class UsageOut(_Model):
     input_tokens: int
     output_tokens: int
@@ -96,6 +115,7 @@ class AskOut(_Model):
     usage: UsageOut
     model: str
     dropped: dict[str, int] = Field(description="what was left out on the way, by reason")
+    notes: tuple[NoteOut, ...] = Field(description="what a reader must know beside the answer")
 
 
 class EventOut(_Model):
@@ -195,7 +215,18 @@ def ask_out(answer: Answer) -> AskOut:
         ),
         model=answer.model,
         dropped=dict(answer.dropped),
+        notes=tuple(map(_note_out, answer.notes)),
     )
+
+
+def _note_out(note: Note) -> NoteOut:
+    places = tuple(
+        PlaceOut(
+            document=p.document, path=p.path, page=p.page, start=p.start, end=p.end, quote=p.quote
+        )
+        for p in note.places
+    )
+    return NoteOut(text=note.text, facts=note.facts, places=places)
 
 
 def sentence_out(sentence: Sentence) -> SentenceOut:

@@ -16,6 +16,7 @@ from tgraph.errors import StoreError, TgraphError
 from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.contradictions import notes_on
 from tgraph.store.statements import Value
 
 NO_EVIDENCE = "There is no evidence for an answer in these documents."
@@ -131,7 +132,8 @@ class Asking:
     ) -> Stream:
         record = self._record
         text = joined(sentences) or NO_EVIDENCE
-        stage = record.answer(step, text, sentences, notes.dropped)
+        told = notes_on(self._context, sentences)
+        stage = record.answer(step, text, sentences, notes.dropped, told)
         record.finish("completed" if sentences else "no-evidence")
         yield self._explain(stage)
         return Answer(
@@ -146,6 +148,7 @@ class Asking:
             usage=record.usage,
             model=self._method.synthesiser.agent.name,
             dropped=dict(notes.dropped),
+            notes=told,
         )
 
     def _explain(self, iri: str) -> GraphRagResponse:

@@ -129,6 +129,10 @@ def run_audit(
 
         violations = check_shapes(store, catalogue, values["session"])
         return AuditResult(audit, violations, not violations)
+    if audit.name == "contradictions":
+        from tgraph.explain.contradictions import contradiction_rows
+
+        return AuditResult(audit, contradiction_rows(store, values["about"]))
     terms = {
         parameter.name: [_term(store, catalogue, parameter.kind, values[parameter.name])]
         for parameter in audit.parameters

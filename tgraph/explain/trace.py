@@ -20,6 +20,7 @@ from tgraph.explain.traced import (
     TracedEvidence,
     TracedItem,
     TracedMatch,
+    TracedNote,
     TracedSentence,
     TracedStep,
 )
@@ -96,6 +97,7 @@ class TraceReader:
             steps=self._steps(),
             calls=self._calls(),
             dropped=self._dropped(),
+            notes=self._notes(),
             ratings=ratings_of(self._said, self._uuid, self._item_label),
             batches=batches_of(self._said, self._uuid),
             actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
@@ -150,6 +152,19 @@ class TraceReader:
                 **self._verdict(s),
             )
             for s in found
+        )
+
+    def _notes(self) -> tuple[TracedNote, ...]:
+        found = self._said.numbered(v.answer_iri(self._uuid), "note")
+        return tuple(
+            TracedNote(
+                iri=n,
+                text=self._said.one(n, "text"),
+                places=tuple(
+                    self._evidence(e) for e in sorted(self._said.all(n, "wasDerivedFrom"))
+                ),
+            )
+            for n in found
         )
 
     def _verdict(self, sentence: str) -> dict[str, str]:

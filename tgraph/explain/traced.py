@@ -63,6 +63,15 @@ class TracedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedNote:
+    """What was noted beside the answer, such as that documents disagree, with the places."""
+
+    iri: str
+    text: str
+    places: tuple[TracedEvidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class TracedSentence:
     """A sentence of the answer with the selections it rests on, and its citations.
 
@@ -207,6 +216,7 @@ class Trace:
     calls: tuple[TracedCall, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     ratings: tuple[TracedRating, ...] = ()
+    notes: tuple[TracedNote, ...] = ()
     batches: tuple[TracedBatch, ...] = ()
     actions: TracedAction | None = None
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -52,6 +52,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     tree = Tree(_styled(trace.question, _LABEL), guide_style=_FAINT)
     _about(tree, trace)
     _answer(tree, trace, most, everything)
+    _notes(tree, trace)
     _uncited(tree, trace, everything)
     map_tree(tree, trace, everything=everything)
     _rejected(tree, trace, everything)
@@ -129,6 +130,13 @@ def _grounds(
         else:
             _edge(tree, item, cited, everything)
         shown |= places
+
+
+def _notes(tree: Tree, trace: Trace) -> None:
+    for note in trace.notes:
+        branch = tree.add(_styled("Note  ", _LABEL).append(one_line(note.text), "yellow"))
+        for place in note.places:
+            branch.add(_styled(f"“{one_line(place.quote)}”", _QUOTE)).add(_plain(place_text(place)))
 
 
 def _uncited(tree: Tree, trace: Trace, everything: bool) -> None:

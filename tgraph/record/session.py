@@ -17,6 +17,7 @@ from tgraph.model import (
     Citation,
     Edge,
     EntityMatch,
+    Note,
     Rejected,
     Retrieval,
     Selected,
@@ -253,8 +254,10 @@ class SessionRecord(BundleRecord):
         text: str,
         sentences: Sequence[Sentence],
         dropped: Mapping[str, int] | None = None,
+        notes: Sequence[Note] = (),
     ) -> str:
-        """The answer, sentence by sentence, each citation down to its characters."""
+        """The answer, sentence by sentence, each citation down to its characters; and what a reader
+        must know beside it."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
         self._out.add(
@@ -273,8 +276,22 @@ class SessionRecord(BundleRecord):
         self.dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
             self._sentence(subject, step, index, sentence)
+        for index, note in enumerate(notes):
+            self._note(subject, step, index, note)
         self._write()
         return subject
+
+    def _note(self, answer: str, step: str, index: int, note: Note) -> None:
+        subject = v.session_part_iri("note", self.uuid, index)
+        self._out.add(answer, (v.tg("note"), iri(subject)))
+        self._out.add(
+            subject,
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Note")]),
+            (v.prov("wasGeneratedBy"), iri(step)),
+            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(p.iri for p in note.places))),
+            (v.tg("index"), index),
+            (v.tg("text"), note.text),
+        )
 
     def _sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
         subject = v.session_part_iri("sentence", self.uuid, index)

@@ -1,0 +1,77 @@
+"""The audit of facts that disagree: each with the documents that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyoxigraph import Literal, NamedNode, QuerySolutions
+
+from tgraph.explain.names import Names
+from tgraph.explain.said import kind_of
+from tgraph.index.evidence import documents_of
+from tgraph.index.sources import document_of_chunk
+from tgraph.index.standing import StandingEvidence
+from tgraph.retrieve.contradictions import Contradiction, denials
+from tgraph.store.base import Store, load_query
+
+Row = tuple[str, str, str, str, str, str]
+
+
+def find_contradictions(store: Store) -> list[Contradiction]:
+    """Every contradiction in knowledge, by subject."""
+    results = store.query(load_query("audit/contradictions"))
+    assert isinstance(results, QuerySolutions)
+    found = [
+        Contradiction(
+            _text(row["kind"]),  # type: ignore[arg-type]
+            _text(row["subject"]),
+            _text(row["first"]),
+            _text(row["second"]),
+        )
+        for row in results
+    ]
+    return sorted([*found, *denials(store)], key=lambda c: (c.subject, c.first, c.second))
+
+
+def contradiction_rows(store: Store, about: str = "") -> tuple[Row, ...]:
+    """Kind, subject, and for each of the two facts what it says and the paths of its documents."""
+    sides = Sides(store)
+    rows = (
+        (c.kind, sides.subject(c.subject), *sides.of(c.first), *sides.of(c.second))
+        for c in find_contradictions(store)
+    )
+    return tuple(row for row in rows if about.casefold() in row[1].casefold())
+
+
+class Sides:
+    """What facts say, and where."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._names = Names(store, lambda _: "")
+        self._stated = StandingEvidence(store, lambda _: True)
+
+    def subject(self, entity: str) -> str:
+        """The entity's label."""
+        return self._names.of_entity(entity) or entity
+
+    def of(self, fact: str) -> tuple[str, str]:
+        """The fact in words, and the paths of the standing documents that say it."""
+        return self._names.of(fact), ", ".join(self.paths(fact))
+
+    def paths(self, fact: str) -> list[str]:
+        find = self._stated.of_claim if kind_of(fact) == "claim" else self._stated.of_edge
+        items = [item for f in (fact, *self._stated.merged_into(fact)) for item in find(f)]
+        return sorted(set(self._paths(document_of_chunk(_chunk(item)) for item in items)))
+
+    def _paths(self, documents: Iterable[str]) -> Iterable[str]:
+        return (path for _, path in documents_of(self._store, set(documents)).values())
+
+
+def _chunk(item: object) -> str:
+    assert isinstance(item, dict)
+    return str(item["wasDerivedFrom"][0].value)
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else ""

@@ -1,0 +1,217 @@
+"""Facts that disagree: single values that differ, statements and their denials, claims and denials.
+
+What an entity has once only is listed in ``sparql/audit/contradictions.rq``, which finds those of
+the whole graph; here are those that touch given facts, and what a query can't say: denials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.index.claims import claims_of
+from tgraph.index.evidence import evidence_of
+from tgraph.index.knowledge import is_statement
+from tgraph.index.sources import derived, text_value
+from tgraph.model import Citation, Evidence, Note, Sentence
+from tgraph.resources import read_text
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.labels import Triple, local_name, reified
+from tgraph.retrieve.lexical import stem
+from tgraph.store.base import Store, select
+
+Kind = Choice["values", "denial", "claims"]
+
+_LISTED = re.compile(r'\(<([^<>]+)> "(\w+)"\)')
+_TIME = re.compile(r"-?\d{4}")
+_DENIES = frozenset({"not", "never", "no"})
+_HELPS = frozenset({"do", "does", "did", "have", "has", "had", "is", "be"})
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """Two facts (edges, or claims) about a subject that can't both be true, all by IRI."""
+
+    kind: Kind
+    subject: str
+    first: str
+    second: str
+
+
+@cache
+def once_only() -> Mapping[str, str]:
+    """The relations of which an entity has one value, by IRI, with what the value is of."""
+    return dict(_LISTED.findall(read_text("sparql", "audit/contradictions.rq")))
+
+
+def touching(store: Store, edges: Iterable[str], claims: Iterable[str] = ()) -> list[Contradiction]:
+    """The contradictions that one of the facts is part of, in a fixed order."""
+    found: dict[Contradiction, None] = {}
+    for edge in sorted(reified(store, edges).values(), key=lambda e: e.iri):
+        triple = edge.subject, edge.predicate, edge.object
+        found.update(dict.fromkeys(_values(store, triple)))
+        found.update(dict.fromkeys(_denials(store, triple)))
+    for claim in sorted(set(claims)):
+        found.update(dict.fromkeys(_claims(store, claim)))
+    return sorted(found, key=lambda c: (c.subject, c.first, c.second))
+
+
+def denials(store: Store) -> list[Contradiction]:
+    """The denials in the whole of knowledge that deny a statement of it."""
+    found: dict[Contradiction, None] = {}
+    for row in select(store, "retrieve/relations", union=False):
+        predicate = row["predicate"]
+        if isinstance(predicate, NamedNode) and _verb(predicate)[1]:
+            for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+                s, o = quad.subject, quad.object
+                if isinstance(s, NamedNode) and isinstance(o, NamedNode | Literal):
+                    found.update(dict.fromkeys(_denials(store, (s, predicate, o))))
+    return sorted(found, key=lambda c: (c.subject, c.first, c.second))
+
+
+# --- what is told of it ---------------------------------------------------------------------------
+
+
+def notes_on(context: Context, sentences: Sequence[Sentence]) -> tuple[Note, ...]:
+    """A note for each contradiction that the sentences touch, with a place for each side."""
+    cited = [citation for sentence in sentences for citation in sentence.citations]
+    facts = [c.item for c in cited if c.kind == "edge"]
+    claims = [c.item for c in cited if c.item.startswith(f"{v.URN}claim:")]
+    for citation in cited:
+        if citation.edge is None:
+            facts += _stated_at(context.store, citation)
+    found = touching(context.store, facts, claims)
+    return tuple(note for note in (_note(context, each) for each in found) if note)
+
+
+def _stated_at(store: Store, citation: Citation) -> Iterator[str]:
+    """The edges that are stated within the cited characters."""
+    for evidence in derived(store, citation.chunk, "Evidence"):
+        edge = text_value(store, evidence, v.tg("edge"))
+        start = int(text_value(store, evidence, v.tg("charOffset")) or 0)
+        end = start + int(text_value(store, evidence, v.tg("charLength")) or 0)
+        if edge and start < citation.end and citation.start < end:
+            yield edge
+            merged = store.match(None, v.tg("mergedFrom"), NamedNode(edge), v.SOURCE_GRAPH)
+            yield from (q.subject.value for q in merged if isinstance(q.subject, NamedNode))
+
+
+def _note(context: Context, found: Contradiction) -> Note | None:
+    """None where one of the sides has no standing place any more."""
+    sides = [(_words(context, found, f), _places(context, found, f)) for f in _facts(found)]
+    if not all(places for _, places in sides):
+        return None
+    told = " but ".join(f"“{said}” ({places[0].path})" for said, places in sides)
+    return Note(
+        f"The documents disagree: {told}.",
+        _facts(found),
+        tuple(place for _, places in sides for place in places),
+    )
+
+
+def _facts(found: Contradiction) -> tuple[str, str]:
+    return found.first, found.second
+
+
+def _words(context: Context, found: Contradiction, fact: str) -> str:
+    if found.kind != "claims":
+        return reified(context.store, [fact])[fact].text
+    said = _said(context.store, fact)
+    return f"{said.get('description', '')} ({said.get('claimStatus', '')})"
+
+
+def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence, ...]:
+    if found.kind != "claims":
+        return evidence_of(context.store, context.texts, [fact], 1).get(fact, ())
+    claims = claims_of(context.store, context.texts, [found.subject]).get(found.subject, ())
+    return tuple(e for claim in claims if claim.iri == fact for e in claim.evidence[:1])
+
+
+# --- what disagrees with one fact -----------------------------------------------------------------
+
+
+def _values(store: Store, triple: Triple) -> Iterator[Contradiction]:
+    """Other values of what its subject has once."""
+    subject, predicate, value = triple
+    what = once_only().get(predicate.value)
+    if what is None or not isinstance(value, Literal) or not _TIME.match(value.value):
+        return
+    for relation, same in once_only().items():
+        if same != what:
+            continue
+        for quad in store.match(subject, NamedNode(relation), None, v.KNOWLEDGE_GRAPH):
+            other = quad.object
+            if isinstance(other, Literal) and _differ(value.value, other.value):
+                second = v.edge_iri(subject, quad.predicate, other)
+                pair = sorted([(value.value, v.edge_iri(*triple)), (other.value, second)])
+                yield Contradiction("values", subject.value, pair[0][1], pair[1][1])
+
+
+def _differ(one: str, other: str) -> bool:
+    """Whether neither is the other said more exactly."""
+    times = _TIME.match(one) and _TIME.match(other)
+    return bool(times) and not one.startswith(other) and not other.startswith(one)
+
+
+def _denials(store: Store, triple: Triple) -> Iterator[Contradiction]:
+    subject, predicate, obj = triple
+    verb, denied = _verb(predicate)
+    if not verb:
+        return
+    for quad in store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
+        if is_statement(quad.predicate):
+            other, is_denied = _verb(quad.predicate)
+            if other == verb and is_denied != denied:
+                stated, refused = (
+                    (quad.predicate, predicate)
+                    if denied
+                    else (
+                        predicate,
+                        quad.predicate,
+                    )
+                )
+                yield Contradiction(
+                    "denial",
+                    subject.value,
+                    v.edge_iri(subject, stated, obj),
+                    v.edge_iri(subject, refused, obj),
+                )
+
+
+@cache
+def _verb(predicate: NamedNode) -> tuple[tuple[str, ...], bool]:
+    """The relation without its denial, and whether it is one."""
+    words = re.findall(r"\w+", local_name(predicate.value).replace("-", " ").lower())
+    kept = tuple(stem(word) for word in words if word not in _DENIES | _HELPS)
+    return kept, any(word in _DENIES for word in words)
+
+
+def _claims(store: Store, claim: str) -> Iterator[Contradiction]:
+    """Claims of the same about the same that say the opposite."""
+    own = _said(store, claim)
+    if "subject" not in own:
+        return
+    about = NamedNode(own["subject"])
+    for quad in store.match(None, v.tg("subject"), about, v.KNOWLEDGE_GRAPH):
+        if not isinstance(quad.subject, NamedNode) or quad.subject.value == claim:
+            continue
+        other = _said(store, quad.subject.value)
+        same = all(own.get(n) == other.get(n) for n in ("subject", "object", "claimType"))
+        if same and {own.get("claimStatus"), other.get("claimStatus")} == {"TRUE", "FALSE"}:
+            pair = (claim, quad.subject.value)
+            first, second = pair if own["claimStatus"] == "TRUE" else reversed(pair)
+            yield Contradiction("claims", own["subject"], first, second)
+
+
+def _said(store: Store, claim: str) -> dict[str, str]:
+    return {
+        quad.predicate.value.removeprefix(v.TG): quad.object.value
+        for quad in store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
+        if isinstance(quad.object, Literal | NamedNode)
+    }
