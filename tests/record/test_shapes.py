@@ -154,6 +154,7 @@ OPTIONAL = {
     (TG.Evaluation, TG.call),
     (TG.Evaluation, PROV.qualifiedAssociation),
     (TG.Assessment, TG.dropped),
+    (TG.Answer, TG.note),
     (TG.Verification, TG.call),
     (TG.Verification, PROV.qualifiedAssociation),
     (TG.Verdict, TG.reasoning),
