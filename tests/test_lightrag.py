@@ -194,7 +194,7 @@ def test_keywords_are_on_record_with_their_level(home):
         trace = graph.trace(answer.session)
         assert trace.keywords == {"low": ("Fram",), "high": ("ships",)}
         assert set(trace.concepts) == {"Fram", "ships"}
-        assert trace.parameters["low-keywords"] == "Fram"
+        assert trace.parameters["low-keywords"] == '["Fram"]'
         uuid = answer.session.rpartition(":")[2]
         told = "\n".join(stage_lines(trace, f"urn:trustgraph:prov:retrieval:{uuid}"))
         assert "low level: Fram; high level: ships" in told
