@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import tgraph
+from tests import workers
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.modes import MODES
@@ -189,3 +190,29 @@ def test_the_commands(made, folder):
     assert "called into question" in run("trace", found["answers"][0]["session"]).stdout
     out = run("index", path(made, "alone.txt"), *hashing).stderr
     assert "left out as retracted" in out
+
+
+def test_a_retraction_killed_at_any_change_of_the_disk_can_be_finished(tmp_path):
+    (tmp_path / "a.txt").write_text("Marie Curie discovered polonium.\n")
+    (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")
+    workers.start(workers.index, tmp_path / "g", [tmp_path / "a.txt", tmp_path / "b.txt"]).end()
+    workers.start(workers.ask, tmp_path / "g").end()
+    left = {"pierre-curie worked-in paris"}
+    killed = 0
+    for number in range(3, 10_000, 30):
+        root = workers.copy_graph(tmp_path / "g", tmp_path / str(number))
+        worker = workers.start(workers.killed_at, number, workers.retract, root, "a.txt")
+        worker.end()
+        if ("whole",) in worker.told:
+            break
+        killed += 1
+        assert workers.edges(root) in (left, {*left, "marie-curie discovered polonium"})
+        with workers.open_graph(root, create=False) as graph:
+            if not all(answer.questioned for answer in graph.impact("a.txt").answers):
+                graph.retract("a.txt", reason="It was forged.")
+            found = graph.impact("a.txt")
+            assert (found.standing, found.facts) == (False, ())
+            assert [bool(answer.questioned) for answer in found.answers] == [True]
+            assert graph.integrity().ok
+        assert workers.edges(root) == left
+    assert killed > 2

@@ -219,6 +219,11 @@ def split(tell: Tell, root: Path, name: str) -> None:
         tell(("split", kg.split(name, reason="They are two.")))
 
 
+def retract(tell: Tell, root: Path, document: str) -> None:
+    with open_graph(root, create=False) as kg:
+        tell(("retracted", len(kg.retract(document, reason="It was forged.").questioned)))
+
+
 def fold(tell: Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:
         tell(("sessions", [session.explain_id for session in kg.sessions()]))

@@ -44,15 +44,21 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
         some = chosen[start : start + TOGETHER]
         found += _violations(store, {s.bundle: s.explain_id for s in some}, shapes)
     if session == ALL:
-        for evaluation in _evaluations(store, catalogue):
-            found += _violations(store, evaluation, shapes)
+        for statement in _later_statements(store, catalogue):
+            found += _violations(store, statement, shapes)
     return tuple(sorted(set(found)))
 
 
-def _evaluations(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
-    """For each evaluation its bundle and those of the sessions that it judges, with whom each is
-    about."""
-    for quad in store.match(None, v.tg("evaluation"), None, NamedNode(catalogue)):
+def _later_statements(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
+    """For each evaluation and invalidation its bundle and those of the sessions that it is about,
+    with whom each is about."""
+    graph = NamedNode(catalogue)
+    entries = [
+        quad
+        for predicate in (v.tg("evaluation"), v.tg("invalidation"))
+        for quad in store.match(None, predicate, None, graph)
+    ]
+    for quad in entries:
         bundle = _string(quad.subject)
         found = {bundle: _string(quad.object)}
         derived = store.match(None, v.prov("wasDerivedFrom"), None, NamedNode(bundle))
