@@ -112,7 +112,7 @@ class Finder:
             if a.path == text
             or os.path.normpath(a.path) == path
             or os.path.abspath(a.path) == whole  # noqa: PTH100
-            or ("." in path and a.path.endswith(f"/{path}"))
+            or ("." in path and (a.path.endswith(f"/{path}") or path.endswith(f"/{a.path}")))
         ]
         return self._document(found) if found else None
 

@@ -20,6 +20,7 @@ NEAR = 2
 
 _NEAREST: Mapping[str, tuple[str, str]] = {
     "basic": ("chunk", "k"),
+    "naive": ("chunk", "k"),
     "local": ("entity", "top-k-entities"),
 }
 """Modes that take what is nearest to the question: of which kind, and by which limit."""
@@ -53,7 +54,7 @@ class Limits:
 
     def find(self) -> Limit | None:
         """The limit that the expected is beyond; None where nothing links it to the question."""
-        ways = (self._listed, self._nearest, self._around, self._walked, self._levels)
+        ways = (self._listed, self._nearest, self._around, self._walked, self._fused, self._levels)
         return next(filter(None, (way() for way in ways)), None)
 
     def _number(self, name: str) -> int:
@@ -202,6 +203,16 @@ class Limits:
             return None
         why = f"the walk came to {cutoff} chunks before it (passages); its rank is not on record"
         return Limit("passages", cutoff, None, why)
+
+    def _fused(self) -> Limit | None:
+        """Contextual retrieval takes so many chunks by words and meaning together."""
+        cutoff = self._number("k")
+        if self._trace.mode != "contextual" or not self._expected.chunks:
+            return None
+        if self._trace.item_count < cutoff:
+            return None
+        why = f"{cutoff} chunks fit the question better (k); its rank is not on record"
+        return Limit("k", cutoff, None, why)
 
     def _levels(self) -> Limit | None:
         """A report below the level that was read names it."""

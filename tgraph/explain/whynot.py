@@ -39,7 +39,7 @@ Cause = Choice[
     "not-used",
 ]
 
-_BY_TEXT = ("basic", "ppr", "contextual")
+_BY_TEXT = ("basic", "naive", "ppr", "contextual")
 """Modes that retrieve chunks as they stand, whatever was extracted from them."""
 
 SHOWN = 5
