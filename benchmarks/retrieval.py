@@ -1,6 +1,7 @@
 """How well each retrieval mode finds the passages that answer a question, as a table and a plot.
 
-Each passage becomes a document of one chunk in a real graph folder; the graph is an extraction that
+Each passage becomes a chunk in a real graph folder, of a document of its own or of the one that it
+stands in; the graph is an extraction that
 the data set brings (``--graph openie``) or the embedded default's (``--graph embedded``). A mode is
 measured by the order of the passages among its chunk candidates, with its limits raised so that at
 least 20 come back; a mode without chunk candidates by the order in which its evidence stands in
@@ -36,6 +37,7 @@ from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import tgraph
 from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
@@ -46,7 +48,8 @@ from tgraph.engine.modes import MODES, method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import TgraphError, UsageError
 from tgraph.extract.base import Extractor
-from tgraph.model import Candidate
+from tgraph.ingest.chunk import chunk_document
+from tgraph.model import Candidate, Chunk, Document
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
 from tgraph.settings import load_settings
@@ -103,11 +106,13 @@ def score(ranked: Sequence[str], gold: frozenset[str], cpu: float = 0.0) -> Scor
     )
 
 
-def passages_of(candidates: Iterable[Candidate]) -> Iterator[str]:
-    """The documents of the chunk candidates, else of all evidence, each once, in their order."""
+def passages_of(candidates: Iterable[Candidate], ids: Mapping[str, str]) -> Iterator[str]:
+    """The passages of the chunk candidates, else of all evidence, each once, in their order.
+    ``ids`` has a passage by its document or by its chunk."""
     found = list(candidates)
     chunks = [c for c in found if c.item.kind == "chunk"]
-    yield from dict.fromkeys(e.document for c in chunks or found for e in c.evidence)
+    named = (e.chunk if e.chunk in ids else e.document for c in chunks or found for e in c.evidence)
+    yield from dict.fromkeys(ids[iri] for iri in named)
 
 
 def measurable(mode: str, parts: Parts) -> bool:
@@ -127,6 +132,9 @@ def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) 
     context = kg._open_context()
     context.settings = parts.settings
     ids = {v.document_iri(passage.sha256): passage.id for passage in data.passages}
+    for whole in data.wholes:
+        places = zip(whole.chunks(), whole.passages, strict=True)
+        ids |= {chunk.iri: passage for chunk, (passage, *_) in places}
     scores: list[Score] = []
     first = 0.0
     for place, asked in enumerate((data.questions[0], *data.questions)):
@@ -137,7 +145,7 @@ def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) 
         if place == 0:
             first = spent
         else:
-            ranked = [ids[document] for document in passages_of(retrieval.candidates)]
+            ranked = list(passages_of(retrieval.candidates, ids))
             scores.append(score(ranked, asked.gold, spent))
     return Measured(tuple(scores), first)
 
@@ -168,11 +176,26 @@ def graph_of(
     start = time.process_time()
     files = data.write_documents(work / "documents")
     with tgraph.open(work / "graph", create=True, settings=WHOLE, parts=parts) as kg:
-        report = kg.index(files)
+        with cut_as_given(data):
+            report = kg.index(files)
         if report.failed:
             raise report.failed[0]
         spent = time.process_time() - start if report.indexed else 0.0
         yield kg, parts, spent
+
+
+@contextmanager
+def cut_as_given(data: DataSet) -> Iterator[None]:
+    """While it lasts, documents are cut into the passages of the data set."""
+    known = {whole.sha256: whole for whole in data.wholes}
+
+    def cut(document: Document, *options: object) -> list[Chunk]:
+        if document.sha256 in known:
+            return known[document.sha256].chunks()
+        return chunk_document(document, *options)  # type: ignore[arg-type]
+
+    with patch("tgraph.engine.extracting.chunk_document", cut):
+        yield
 
 
 # --- figures ------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from tgraph.model import (
     Prompt,
 )
 from tgraph.models.base import CallSink, no_sink
+from tgraph.models.tokens import count_tokens
 from tgraph.vocabulary import normalise_name
 
 LONGEST_NAME = 200
@@ -72,19 +73,50 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """A document that holds several passages: each one's id, start and end in its text."""
+
+    text: str
+    passages: tuple[tuple[str, int, int], ...]
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+    @property
+    def suffix(self) -> str:
+        return ".txt"
+
+    @property
+    def sha256(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    def chunks(self) -> list[Chunk]:
+        """The passages as chunks of the document."""
+        return [
+            Chunk(self.sha256, None, place, start, end, text, count_tokens(text))
+            for place, (_, start, end) in enumerate(self.passages)
+            for text in (self.text[start:end],)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class DataSet:
-    """Passages and questions; ``openie`` is an extraction of the passages, where there is one."""
+    """Passages and questions; ``openie`` is an extraction of the passages, where there is one, and
+    ``wholes`` are the documents that the passages are parts of, where they are."""
 
     name: str
     passages: tuple[Passage, ...]
     questions: tuple[Asked, ...]
     openie: Path | None = None
+    wholes: tuple[Whole, ...] = ()
 
     def write_documents(self, folder: Path) -> list[Path]:
-        """One file for each passage; those that are there already are left alone."""
+        """One file for each passage or whole document; those that are there are left alone."""
         folder.mkdir(parents=True, exist_ok=True)
         files = []
-        for number, passage in enumerate(self.passages):
+        documents: Sequence[Passage | Whole] = self.wholes or self.passages
+        for number, passage in enumerate(documents):
             file = folder / f"{number:06d}{passage.suffix}"
             data = passage.content.encode()
             if not file.is_file() or file.read_bytes() != data:
@@ -161,7 +193,20 @@ def _contextual(folder: Path) -> DataSet:
         )
         for row in _lines(folder / "evaluation_set.jsonl")
     )
-    return DataSet(folder.name, passages, questions)
+    return DataSet(folder.name, passages, questions, wholes=tuple(map(_whole, documents)))
+
+
+def _whole(document: Mapping[str, Any]) -> Whole:
+    """The document with the places of its chunks, which stand in it in their order."""
+    text, at, places = document["content"], 0, []
+    for chunk in document["chunks"]:
+        start = text.find(chunk["content"].strip(), at)
+        if start < 0:
+            raise UsageError(f"A chunk of {document['doc_id']} does not stand in the document.")
+        end = start + len(chunk["content"].strip())
+        places.append((_chunk_id(document["original_uuid"], chunk["original_index"]), start, end))
+        at = start + 1
+    return Whole(text, tuple(places))
 
 
 def _chunk_id(uuid: str, index: int) -> str:

@@ -31,6 +31,8 @@ _IDENTIFIER = re.compile(
     r"\b(?:[A-Za-z][A-Za-z0-9]*_\w+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"
     r"|[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[a-z]\w*)\b"
 )
+_JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\w)_+(?=\w)")
+_PLAIN = re.compile(r"\w[\w .'’-]*")
 _INDENT = re.compile(r"[ \t]*")
 _LETTER = re.compile(r"\w")
 
@@ -113,7 +115,7 @@ def names_that_matter(chunks: Iterable[tuple[str, Iterable[str]]], most: int) ->
     count: Counter[str] = Counter()
     for text, names in chunks:
         count.update(_IDENTIFIER.findall(text))
-        count.update({name: text.count(name) for name in set(names) if name})
+        count.update({name: text.count(name) for name in set(names) if _PLAIN.fullmatch(name)})
     found = sorted((-times, name) for name, times in count.items() if times > 1)
     return tuple(name for _, name in found[:most])
 
@@ -137,6 +139,11 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 def _said(text: str) -> Iterator[str]:
     if text.strip():
         yield text.strip("\n")
+
+
+def spelled_out(text: str) -> str:
+    """The text with the parts of compound identifiers apart, as embedders of prose know them."""
+    return _JOINTS.sub(" ", text)
 
 
 def with_context(context: str, text: str) -> str:

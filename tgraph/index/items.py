@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.contexts import context_text, pieces, standing_contexts, with_context
+from tgraph.index.contexts import context_text, pieces, spelled_out, standing_contexts, with_context
 from tgraph.index.evidence import evidence_of
 from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, chunks_of_document, standing_documents
@@ -70,7 +70,7 @@ def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for chunk, context in sorted(standing_contexts(store).items()):
         said = context_text(store, context)
         for piece in pieces(texts.of_chunk(chunk)):
-            yield chunk, with_context(said, piece)
+            yield chunk, spelled_out(with_context(said, piece))
 
 
 def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:

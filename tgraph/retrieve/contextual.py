@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.errors import EndpointError, ModelError
-from tgraph.index.contexts import context_text, standing_contexts, with_context
+from tgraph.index.contexts import context_text, spelled_out, standing_contexts, with_context
 from tgraph.model import Candidate, Evidence, Retrieval
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
@@ -55,7 +55,8 @@ class ContextualRetriever:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         settings = self._settings
         text = in_conversation(question)
-        near = context.vectors["context"].search(context.embed([text]), settings.pool)[0]
+        vector = context.embed([spelled_out(text)])
+        near = context.vectors["context"].search(vector, settings.pool)[0]
         worded = word_index(context).search(text, settings.pool)
         found = fused(near, worded, settings.rrf_k)
         evidence = chunk_evidence(context, [each.chunk for each in found])
