@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -36,7 +37,7 @@ def opened(root: Path) -> tgraph.KnowledgeGraph:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("retract")
     for name, text in TEXTS.items():
         (folder / name).write_text(text)
@@ -48,7 +49,7 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def folder(made, tmp_path) -> Path:
+def folder(made, tmp_path: Path) -> Path:
     shutil.copytree(made / "g", tmp_path / "g")
     return tmp_path
 
@@ -123,8 +124,8 @@ def test_the_answer_stays_readable_and_is_called_into_question(folder):
         assert trace.questioned.endswith(": It was forged.")
         assert trace.answer == texts[session]
         assert "This answer was called into question:" in graph.report(session)
-        rows = list(
-            graph.sparql(
+        rows: list[Any] = list(
+            graph.sparql(  # type: ignore[arg-type]
                 "SELECT ?person WHERE { ?s a tg:Standing ; prov:wasInvalidatedBy ?a . "
                 "?a prov:wasAssociatedWith ?agent . ?agent a prov:Person ; rdfs:label ?person }"
             )

@@ -14,7 +14,7 @@ QUESTION = "What did Marie Curie discover?"
 
 def asked(terminal, *arguments: str) -> str:
     out = terminal.ask("--json", *arguments).stdout
-    return json.loads(out)["explain_id"].rpartition(":")[2]
+    return str(json.loads(out)["explain_id"]).rpartition(":")[2]
 
 
 def valid(name: str, text: str):

@@ -34,7 +34,7 @@ def opened(root: Path, **options):
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of two versions of a document, with two sessions; tests work on copies."""
     folder = tmp_path_factory.mktemp("integrity")
     (folder / "a.txt").write_text("Marie Curie discovered Polonium.")
@@ -48,7 +48,7 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def copied(made, tmp_path) -> Path:
+def copied(made, tmp_path: Path) -> Path:
     shutil.copytree(made, tmp_path / "g")
     return tmp_path / "g"
 
@@ -94,6 +94,7 @@ def named(found: Integrity) -> str:
 def about(quad: Quad) -> str:
     """What a problem with the quad must name: the bundle or the entry that it is in, or itself."""
     graph = quad.graph_name
+    assert isinstance(quad.subject, NamedNode)
     if isinstance(graph, DefaultGraph) or graph == v.SOURCE_GRAPH:
         return quad.subject.value
     return quad.subject.value if graph.value == CATALOGUE else graph.value
@@ -172,7 +173,8 @@ def forged(memory: Memory, keep: int) -> tuple[list[Quad], Head]:
 
 
 def value(entry: list[Quad], name: str) -> str:
-    return next(quad.object.value for quad in entry if quad.predicate == v.tg(name))
+    objects = (quad.object for quad in entry if quad.predicate == v.tg(name))
+    return next(term.value for term in objects if isinstance(term, Literal | NamedNode))
 
 
 def test_a_chain_that_was_made_anew_shows_against_a_saved_head_only(memory):
