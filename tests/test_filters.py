@@ -111,7 +111,7 @@ def test_filters_are_on_record(opened, mode):
     filters = Filters(documents=("oslo.txt", "*.md"), since="1900")
     answer = opened.graph.ask(QUESTION, mode, history=[], filters=filters)
     trace = opened.graph.trace(answer.session)
-    assert trace.parameters["filter-document"] == "oslo.txt, *.md"
+    assert trace.parameters["filter-document"] == '["oslo.txt", "*.md"]'
     assert trace.parameters["filter-since"] == "1900"
     told = "\n".join(stage_lines(trace, answer.session))
     assert "Filters: document oslo.txt, *.md; since 1900" in told

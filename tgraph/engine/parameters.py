@@ -93,12 +93,11 @@ def history_of(parameters: Mapping[str, str]) -> tuple[Turn, ...]:
 
 def filters_of(parameters: Mapping[str, str]) -> Filters:
     """The filters that ``Filters.parameters`` wrote down."""
-    documents, types = parameters.get("filter-document"), parameters.get("filter-type")
     return Filters(
-        tuple(documents.split(", ")) if documents else (),
+        tuple(json.loads(parameters.get("filter-document") or "[]")),
         parameters.get("filter-since"),
         parameters.get("filter-until"),
-        tuple(types.split(", ")) if types else (),
+        tuple(json.loads(parameters.get("filter-type") or "[]")),
     )
 
 

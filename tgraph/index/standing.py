@@ -31,7 +31,7 @@ class StandingEvidence:
         self._store = store
         self._stands = stands
         self._weigh = weigh
-        self._evidence: dict[str, list[Properties]] = {}
+        self._evidence: dict[tuple[str, str], list[Properties]] = {}
         self._chunks: dict[str, dict[str, Triple]] = {}
 
     def of_entity(self, entity: str) -> list[Properties]:
@@ -56,11 +56,12 @@ class StandingEvidence:
         return found
 
     def _of(self, role: str, subject: str) -> list[Properties]:
-        if subject not in self._evidence:
+        key = role, subject
+        if key not in self._evidence:
             quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
             items = (self._standing(quad.subject) for quad in sorted(quads, key=_subject))
-            self._evidence[subject] = [item for item in items if item is not None]
-        return self._evidence[subject]
+            self._evidence[key] = [item for item in items if item is not None]
+        return self._evidence[key]
 
     def _standing(self, subject: object) -> Properties | None:
         item = self._properties(subject)

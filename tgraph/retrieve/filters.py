@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,12 +46,17 @@ class Filters:
     def parameters(self) -> Mapping[str, str]:
         """The filters by the names under which they are on record."""
         said = {
-            "filter-document": ", ".join(self.documents),
+            "filter-document": _listed(self.documents),
             "filter-since": self.since or "",
             "filter-until": self.until or "",
-            "filter-type": ", ".join(self.types),
+            "filter-type": _listed(self.types),
         }
         return {name: text for name, text in said.items() if text}
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    """A JSON list, since a pattern may contain any separator; nothing for none."""
+    return json.dumps(values, ensure_ascii=False) if values else ""
 
 
 NO_FILTERS = Filters()
