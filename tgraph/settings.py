@@ -255,7 +255,7 @@ class ContextualSearchSettings(_Section):
     k: int = Field(20, ge=1, description="chunks retrieved")
     pool: int = Field(150, ge=1, description="chunks that each of the two searches contributes")
     rrf_k: int = Field(
-        60, ge=0, description="of reciprocal rank fusion (Cormack et al. 2009): smaller, steeper"
+        10, ge=0, description="of reciprocal rank fusion (Cormack et al. 2009, with 60): steeper"
     )
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
 
