@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,12 +25,21 @@ def blocks(page: Path, language: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder like a checkout, with the example corpus indexed as the README does."""
-    folder = tmp_path_factory.mktemp("docs")
-    (folder / "examples").symlink_to(REPOSITORY / "examples")
-    first = blocks(REPOSITORY / "README.md", "bash")[0].splitlines()
-    run("\n".join(line for line in first if line.startswith(("tgraph ", "tg-"))), folder)
-    return folder
+    """A folder like a checkout, with the example corpus indexed as the README does.
+
+    It is made once, whoever of several test processes comes first; each has a copy of it.
+    """
+    base = tmp_path_factory.getbasetemp()
+    made = base.parent / f"docs-{os.environ.get('PYTEST_XDIST_TESTRUNUID', os.getpid())}"
+    with (base.parent / f"{made.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (made / "done").exists():
+            made.mkdir(exist_ok=True)
+            (made / "examples").symlink_to(REPOSITORY / "examples")
+            first = blocks(REPOSITORY / "README.md", "bash")[0].splitlines()
+            run("\n".join(line for line in first if line.startswith(("tgraph ", "tg-"))), made)
+            (made / "done").touch()
+    return shutil.copytree(made, base / "docs", symlinks=True)
 
 
 def run(script: str, folder: Path) -> str:

@@ -262,6 +262,10 @@ def on_read_only_disk() -> None:
 
 
 def as_nobody(tell: workers.Tell, root: Path) -> None:
+    with open_graph(root, create=False) as kg:  # nobody may not be able to read this checkout
+        kg.sessions()
+        list(kg.stream(workers.QUESTION))
+        kg.index([])
     os.setgid(65534)
     os.setuid(65534)
     _read_only(root)

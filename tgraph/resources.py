@@ -7,6 +7,7 @@ They live at the top of the repository, where people edit them, and are copied i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -21,7 +22,9 @@ def resource(kind: str, name: str) -> Traversable:
     return root.joinpath(kind, *name.split("/"))
 
 
+@cache
 def read_text(kind: str, name: str) -> str:
+    """The text of the file, which doesn't change while a process runs."""
     return resource(kind, name).read_text("utf-8")
 
 

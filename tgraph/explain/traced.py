@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -233,7 +234,7 @@ class Trace:
     def filters_text(self) -> str:
         """What the question might be answered from; empty where that was everything."""
         said = {n.removeprefix("filter-"): x for n, x in self.parameters.items() if "filter-" in n}
-        return "; ".join(f"{name} {text}" for name, text in said.items())
+        return "; ".join(f"{name} {_listed(text)}" for name, text in said.items())
 
     @property
     def concepts_text(self) -> str:
@@ -254,3 +255,8 @@ class Trace:
         values = asdict(replace(self, report=None))
         del values["report"]
         return values
+
+
+def _listed(text: str) -> str:
+    """A list on record in words; anything else as it is."""
+    return ", ".join(json.loads(text)) if text.startswith("[") else text
