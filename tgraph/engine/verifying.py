@@ -51,7 +51,8 @@ class VerificationRun:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
         uuid = trace.explain_id.removeprefix(v.session_iri(""))
         agent, prompts = self._judge.agent, self._judge.prompts
-        verifier = Verifier(trace, Origins(store, librarian, trace), self._judge, record.call)
+        origins = Origins(store, librarian, trace, changed=self._changed)
+        verifier = Verifier(trace, origins, self._judge, record.call)
         try:
             record.start(v.answer_iri(uuid), agent, prompts, self._explain_collection)
             judged = judge_all(verifier, trace.sentences, self._counting())
@@ -67,6 +68,10 @@ class VerificationRun:
             record.close()
         return made
 
+    @property
+    def _changed(self) -> bool:
+        return self._generation > self._trace.generation
+
     def _counting(self) -> Callable[[], None]:
         total, done = len(self._trace.sentences), [0]
         self._progress(Progress(STAGE, 0, total))
@@ -79,7 +84,6 @@ class VerificationRun:
 
     def _made(self, judged: tuple[JudgedSentence, ...], verifier: Verifier) -> Verification:
         trace, usage = self._trace, self._record.usage
-        changed = self._generation > trace.generation
         note = "Knowledge has changed since the session: steps before the selection are as now."
         return Verification(
             session=trace.explain_id,
@@ -96,7 +100,7 @@ class VerificationRun:
                 "calls": usage.calls,
             },
             dropped=dict(+verifier.dropped),
-            notes=(note,) if changed else (),
+            notes=(note,) if self._changed else (),
         )
 
     def _put_on_record(self, made: Verification) -> None:

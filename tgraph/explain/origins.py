@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from pyoxigraph import Literal, NamedNode
 
@@ -11,7 +13,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.explain.names import Names
 from tgraph.explain.said import kind_of
-from tgraph.explain.traced import Trace, TracedItem
+from tgraph.explain.traced import Trace, TracedAction, TracedItem, TracedPoint
 from tgraph.index.sources import Texts, text_value
 from tgraph.index.standing import StandingEvidence
 from tgraph.librarian import Librarian
@@ -45,29 +47,48 @@ class Node:
 
 
 class Origins:
-    """Reads what the things of one trace were made from."""
+    """Reads what the things of one trace were made from; ``changed`` is whether knowledge is not
+    what it was then, so that what it said must be looked for in the evidence."""
 
-    def __init__(self, store: Store, librarian: Librarian, trace: Trace) -> None:
+    def __init__(
+        self, store: Store, librarian: Librarian, trace: Trace, *, changed: bool = False
+    ) -> None:
+        self._changed = changed
         self._store = store
         self._names = Names(store, librarian.get_text)
         self._texts = Texts(store, librarian)
-        self._stated = StandingEvidence(store, lambda _: True)
-        self._points = {p.iri: p for batch in trace.batches for p in batch.points}
+        self._librarian = librarian
+        self._stated = stated = StandingEvidence(store, lambda _: True)
+        self._roles = {"edge": stated.of_edge, "entity": stated.of_entity, "claim": stated.of_claim}
+        self._points = {point.iri: point for point in _points_of(trace)}
 
     def of_item(self, item: TracedItem) -> Node:
-        """A selected edge or item as the writer of the answer was shown it, without its quotes."""
-        return self._node(item.item, label=item.label)
+        """A selected edge or item with what knowledge says of it, an edge with the quotes that the
+        writer of the answer was shown."""
+        node = self._node(item.item, label=item.label)
+        quotes = [place.quote for place in item.evidence] if item.kind == "edge" else []
+        return replace(node, text="\n".join(filter(None, (node.text, *quotes))))
 
     def before(self, node: Node) -> list[Node]:
         """What it was made from; nothing for a chunk, which is the document's own text."""
         kind = kind_of(node.iri)
         if kind == "point" and node.iri in self._points:
-            return self._nodes(self._points[node.iri].cites, node)
+            return self._nodes(map(self._candidate, self._points[node.iri].cites), node)
         if kind in ("edge", "entity", "claim"):
             return self._of_description(node)
         if kind == "chunk":
             return []
         return self._nodes(self._derived(node.iri), node)
+
+    def _candidate(self, iri: str) -> str:
+        """What a candidate of the session is; anything else as it is."""
+        if kind_of(iri) != "candidate":
+            return iri
+        for name in ("item", "edge"):
+            for quad in self._store.match(NamedNode(iri), v.tg(name), None, None):
+                if isinstance(quad.object, NamedNode):
+                    return quad.object.value
+        return iri
 
     def _of_description(self, node: Node) -> list[Node]:
         """The summary that its description is, else what the texts say of it."""
@@ -76,8 +97,7 @@ class Origins:
         ):
             if isinstance(quad.object, NamedNode):
                 return [self._node(quad.object.value)]
-        role = {"edge": self._stated.of_edge, "entity": self._stated.of_entity}
-        find = role.get(kind_of(node.iri), self._stated.of_claim)
+        find = self._roles[kind_of(node.iri)]
         subjects = [node.iri, *self._stated.merged_into(node.iri)]
         found = [item["evidence"][0].value for subject in subjects for item in find(subject)]
         return self._nodes(found, node)
@@ -123,14 +143,28 @@ class Origins:
             return ""  # erased
         if iri in self._points:
             return self._points[iri].text
-        said = [label or self._names.of(iri), *self._said(iri)]
-        return "\n".join(dict.fromkeys(filter(None, said)))
+        said = self._said(iri)
+        if self._changed or not said:
+            said += self._once_said(iri)
+        return "\n".join(dict.fromkeys(filter(None, (label or self._names.of(iri), *said))))
 
     def _of_evidence(self, iri: str) -> str:
-        """What an extraction says: the description that it wrote, or else the bare statement."""
-        said = text_value(self._store, iri, v.tg("description"))
+        """What an extraction says: the bare statement, the description that it wrote, its quote."""
         stated = text_value(self._store, iri, v.tg("edge"))
-        return "\n".join(filter(None, (self._names.of(stated) if stated else "", said)))
+        said = [text_value(self._store, iri, v.tg(name)) for name in ("description", "quote")]
+        return "\n".join(filter(None, (self._names.of(stated) if stated else "", *said)))
+
+    def _once_said(self, iri: str) -> list[str]:
+        """What it said that is no part of knowledge any more."""
+        if kind_of(iri) == "report":
+            key = text_value(self._store, iri, v.tg("contentHash"))
+            with suppress(StoreError, ValueError, KeyError):
+                found = json.loads(self._librarian.get_text(key))["report"]
+                told = [f[part] for f in found["findings"] for part in ("summary", "explanation")]
+                return [found["summary"], *told]
+        find = self._roles.get(kind_of(iri))
+        items = find(iri) if find else ()
+        return [term.value for item in items for term in item.get("description", ())]
 
     def _said(self, iri: str) -> list[str]:
         """Descriptions, summaries and findings, of knowledge or of the sources."""
@@ -143,3 +177,14 @@ class Origins:
                     elif isinstance(quad.object, NamedNode):
                         found += [self._names.of(quad.object.value), *self._said(quad.object.value)]
         return found
+
+
+def _points_of(trace: Trace) -> Iterator[TracedPoint]:
+    """The points of every batch of reports, or of every answer of the tree."""
+    for batch in trace.batches:
+        yield from batch.points
+    actions: list[TracedAction] = [trace.actions] if trace.actions else []
+    while actions:
+        action = actions.pop()
+        yield from action.points
+        actions += action.children

@@ -1,17 +1,16 @@
 """Is each sentence of an answer entailed by what it cites, and if not, where was that lost?
 
-The measures are ALCE's citation recall and precision (Gao and others, 2305.14627). The way back
-through the record, step by step until support is lost, is VeriTrail's (2505.21786); the record is
-the graph that it walks.
+The measures are ALCE's citation recall and precision (Gao and others, 2305.14627).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from tgraph.answer.support import Support, SupportJudge
-from tgraph.explain.origins import Node, Origins
+from tgraph.explain.origins import Origins
 from tgraph.explain.traced import Trace, TracedSentence
 from tgraph.explain.verified import (
     CitedPlace,
@@ -20,13 +19,8 @@ from tgraph.explain.verified import (
     SentenceVerdict,
     TrailStep,
 )
+from tgraph.explain.walked_back import Walk
 from tgraph.models.base import CallSink
-
-MOST_STEPS = 12
-"""Steps that are walked back at most: reports of reports are rarely deeper than a few levels."""
-
-MOST_NODES = 40
-"""Things of one step that are judged together."""
 
 UNDECIDED = "judgement that can't be used"
 
@@ -100,44 +94,9 @@ class Verifier:
         """From the sentence back to the documents, as long as what it was made from supports it."""
         cited = set(sentence.edge_selections)
         chosen = [item for item in self._trace.selected if item.iri in cited or not cited]
-        made_by, made = "answer", sentence.iri
-        trail: list[TrailStep] = []
-        nodes = [self._origins.of_item(item) for item in chosen]
-        for _ in range(MOST_STEPS):
-            nodes = nodes[:MOST_NODES]
-            if not nodes:
-                break
-            found = self._support(sentence.text, [node.text for node in nodes])
-            step = "selection" if not trail else nodes[0].step
-            trail.append(TrailStep(step, tuple(n.iri for n in nodes), found.verdict, found.reason))
-            if not found.full:
-                return tuple(trail), Lost(made_by, made, found.reason)
-            nodes = self._carrying(sentence.text, nodes)
-            made_by, made = nodes[0].step, nodes[0].iri
-            if made_by == "chunk":
-                break
-            nodes = self._before(nodes)
-        return tuple(trail), self._at_the_end(sentence, made_by, made)
-
-    def _carrying(self, statement: str, nodes: list[Node]) -> list[Node]:
-        """Those that support it alone; all where none does."""
-        if len(nodes) == 1:
-            return nodes
-        alone = [node for node in nodes if self._support(statement, [node.text]).full]
-        return alone or nodes
-
-    def _before(self, nodes: Sequence[Node]) -> list[Node]:
-        found = {before.iri: before for node in nodes for before in self._origins.before(node)}
-        return list(found.values())
-
-    def _at_the_end(self, sentence: TracedSentence, step: str, item: str) -> Lost:
-        """A document says it: only the citation is missing, or leads to other characters."""
-        if step == "chunk":
-            cause = "the chunk says it, but what is cited of it does not"
-            if not sentence.citations:
-                cause = "a document says it, but the sentence cites nothing"
-            return Lost("citation", sentence.iri, cause)
-        return Lost(step, item, "nothing is on record that it was made from")
+        walk = Walk(self._origins, partial(self._support, sentence.text), sentence.text)
+        lost = walk.back(sentence.iri, chosen, is_cited=bool(sentence.citations))
+        return tuple(walk.trail), lost
 
 
 def judge_all(

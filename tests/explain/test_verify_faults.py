@@ -1,0 +1,61 @@
+"""Verification blames the step whose reply was falsified, whatever repeats it afterwards."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tgraph.explain.said import kind_of
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(REPOSITORY))  # benchmarks are no part of the package
+
+from benchmarks.verify_faults import FAULTS, Fault, run  # noqa: E402
+
+CASES = {(fault.step, fault.blamed, fault.sentence): fault for fault in reversed(FAULTS)}
+"""One of each kind; the benchmark runs all of them."""
+ITEMS = {
+    "extraction": ("evidence",),
+    "summary": ("summary",),
+    "report": ("report", "finding"),
+    "sub-report": ("report", "finding"),
+    "point": ("point",),
+    "selection": ("edge",),
+    "answer": ("sentence",),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_settings_from_outside() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(("TGRAPH_", "OPENAI_")):
+                patch.delenv(name)
+        yield
+
+
+@pytest.mark.parametrize("fault", CASES.values(), ids=lambda fault: f"{fault.name}-{fault.mode}")
+def test_the_falsified_step_is_blamed(fault: Fault, tmp_path: Path) -> None:
+    found = run(fault, tmp_path)
+    assert found.sentence is not None, "the answer tells the lie"
+    assert found.blamed == fault.blamed, found.sentence.trail
+    assert found.sentence.lost is not None
+    assert kind_of(found.sentence.lost.item) in ITEMS[fault.blamed]
+    assert {other.verdict for other in found.others} <= {"supported"}
+
+
+def test_there_are_enough_kinds_of_faults() -> None:
+    assert len(CASES) >= 12
+    assert {fault.blamed for fault in CASES.values()} == set(ITEMS)
+
+
+@pytest.mark.parametrize("name", ["report", "entity description"])
+def test_what_has_left_knowledge_since_is_still_blamed(name: str, tmp_path: Path) -> None:
+    fault = next(fault for fault in FAULTS if fault.name == name)
+    found = run(fault, tmp_path, changed={"curie.txt": "The Fram sailed to the south.\n"})
+    assert found.sentence is not None
+    assert found.blamed == fault.blamed, found.sentence.trail
