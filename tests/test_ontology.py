@@ -138,6 +138,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.index([root / "radium.md"])
         for mode in MODES:
             kg.ask("What did Marie Curie discover?", mode)
+        kg.verify(lexical=True)
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
     with opened(failing) as kg:

@@ -97,6 +97,11 @@ class Librarian:
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
 
+    def remove(self, key: str) -> None:
+        """Forget the content of the hash; one that is not there is no error."""
+        for suffix in (".gz", ""):
+            self._path(key, suffix).unlink(missing_ok=True)
+
     def sweep(self) -> int:
         """Delete what writers that died left unfinished; returns how many files that were."""
         return sweep(self._scratch)

@@ -281,6 +281,11 @@ def invalidation_iri(uuid: str) -> str:
     return f"{URN}invalidation:{uuid}"
 
 
+def erasure_iri(uuid: str) -> str:
+    """A later statement about sessions: the text of a document was erased from them."""
+    return f"{URN}erasure:{uuid}"
+
+
 def standing_iri(uuid: str) -> str:
     """Whether the answer of the session still stands; it is this that is invalidated."""
     return f"{URN}standing:{uuid}"

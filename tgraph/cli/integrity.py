@@ -42,6 +42,12 @@ def _say_checked(found: Integrity) -> None:
             f"The record is intact: {found.bundles} bundles and {found.batches} batches, "
             f"{found.quads} quads, {found.texts} texts."
         )
+    for erased in found.erased:
+        click.echo(
+            f"Erased on {erased.time[:10]}, not tampered with: {erased.document} "
+            f"({one_line(erased.reason)}): {erased.bundles} bundles, {erased.batches} batches, "
+            f"{erased.texts} texts."
+        )
     if found.saved_at is not None:
         click.echo(f"The saved head is that of entry {found.saved_at}.")
     if found.unreferenced:

@@ -16,6 +16,7 @@ from tgraph.cli.export import export
 from tgraph.cli.impact import impact, retract
 from tgraph.cli.index import index
 from tgraph.cli.options import common
+from tgraph.cli.remove import remove
 from tgraph.cli.replay import replay
 from tgraph.cli.sessions import sessions
 from tgraph.cli.source import source
@@ -62,6 +63,7 @@ for _command in (
     audit,
     impact,
     retract,
+    remove,
     evaluate,
     entities,
     sparql,

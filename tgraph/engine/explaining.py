@@ -95,12 +95,13 @@ class Explaining(ABC):
 
     def report(self, session: str = "last") -> str:
         """The record of a session as one HTML file, its RDF included."""
+        from tgraph.explain.erased import page_text
         from tgraph.explain.report import to_html
         from tgraph.index.sources import Texts
 
         texts = Texts(self.read(), self.librarian)
         record, drawn = self.export(session, "trig"), self.export(session, "svg")
-        return to_html(self.trace(session), record, drawn, texts.of_page)
+        return to_html(self.trace(session), record, drawn, page_text(texts))
 
     def trace_so_far(self, session: str) -> Trace:
         """The record of a session that is being asked in this process, as far as it has come."""
@@ -180,9 +181,12 @@ class Explaining(ABC):
         ``UsageError`` where the session has no end, or parts of it were erased.
         """
         from tgraph.engine.replaying import Replaying
+        from tgraph.explain.erased import check_whole
         from tgraph.explain.recorded import read_recorded
 
-        summary, context = self.find_session(session), self._open_context()
+        summary = self.find_session(session)
+        check_whole(self.read(), summary.bundle, summary.explain_id)
+        context = self._open_context()
         found = read_recorded(self.read(), self.librarian, summary.bundle, summary.explain_id)
         run = Replaying(
             found, context, self._generation(), self._parts, self.settings, self.librarian

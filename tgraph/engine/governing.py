@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from tgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tgraph.engine.progress import OnMessage, OnProgress
+    from tgraph.engine.purging import Purging
     from tgraph.explain.audit import AuditResult
     from tgraph.explain.impact import Impact
     from tgraph.explain.integrity import Integrity
@@ -33,12 +36,31 @@ class Retraction:
     questioned: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """What a purge came to. ``impact`` is what rested on the document before, ``questioned`` the
+    sessions whose answers were called into question now. ``bundles`` and ``batches`` were rewritten
+    and ``texts`` of the librarian removed. ``already`` is whether that had been done before."""
+
+    impact: Impact
+    questioned: tuple[str, ...]
+    erasure: str
+    bundles: int
+    batches: int
+    texts: int
+    already: bool = False
+
+
 class Governing(Explaining):
     """The half of ``KnowledgeGraph`` that answers for it."""
 
     _ledger: Ledger
     _clock: Callable[[], datetime]
     _uuid: Callable[[], str]
+
+    @abstractmethod
+    def _release(self) -> None:
+        """Let go of every snapshot."""
 
     @abstractmethod
     def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]: ...
@@ -81,23 +103,87 @@ class Governing(Explaining):
         Recorded with the reason and, if ``person`` is set, with who decided. Called again after it
         was interrupted, it does what is left. ``UsageError`` where nothing is left to do.
         """
-        from tgraph.engine.progress import silent
-        from tgraph.engine.retracting import RetractionRun
-
-        if not reason.strip():
-            raise UsageError("A decision needs a reason.", "Give it with --reason.")
+        _check_reason(reason)
         before = self.impact(document)
-        run = RetractionRun(**self._run_options(silent, None))
-        changed = run.retract(before.document, reason, self.settings.person)
-        answers = [a for a in self.impact(before.document).answers if not a.questioned]
-        if not changed and not answers:
+        changed, sessions = self._retract(before.document, reason)
+        if not changed and not sessions:
             raise UsageError(
                 f"{before.path} was retracted already.", "`tgraph index --reinstate` takes it back."
             )
+        return Retraction(before, sessions)
+
+    def purge(
+        self,
+        document: str,
+        *,
+        reason: str,
+        patience: float = 30.0,
+        progress: OnProgress | None = None,
+        message: OnMessage | None = None,
+    ) -> Purge:
+        """Erase a document (named as for ``retract``) for good: it is retracted, and its text goes
+        from all that is kept. Each bundle that held some of it is sealed again, and the chain
+        says so; what other documents say too stays.
+
+        Nobody else may have the graph open: who does is waited for, ``patience`` seconds, then it
+        is a ``StoreError``. Called again after it was interrupted, it does what is left.
+        ``UsageError`` for a reason that repeats the text, since reasons stay on record.
+        """
+        from tgraph.explain.erased import erasure_of_document
+
+        _check_reason(reason)
+        purging = self._purging(patience, progress, message)
+        before = self.impact(document)
+        if done := erasure_of_document(self.read(), before.document):
+            self._release()
+            purging.clear()
+            counts = (done.bundles, done.batches, done.texts)
+            return Purge(before, (), done.erasure, *counts, already=True)
+        purging.check(self.read(), before.document, reason)
+        self._release()
+        purging.wait_for_readers()
+        _, questioned = self._retract(before.document, reason)
+        self._release()
+        erased = purging.erase(before.document, reason)
+        purging.clear()
+        counts = (erased.bundles, erased.batches, erased.texts)
+        return Purge(before, questioned, erased.erasure, *counts)
+
+    async def apurge(self, document: str, **options: Any) -> Purge:
+        """``purge`` without blocking the event loop."""
+        return await asyncio.to_thread(self.purge, document, **options)
+
+    def _purging(
+        self, patience: float, progress: OnProgress | None, message: OnMessage | None
+    ) -> Purging:
+        from tgraph.engine.progress import silent
+        from tgraph.engine.purging import Purging
+
+        options = self._run_options(progress or silent, message)
+        return Purging(
+            ledger=self._ledger,
+            settings=self.settings,
+            uuid=options["uuid"],
+            clock=self._clock,
+            catalogue=self._catalogue,
+            key=secrets.token_bytes(32),
+            patience=patience,
+            progress=options["progress"],
+            message=options["message"],
+        )
+
+    def _retract(self, document: str, reason: str) -> tuple[bool, tuple[str, ...]]:
+        """Whether the document still stood, and whose answers are called into question now."""
+        from tgraph.engine.progress import silent
+        from tgraph.engine.retracting import RetractionRun
+
+        run = RetractionRun(**self._run_options(silent, None))
+        changed = run.retract(document, reason, self.settings.person)
+        answers = [a for a in self.impact(document).answers if not a.questioned]
         sessions = tuple(answer.session for answer in answers)
         if sessions:
-            self._question(before.document, reason, sessions)
-        return Retraction(before, sessions)
+            self._question(document, reason, sessions)
+        return changed, sessions
 
     def _question(self, document: str, reason: str, sessions: tuple[str, ...]) -> None:
         from tgraph.record.invalidation import InvalidationRecord
@@ -115,3 +201,8 @@ class Governing(Explaining):
         finally:
             record.close()
         self.read()
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError("A decision needs a reason.", "Give it with --reason.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
@@ -17,6 +17,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.chained import Entry, Problem, broken_links, last_head, read_entries
+from tgraph.explain.erased import Erasure, Rewritings
 from tgraph.explain.replayed import Replayed
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, canonical_hash
@@ -32,7 +33,8 @@ class Integrity:
     """What the check found. ``ok`` is whether nothing is wrong; ``head`` and ``sequence`` are the
     end of the chain, to be saved somewhere else; ``saved_at`` is the entry that a saved head is of.
     ``unreferenced`` are texts that are what they should be and that nothing on record needs, as
-    an index run leaves them that was interrupted."""
+    an index run leaves them that was interrupted. ``erased`` lists what was rewritten by erasures,
+    and is as it was sealed by them."""
 
     ok: bool
     catalogue: str
@@ -45,6 +47,7 @@ class Integrity:
     texts: int
     problems: tuple[Problem, ...]
     unreferenced: tuple[str, ...]
+    erased: tuple[Erasure, ...] = ()
 
 
 def check_integrity(
@@ -69,17 +72,28 @@ def check_integrity(
     problems = [*beyond, *(p for chain in chains.values() for p in broken_links(chain))]
     problems += _ends(chains, published)
     saved_at, lost = _find_head(chains[catalogue], saved)
+    rewritings = Rewritings(store, entries)
+    problems += rewritings.problems(entries)
+    entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
     bundles, wrong = _check_bundles(store, entries, graphs)
-    replayed = _replay(librarian, entries)
+    replayed = _replay(librarian, entries, rewritings)
     others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
     quads, differing = replayed.compare(store, [DefaultGraph(), *map(NamedNode, others)])
-    texts, damaged, strays = _check_texts(librarian, _needed(store, replayed, entries))
+    texts, damaged, strays = _check_texts(librarian, _needed(store, replayed, entries, rewritings))
     found = (*problems, *lost, *wrong, *differing, *damaged)
     head = last_head(chains[catalogue])
     batches = sum(entry.kind == "batch" for entry in entries)
     counts = (len(bundles), batches, quads + sum(bundles.values()), texts)
     return Integrity(
-        not found, catalogue, head.sequence, head.hash, saved_at, *counts, found, tuple(strays)
+        not found,
+        catalogue,
+        head.sequence,
+        head.hash,
+        saved_at,
+        *counts,
+        found,
+        tuple(strays),
+        rewritings.erasures,
     )
 
 
@@ -135,9 +149,9 @@ def _quads(store: Store, graph: str) -> Iterator[Quad]:
     return store.match(None, None, None, node)
 
 
-def _replay(librarian: Librarian, entries: Sequence[Entry]) -> Replayed:
+def _replay(librarian: Librarian, entries: Sequence[Entry], rewritings: Rewritings) -> Replayed:
     """All batches, played; those of several catalogues in the order of their times."""
-    replayed = Replayed(librarian)
+    replayed = Replayed(librarian, rewritings.is_gone)
     batches = [entry for entry in entries if entry.kind == "batch" and _HASH.fullmatch(entry.hash)]
     for batch in _in_order(batches):
         replayed.play(batch)
@@ -152,12 +166,15 @@ def _in_order(batches: Sequence[Entry]) -> list[Entry]:
     return list(merge(*chains.values(), key=lambda entry: entry.time))
 
 
-def _needed(store: Store, replayed: Replayed, entries: Sequence[Entry]) -> dict[str, str]:
+def _needed(
+    store: Store, replayed: Replayed, entries: Sequence[Entry], rewritings: Rewritings
+) -> dict[str, str]:
     """The hashes of the texts that must be there, each with what needs it."""
     needed = dict(replayed.texts)
     for predicate in _KEPT:
         for quad in store.match(None, predicate, None, None):
-            needed.setdefault(_text(quad.object), _text(quad.subject))
+            if not rewritings.was_removed(_text(quad.object)):
+                needed.setdefault(_text(quad.object), _text(quad.subject))
     needed.update((entry.hash, entry.subject) for entry in entries if entry.kind == "batch")
     return needed
 

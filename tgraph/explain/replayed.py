@@ -6,7 +6,7 @@ quad outside the bundles and catalogues.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 
@@ -24,9 +24,15 @@ _UNREADABLE = "Its text can't be read, so that the quads outside the bundles wer
 
 class Replayed:
     """The quads that batches have left, as 16-byte digests of their lines, and the hashes of the
-    texts that came with them."""
+    texts that came with them. ``is_gone`` tells of a text that was needed at a time whether it has
+    been erased since."""
 
-    def __init__(self, librarian: Librarian) -> None:
+    def __init__(
+        self,
+        librarian: Librarian,
+        is_gone: Callable[[str, str], bool] = lambda key, time: False,
+    ) -> None:
+        self._is_gone = is_gone
         self.texts: dict[str, str] = {}
         self.unreadable: list[str] = []
         self._librarian = librarian
@@ -45,7 +51,8 @@ class Replayed:
                     removed.add(_digest(line[1:]))
                 else:
                     key = line[1:].decode("ascii", "replace").strip()
-                    self.texts.setdefault(key, batch.subject)
+                    if not self._is_gone(key, batch.time):
+                        self.texts.setdefault(key, batch.subject)
         except StoreError:
             self.unreadable.append(batch.subject)
         self._lines -= removed

@@ -50,12 +50,12 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
 
 
 def _later_statements(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
-    """For each evaluation and invalidation its bundle and those of the sessions that it is about,
-    with whom each is about."""
+    """For each evaluation, invalidation and erasure its bundle and those of the sessions that it is
+    about, with whom each is about."""
     graph = NamedNode(catalogue)
     entries = [
         quad
-        for predicate in (v.tg("evaluation"), v.tg("invalidation"))
+        for predicate in (v.tg("evaluation"), v.tg("invalidation"), v.tg("erasure"))
         for quad in store.match(None, predicate, None, graph)
     ]
     for quad in entries:

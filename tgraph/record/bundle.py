@@ -50,6 +50,7 @@ VERIFICATION = BundleKind(
 INVALIDATION = BundleKind(
     "invalidation", v.tg("Invalidation"), v.invalidation_iri, v.tg("invalidation")
 )
+ERASURE = BundleKind("erasure", v.tg("Erasure"), v.erasure_iri, v.tg("erasure"))
 KINDS: Mapping[str, BundleKind] = {
     kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION, INVALIDATION)
 }

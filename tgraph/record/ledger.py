@@ -17,6 +17,7 @@ from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
+from tgraph.record.erasing import Erasing
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, sweep
 from tgraph.store.folder import CollectionFolder
@@ -63,6 +64,8 @@ class Ledger:
         """Whether there is something to fold, or something published to mend."""
         if committed(self.folder) or must_be_mended(self.folder):
             return True
+        if Erasing(self.folder).is_committed():
+            return True
         return any(map(is_free, self._journals()))
 
     def fold(
@@ -80,10 +83,21 @@ class Ledger:
 
         It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
         """
-        with writing(self.folder, timeout=timeout, waiting=waiting) as store:
+        erasing = Erasing(self.folder)
+        with writing(self.folder, timeout=timeout, waiting=waiting, before=erasing.swap) as store:
             with disk_errors():
+                self._carry_out(erasing, store)
                 folded = self._bring_in(store)
             yield store, folded
+
+    def _carry_out(self, erasing: Erasing, store: OxigraphStore) -> None:
+        """The rest of an erasure that was committed; one that was not is forgotten."""
+        if erasing.is_committed():
+            if not erasing.is_published():
+                self.publish(store)
+            erasing.clear()
+        if erasing.is_left():
+            erasing.end()
 
     def _bring_in(self, store: OxigraphStore) -> Folded:
         self._tidy()

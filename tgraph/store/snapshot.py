@@ -157,6 +157,21 @@ def remove_unpinned(folder: CollectionFolder) -> None:
                 lock.release()
 
 
+def pinned(folder: CollectionFolder) -> list[str]:
+    """The numbers of the snapshots that somebody reads."""
+    found = []
+    for number in sorted({*_numbers(folder), *_pins(folder)}):
+        try:
+            lock = FileLock.try_acquire(folder.snapshots / f"{number}.pin", create=False)
+        except FileNotFoundError:
+            continue
+        if lock is None:
+            found.append(number)
+        else:
+            lock.release()
+    return found
+
+
 def _pins(folder: CollectionFolder) -> list[str]:
     return [path.stem for path in folder.snapshots.glob("*.pin") if path.stem.isdigit()]
 

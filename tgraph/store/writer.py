@@ -36,12 +36,15 @@ def writing(
     *,
     timeout: float | None = None,
     waiting: Callable[[], None] = lambda: None,
+    before: Callable[[], None] = lambda: None,
 ) -> Iterator[OxigraphStore]:
-    """The collection's store, open for writing, under its exclusive lock.
+    """The collection's store, open for writing, under its exclusive lock; ``before`` is called
+    once the lock is held and before the store is opened.
 
     The store is closed before the lock is let go, whoever still refers to it.
     """
     with exclusive(folder.write_lock, timeout=timeout, waiting=waiting):
+        before()
         store = OxigraphStore.open(folder.store)
         try:
             yield store
