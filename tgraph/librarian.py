@@ -13,7 +13,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from tgraph.errors import StoreError
-from tgraph.store.files import disk_errors, make_folder, move, sweep, temporary, write_atomic
+from tgraph.store.files import (
+    disk_errors,
+    make_folder,
+    move,
+    sweep,
+    sync_files,
+    temporary,
+    write_atomic,
+)
 
 _GZIP_FROM = 512
 _BLOCK = 65_536
@@ -25,21 +33,29 @@ class Librarian:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def put(self, content: bytes) -> str:
-        """Keep the content, durably, and return its SHA-256 in hexadecimal.
+    def put(self, content: bytes, *, durable: bool = True) -> str:
+        """Keep the content and return its SHA-256 in hexadecimal.
 
-        A copy that was there and is damaged is replaced.
+        A copy that was there and is damaged is replaced. Of many contents that one statement will
+        refer to, none needs to be ``durable`` by itself: ``sync`` them all before it is made.
         """
         key = sha256(content).hexdigest()
         if self._intact(key) is None:
             packed = gzip.compress(content, 5, mtime=0) if len(content) >= _GZIP_FROM else content
             suffix = ".gz" if packed is not content else ""
             with disk_errors():
-                write_atomic(self._path(key, suffix), packed, scratch=self._scratch)
+                path = self._path(key, suffix)
+                write_atomic(path, packed, durable=durable, scratch=self._scratch)
         return key
 
     def put_text(self, text: str) -> str:
         return self.put(text.encode("utf-8", "surrogatepass"))
+
+    def sync(self, keys: Iterable[str]) -> None:
+        """Make the contents durable that were put without being so."""
+        paths = [path for key in keys if (path := self._existing(key))]
+        with disk_errors():
+            sync_files(paths)
 
     def put_parts(self, parts: Iterable[bytes]) -> str:
         """As ``put``, of a content that comes in parts and may be larger than the memory."""

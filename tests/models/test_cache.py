@@ -19,7 +19,6 @@ from tgraph.models.cache import CachedChat, CachedEmbedder, CacheFolder, chat_ke
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat
 from tgraph.models.openai_embedder import OpenAIEmbedder
-from tgraph.store.files import sweep
 from tgraph.testing import Fault, ScriptedModel, ScriptedServer
 
 PROMPT = Prompt("say", "Say it.", "0" * 64)
@@ -136,7 +135,7 @@ def test_a_cache_that_can_not_be_written_is_no_obstacle(
 
 
 def _fill(folder: str) -> int:
-    cache = CacheFolder(folder, durable=False)
+    cache = CacheFolder(folder)
     wrong = 0
     for round_ in range(40):
         key = f"{round_ % 5:064x}"
@@ -154,11 +153,14 @@ def test_processes_and_threads_share_a_folder(tmp_path: Path) -> None:
     assert all(not path.name.startswith(".") for path in tmp_path.rglob("*"))
 
 
-def test_what_a_kill_left_half_written_is_no_entry_and_is_swept(tmp_path: Path) -> None:
+def test_what_a_kill_left_half_written_is_no_entry_and_is_replaced(tmp_path: Path) -> None:
     cache = CacheFolder(tmp_path)
-    cache["ab" * 32] = b"one"
-    (tmp_path / f".{'cd' * 32}.1.2.tmp").write_bytes(b"half")
-    assert (sweep(tmp_path), dict(cache)) == (1, {"ab" * 32: b"one"})
+    cache["ab" * 32] = b"one, and a long story"
+    (entry,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    entry.write_bytes(entry.read_bytes()[:-5])
+    assert cache.get("ab" * 32) is None
+    cache["ab" * 32] = b"two"
+    assert dict(cache) == {"ab" * 32: b"two"}
 
 
 def test_entries_can_be_listed_and_removed(tmp_path: Path) -> None:

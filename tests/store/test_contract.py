@@ -24,6 +24,7 @@ from pyoxigraph import (
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
 from tgraph.store.base import Store, load_query, select
+from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, literal, nquads, reifier
 
@@ -37,10 +38,15 @@ QUADS = [
     reifier(EDGE, Triple(A, P, B)),
     Quad(B, v.tg("contains"), NamedNode(EDGE), v.SOURCE_GRAPH),
 ]
-Maker = Callable[[Iterable[Quad]], OxigraphStore]
+Maker = Callable[[Iterable[Quad]], Store]
 
 
-@pytest.fixture(params=["memory", "disk", "snapshot"])
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stores")
+
+
+@pytest.fixture(params=["memory", "disk", "snapshot", "layered", "layered over some"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
     def disk(quads: Iterable[Quad]) -> OxigraphStore:
         store = OxigraphStore.open(tmp_path / "store")
@@ -53,7 +59,60 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
         store.close()
         return OxigraphStore.snapshot(tmp_path / "copy")
 
-    return {"memory": OxigraphStore.memory, "disk": disk, "snapshot": snapshot}[request.param]
+    def layered(quads: Iterable[Quad]) -> LayeredStore:
+        store = LayeredStore(disk([]))
+        store.extend(quads)
+        return store
+
+    def over_some(quads: Iterable[Quad]) -> LayeredStore:
+        known = list(quads)
+        store = LayeredStore(disk(known[::2]), in_memory=3)
+        store.extend(known)
+        return store
+
+    makers: dict[str, Maker] = {
+        "memory": OxigraphStore.memory,
+        "disk": disk,
+        "snapshot": snapshot,
+        "layered": layered,
+        "layered over some": over_some,
+    }
+    return makers[request.param]
+
+
+OPERATIONS = st.lists(
+    st.tuples(st.sampled_from(["extend", "remove", "query"]), st.sets(st.integers(0, 9))),
+    max_size=8,
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.sets(st.integers(0, 9)), st.integers(0, 5), OPERATIONS)
+def test_layers_are_one_store(
+    places: Path, below: set[int], in_memory: int, operations: list[tuple[str, set[int]]]
+) -> None:
+    quads = [Quad(NamedNode(f"urn:{n % 3}"), P, Literal(n), G) for n in range(10)]
+    disk = OxigraphStore.open(places / f"layers{len(list(places.iterdir()))}")
+    disk.extend(quads[n] for n in below)
+    store, expected = LayeredStore(disk, in_memory), {quads[n] for n in below}
+    for name, numbers in operations:
+        changed = {quads[n] for n in numbers}
+        if name == "extend":
+            store.extend(changed)
+            expected |= changed
+        elif name == "remove":
+            store.remove(changed)
+            expected -= changed
+        else:
+            rows = store.query("SELECT ?s ?o WHERE { ?s ?p ?o }")
+            assert isinstance(rows, QuerySolutions)
+            assert len(list(rows)) == len(expected)
+        found = list(store.match())
+        assert (len(found), set(found)) == (len(expected), expected)
+        assert {quad for quad in quads if store.has(quad)} == expected
+        some = {quad for quad in expected if quad.subject == NamedNode("urn:1")}
+        assert set(store.match(NamedNode("urn:1"))) == some
+    store.close()
 
 
 def test_match_finds_by_every_part(make: Maker) -> None:
@@ -182,11 +241,6 @@ LITERALS = st.one_of(
     st.builds(lambda value, language: Literal(value, language=language), TEXT, LANGUAGES),
     st.builds(Literal, TEXT),
 )
-
-
-@pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("literals")
 
 
 @settings(max_examples=15, deadline=None)

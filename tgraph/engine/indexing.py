@@ -152,6 +152,7 @@ class Run:
         shop.show("Publishing", 0, 1)
         added, removed = shop.copy.changes()
         content = sorted(shop.record.content)
+        shop.record.sync()
         key = shop.librarian.put_parts(batch_lines(added, removed, content))
         shop.copy.commit(
             {

@@ -21,6 +21,8 @@ from tgraph.errors import QueryError
 from tgraph.explain.guard import check
 from tgraph.explain.sparql import Bounds, run_update
 from tgraph.record.agents import SOFTWARE, agent_quads, associations
+from tgraph.store.base import Store
+from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy
@@ -76,7 +78,9 @@ def _describe_update(shop: Workshop, text: str, started: datetime) -> None:
     shop.copy.add([*out.quads, *agent_quads([SOFTWARE])])
 
 
-def difference(before: OxigraphStore, after: OxigraphStore) -> tuple[list[Quad], list[Quad]]:
+def difference(
+    before: LayeredStore | OxigraphStore, after: OxigraphStore
+) -> tuple[list[Quad], list[Quad]]:
     """The quads added and removed between two stores.
 
     Both are walked side by side; since their orders agree but for what differs, only that is
@@ -100,7 +104,7 @@ def difference(before: OxigraphStore, after: OxigraphStore) -> tuple[list[Quad],
     return added, removed
 
 
-def _walk(store: OxigraphStore) -> Iterator[Quad]:
+def _walk(store: Store) -> Iterator[Quad]:
     return iter(store.match())
 
 

@@ -54,6 +54,7 @@ class RunRecord:
         self._lock = threading.Lock()
         self._calls: list[Call] = []
         self._seen: Counter[str] = Counter()
+        self._prompts: set[str] = set()
 
     def call(self, call: Call) -> None:
         """Note a call, from any thread, until ``write_calls``; equal requests are numbered."""
@@ -63,18 +64,26 @@ class RunRecord:
             self._calls.append(replace(call, occurrence=occurrence))
 
     def keep(self, content: str | bytes) -> str:
-        """Give the librarian a text or bytes to keep; returns the hash they are kept under."""
-        librarian = self._librarian
-        key = librarian.put_text(content) if isinstance(content, str) else librarian.put(content)
+        """Give the librarian a text or bytes to keep; returns the hash they are kept under.
+
+        They are durable from ``sync`` on, which comes before the commit.
+        """
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        key = self._librarian.put(data, durable=False)
         self.content.add(key)
         return key
 
+    def sync(self) -> None:
+        """Make durable what was kept."""
+        self._librarian.sync(sorted(self.content))
+
     def prompts(self, prompts: Iterable[Prompt]) -> list[Quad]:
-        """Keep the prompts' texts; returns their description."""
-        known = list(prompts)
-        for prompt in known:
+        """Keep the prompts' texts; returns the description of those that have none in this run."""
+        new = [prompt for prompt in prompts if prompt.iri not in self._prompts]
+        self._prompts.update(prompt.iri for prompt in new)
+        for prompt in new:
             self.keep(prompt.text)
-        return prompt_quads(known)
+        return prompt_quads(new)
 
     def write_calls(self, copy: WorkingCopy) -> None:
         """What models were asked since the last time and what they said, by content."""

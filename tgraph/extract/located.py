@@ -16,13 +16,13 @@ class Located:
 
     def __init__(self, chunk: Chunk) -> None:
         self._chunk = chunk
-        self._folded, self._origin = _fold(chunk.text)
+        self._folded, self._origin = _fold(chunk.text), _origins(chunk.text)
 
     def find(self, quote: str) -> Span | None:
         """Where the quote stands as whole words, None where it doesn't. White space, letter case,
         Unicode form and the shape of quotation marks, dashes and angle brackets (which a prompt
         may have changed) may differ; the span is the chunk's own text."""
-        wanted = _fold(quote)[0].strip(" \"'.…")
+        wanted = _fold(quote).strip(" \"'.…")
         for at in _places(self._folded, wanted):
             after = at + len(wanted)
             if self._is_cut(at) or self._is_cut(after):
@@ -61,13 +61,13 @@ class Located:
     def _sentences(self) -> list[tuple[int, int, str]]:
         """Start, end and folded text of each sentence."""
         text = self._chunk.text
-        return [(start, end, _fold(text[start:end])[0]) for start, end in sentences(text)]
+        return [(start, end, _fold(text[start:end])) for start, end in sentences(text)]
 
     def _fitness(self, run: tuple[int, int], description: str) -> tuple[int, int, int, int]:
         start, end = run
         said = {word for *_, folded in self._sentences[start : end + 1] for word in _words(folded)}
         length = self._sentences[end][1] - self._sentences[start][0]
-        return end - start, -len(said & _words(_fold(description)[0])), length, start
+        return end - start, -len(said & _words(_fold(description))), length, start
 
     def _is_cut(self, at: int) -> bool:
         """Whether a boundary there would be inside a character or a word."""
@@ -85,7 +85,7 @@ _ARTICLE = re.compile(r"(?:the|an?) (?=\w)")
 
 def _needed(name: str) -> str:
     """A name as it is looked for: folded, without a leading article and what surrounds it."""
-    return _ARTICLE.sub("", _fold(name)[0].strip(" \"'.…"), count=1)
+    return _ARTICLE.sub("", _fold(name).strip(" \"'.…"), count=1)
 
 
 def _stands(needed: str, folded: str) -> bool:
@@ -122,6 +122,7 @@ def _places(text: str, wanted: str) -> Iterator[int]:
 
 
 _SCRIPTS_WITHOUT_SPACES = "\u0e00"  # Thai, and beyond it Tibetan to Chinese
+_SPACES = re.compile(" {2,}")
 _SAME = str.maketrans(
     {
         **dict.fromkeys("“”„", '"'),
@@ -133,21 +134,44 @@ _SAME = str.maketrans(
 )
 
 
-def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """The text as it is compared, and for each of its characters the one that it comes from."""
-    folded: list[str] = []
+class _Folds(dict[int, str]):
+    """Each character as it is compared, found once."""
+
+    def __missing__(self, character: int) -> str:
+        plain = unicodedata.normalize("NFKD", chr(character)).casefold().translate(_SAME)
+        folded = "".join(" " if part.isspace() else part for part in plain)
+        self[character] = folded
+        return folded
+
+
+_FOLDS = _Folds()
+
+
+def _fold(text: str) -> str:
+    """The text as it is compared."""
+    return _SPACES.sub(" ", text.translate(_FOLDS))
+
+
+def _origins(text: str) -> Sequence[int]:
+    """For each character of the folded text the index of the one that it comes from."""
+    plain = text.translate(_FOLDS)
+    if len(plain) == len(text):
+        dropped = {
+            at for run in _SPACES.finditer(plain) for at in range(run.start() + 1, run.end())
+        }
+        return [at for at in range(len(text)) if at not in dropped] if dropped else range(len(text))
     origin: list[int] = []
+    spaced = False
     for index, character in enumerate(text):
-        for part in unicodedata.normalize("NFKD", character).casefold().translate(_SAME):
-            if part.isspace():
-                if folded and folded[-1] == " ":
-                    continue
-                part = " "
-            folded.append(part)
-            origin.append(index)
-    return "".join(folded), origin
+        for part in _FOLDS[ord(character)]:
+            if not (spaced and part == " "):
+                origin.append(index)
+            spaced = part == " "
+    return origin
 
 
 def one_line(text: str) -> str:
     """The text on one line, without control characters."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    return " ".join(text.split())

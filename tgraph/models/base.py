@@ -36,7 +36,7 @@ class Call:
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
     usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
     scores for a ranking), or ``{"error": ...}``. ``occurrence`` counts equal requests within one
-    session or run, from 0.
+    session or run, from 0. ``request_hash`` is found once, from kind and request.
     """
 
     kind: Choice["chat", "embedding", "rerank"]
@@ -50,10 +50,11 @@ class Call:
     cached: bool = False
     repaired: bool = False
     occurrence: int = 0
+    request_hash: str = field(default="", compare=False, repr=False)
 
-    @property
-    def request_hash(self) -> str:
-        return request_hash(self.kind, self.request)
+    def __post_init__(self) -> None:
+        if not self.request_hash:
+            object.__setattr__(self, "request_hash", request_hash(self.kind, self.request))
 
 
 def request_hash(kind: str, request: Json) -> str:

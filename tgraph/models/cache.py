@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -31,7 +32,6 @@ from tgraph.models.base import (
     request_hash,
 )
 from tgraph.models.exchange import now
-from tgraph.store.files import write_atomic
 
 log = logging.getLogger(__name__)
 
@@ -43,15 +43,13 @@ _UNFIT = frozenset({"content_filter"})
 class CacheFolder(MutableMapping[str, bytes]):
     """Entries by key (hexadecimal digits), each a file of its own, safe for threads and processes.
 
-    An entry is written whole under another name and renamed, so that a reader sees all of it or
-    nothing (``tgraph.store.files.sweep`` deletes what a kill left half-written); with ``durable``
-    it is also synced. A damaged entry counts as absent. What can't be
-    written (a full disk, a read-only folder) is left out, with one warning.
+    An entry outlives the process that wrote it, however it ends; it is not synced to the disk. One
+    that is damaged or not written to its end counts as absent. What can't be written (a full disk,
+    a read-only folder) is left out, with one warning.
     """
 
-    def __init__(self, folder: str | Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        self._durable = durable
         self._warned = False
 
     def _path(self, key: str) -> Path:
@@ -68,13 +66,11 @@ class CacheFolder(MutableMapping[str, bytes]):
         return value
 
     def __setitem__(self, key: str, value: bytes) -> None:
+        path = self._path(key)
         try:
-            write_atomic(
-                self._path(key),
-                _digest(value) + value,
-                durable=self._durable,
-                scratch=self.folder,
-            )
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+            _overwrite(path, _digest(value) + value)
         except OSError as error:
             if not self._warned:
                 log.warning("Replies can't be cached in %s: %s.", self.folder, error.strerror)
@@ -93,6 +89,19 @@ class CacheFolder(MutableMapping[str, bytes]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _overwrite(path: Path, data: bytes) -> None:
+    """Write the file in place, never empty: who writes the same again disturbs no reader."""
+    with open(path, "wb", buffering=0, opener=_without_truncating) as file:
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
+        file.truncate()
+
+
+def _without_truncating(path: str, flags: int) -> int:
+    return os.open(path, flags & ~os.O_TRUNC, 0o666)
 
 
 def _digest(value: bytes) -> bytes:
@@ -116,8 +125,8 @@ def chat_key(agent: Agent, request: ChatRequest) -> str:
     return request_hash("chat", asked)
 
 
-def _opened(cache: Store | str | Path, *, durable: bool) -> Store:
-    return CacheFolder(cache, durable=durable) if isinstance(cache, str | Path) else cache
+def _opened(cache: Store | str | Path) -> Store:
+    return CacheFolder(cache) if isinstance(cache, str | Path) else cache
 
 
 class CachedChat:
@@ -137,7 +146,7 @@ class CachedChat:
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._model = model
-        self._cache = _opened(cache, durable=True)
+        self._cache = _opened(cache)
         self._clock = clock
 
     @property
@@ -240,7 +249,7 @@ class CachedEmbedder:
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._embedder = embedder
-        self._cache = _opened(cache, durable=False)
+        self._cache = _opened(cache)
         self._clock = clock
 
     @property

@@ -78,9 +78,11 @@ class HashingEmbedder:
 
         counts = Counter(words(text))
         vector: NDArray[float64] = np.zeros(self._dimension)
-        for word in sorted(counts):
-            numbers, weights = _features(word)
-            np.add.at(vector, numbers % self._dimension, weights * counts[word] ** 0.5)
+        if counts:
+            found = [(*_features(word), counts[word] ** 0.5) for word in sorted(counts)]
+            places = np.concatenate([numbers for numbers, _, _ in found]) % self._dimension
+            weights = np.concatenate([weights * often for _, weights, often in found])
+            vector += np.bincount(places, weights, self._dimension)
         length = float(np.linalg.norm(vector))
         if length == 0:
             vector[0] = length = 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
@@ -124,8 +125,9 @@ def _again(request: ChatRequest, said: str, problem: str) -> ChatRequest:
 # --- asking -------------------------------------------------------------------------------------
 
 
-def strict_schema(schema: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model in the subset that OpenAI's strict mode takes.
+@cache
+def strict_schema(schema: type[BaseModel]) -> Mapping[str, Any]:
+    """The JSON schema of a model in the subset that OpenAI's strict mode takes, to be read only.
 
     Every object lists all its properties as required and allows no others (OpenAI, "Structured
     Outputs: supported schemas"). Raises ``TypeError`` for a mapping with free keys, which that

@@ -7,7 +7,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -54,6 +54,20 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def sync_files(paths: Iterable[Path]) -> None:
+    """Make whole files, their names and the folders that hold them durable."""
+    folders = set()
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        folders.add(path.parent)
+    for folder in sorted(folders | {folder.parent for folder in folders}):
+        sync_folder(folder)
+
+
 def make_folder(path: Path) -> None:
     """Make the folder and those above it, durably; one that is there is no error."""
     if path.is_dir():
@@ -75,7 +89,8 @@ def write_atomic(
     The data is first written to a locked temporary file in ``scratch`` (on the same file system; by
     default the file's own folder), where ``sweep`` finds it if this process dies.
     """
-    make_folder(path.parent) if durable else path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.path.isdir(path.parent):  # noqa: PTH112
+        make_folder(path.parent) if durable else path.parent.mkdir(parents=True, exist_ok=True)
     with temporary(scratch or path.parent, path.name) as file:
         file.write(data)
         move(file, path, durable=durable)

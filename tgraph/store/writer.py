@@ -23,6 +23,7 @@ from tgraph.store.files import (
     write_json,
 )
 from tgraph.store.folder import CollectionFolder
+from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.sorting import sorted_lines
 from tgraph.store.statements import to_bytes
@@ -64,7 +65,7 @@ class WorkingCopy:
             make_folder(self.path.parent)
             self.path.mkdir()
             store.backup(self.path / "store")
-        self.store = OxigraphStore.open(self.path / "store")
+        self.store = LayeredStore(OxigraphStore.open(self.path / "store"))
         self._added = (self.path / ADDED).open("wb")
         self._removed = (self.path / REMOVED).open("wb")
         self.changed = 0
