@@ -37,17 +37,24 @@ class Likeness:
     ) -> tuple[int, str, int] | None:
         """The best rank (from 1) of the items, which of them it is, and among how many; None where
         the vectors are of other knowledge or the question's is not on record."""
+        hits = self.hits(question, kind, among)
+        ranks = (n for n, (iri, _) in enumerate(hits, 1) if iri in items)
+        rank = next(ranks, None)
+        return (rank, hits[rank - 1][0], len(hits)) if rank else None
+
+    def hits(
+        self, question: str, kind: str, among: Collection[str] | None = None
+    ) -> list[tuple[str, float]]:
+        """All of a kind, nearest to the question first, with their likeness; nothing where that
+        can't be known any more."""
         from tgraph.index.vectors import load
 
         with suppress(TgraphError, KeyError, ValueError, OSError):
             vector = self._vector(question)
             if vector is not None:
                 found = load(self._folder, kind, generation=self._generation)
-                hits = found.search(vector, max(1, len(found)), among)[0]
-                for rank, (iri, _) in enumerate(hits, 1):
-                    if iri in items:
-                        return rank, iri, len(hits)
-        return None
+                return list(found.search(vector, max(1, len(found)), among)[0])
+        return []
 
     def _vector(self, question: str) -> NDArray[float32] | None:
         """The vector of the text that begins with the question (earlier questions may follow)."""

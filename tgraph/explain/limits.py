@@ -2,41 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.expected import Expected
 from tgraph.explain.likeness import Likeness
+from tgraph.explain.nearest_limits import Limit, Nearest, nth, number
 from tgraph.explain.reached import Search
+from tgraph.explain.safety import one_line
 from tgraph.explain.traced import Trace
 from tgraph.index.knowledge import is_statement
 from tgraph.store.base import Store
 
 NEAR = 2
 """Hops beyond ``max-path-length`` within which something still counts as linked to the question."""
-
-_NEAREST: Mapping[str, tuple[str, str]] = {
-    "basic": ("chunk", "k"),
-    "naive": ("chunk", "k"),
-    "local": ("entity", "top-k-entities"),
-}
-"""Modes that take what is nearest to the question: of which kind, and by which limit."""
-
-_HUB = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """What was in the way: the parameter, its value, and where the expected stood; ``rank`` is None
-    where that is not on record. ``reason`` says it in words."""
-
-    name: str
-    cutoff: int
-    rank: int | None
-    reason: str
 
 
 class Limits:
@@ -54,12 +35,21 @@ class Limits:
 
     def find(self) -> Limit | None:
         """The limit that the expected is beyond; None where nothing links it to the question."""
-        ways = (self._listed, self._nearest, self._around, self._walked, self._fused, self._levels)
+        near = Nearest(self._store, self._trace, self._expected, self._likeness)
+        ways = (
+            self._listed,
+            near.find,
+            self._around,
+            self._walked,
+            self._fused,
+            self._levels,
+            self._rated,
+            self._unasked,
+        )
         return next(filter(None, (way() for way in ways)), None)
 
     def _number(self, name: str) -> int:
-        text = self._trace.parameters.get(name, "")
-        return int(text) if text.isdigit() else 0
+        return number(self._trace, name)
 
     # --- the complete list ---
 
@@ -78,27 +68,9 @@ class Limits:
             name,
             cutoff,
             rank,
-            f"it came {_nth(rank)} of {len(self._cut)} that were retrieved, and the first"
+            f"it came {nth(rank)} of {len(self._cut)} that were retrieved, and the first"
             f" {cutoff} became candidates ({name})",
         )
-
-    # --- the nearest in meaning ---
-
-    def _nearest(self) -> Limit | None:
-        kind, name = _NEAREST.get(self._trace.mode, ("", ""))
-        items = {"chunk": self._expected.chunks, "entity": self._expected.entities}.get(kind)
-        if not items or items & self._matched.keys():
-            return None
-        cutoff = self._number(name)
-        found = self._likeness.rank(self._trace.question, kind, items)
-        if found is None:
-            why = f"it is not among the {cutoff} {_plural(kind)} nearest to the question ({name})"
-            return Limit(name, cutoff, None, why)
-        rank, _, total = found
-        if rank <= cutoff:
-            return None
-        why = f"it is the {_nth(rank)} of {total} {_plural(kind)} by likeness to the question"
-        return Limit(name, cutoff, rank, f"{why}, of which the first {cutoff} were taken ({name})")
 
     # --- the subgraph around the matched entities ---
 
@@ -143,7 +115,7 @@ class Limits:
             why = f"{said} the {cutoff} nearest to the question were taken at most (triple-limit)"
             return Limit("triple-limit", cutoff, None, why)
         rank = found[0]
-        why = f"{said} it is the {_nth(rank)} by likeness to the question"
+        why = f"{said} it is the {nth(rank)} by likeness to the question"
         if rank <= cutoff * 2 // 3:
             return Limit("edges read", 0, rank, f"{why}, and sentences of nearer edges were read")
         return Limit(
@@ -219,28 +191,42 @@ class Limits:
         if self._trace.mode != "global":
             return None
         level = self._number("community-level")
-        search = Search(self._store, self._trace, self._expected)
-        found = [deep for report, deep in self._reports() if deep > level and search.told(report)]
+        found = [deep for report, deep in self._reports("level") if deep > level]
         if not found:
             return None
-        why = f"only reports below level {level} speak of it, the first at level {min(found)}"
-        return Limit("community-level", level, min(found), f"{why} (community-level)")
+        first = int(min(found))
+        why = f"only reports below level {level} speak of it, the first at level {first}"
+        return Limit("community-level", level, first, f"{why} (community-level)")
 
-    def _reports(self) -> Iterator[tuple[str, int]]:
+    def _rated(self) -> Limit | None:
+        """A report that names it is rated too low to be read."""
+        least = float(self._trace.parameters.get("min-rating", "") or 0)
+        if self._trace.mode != "global" or not least:
+            return None
+        found = [rating for _, rating in self._reports("rating") if rating < least]
+        if not found:
+            return None
+        why = f"the reports that speak of it are rated {max(found):g} at most, and what is rated"
+        return Limit("min-rating", least, None, f"{why} below {least:g} was left out (min-rating)")
+
+    def _unasked(self) -> Limit | None:
+        """A follow-up question about it was not asked."""
+        actions = [self._trace.actions] if self._trace.actions else []
+        search = Search(self._store, self._trace, self._expected)
+        for action in actions:
+            if action.status == "pruned" and search.names(action.query):
+                why = f"the question “{one_line(action.query)}” was not asked: {action.reason}"
+                cutoff = self._number("call-budget")
+                return Limit("call-budget", cutoff, None, f"{why} (call-budget, breadth, depth)")
+            actions += action.children
+        return None
+
+    def _reports(self, name: str) -> Iterator[tuple[str, float]]:
+        """The reports that speak of it, each with its level or rating."""
+        search = Search(self._store, self._trace, self._expected)
         kinds = self._store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
         for quad in kinds:
-            levels = self._store.match(quad.subject, v.tg("level"), None, v.KNOWLEDGE_GRAPH)
-            for level in levels:
-                if isinstance(quad.subject, NamedNode) and isinstance(level.object, Literal):
-                    yield quad.subject.value, int(level.object.value)
-
-
-def _nth(number: int) -> str:
-    ending = (
-        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    )
-    return f"{number}{ending}"
-
-
-def _plural(kind: str) -> str:
-    return {"entity": "entities"}.get(kind, f"{kind}s")
+            if isinstance(quad.subject, NamedNode) and search.told(quad.subject.value):
+                for said in self._store.match(quad.subject, v.tg(name), None, v.KNOWLEDGE_GRAPH):
+                    if isinstance(said.object, Literal):
+                        yield quad.subject.value, float(said.object.value)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.expected import Expected
+from tgraph.explain.said import kind_of
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.index.reports import evidence as grounds_of
+from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.retrieve.lexical import words
 from tgraph.store.base import Store
@@ -18,6 +21,10 @@ from tgraph.store.base import Store
 _TOLD = ("report", "point", "summary", "finding")
 """What is told in words of its own: it carries a thing if it names it."""
 _BEST = 5
+_CHUNK = f"{v.URN}chunk:"
+
+_Span = tuple[str, int | None, int, int]
+"""Document, page, start and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +93,10 @@ class Search:
             return True
         if item.kind == "edge" and expected.kind == "entity":
             return bool(expected.entities & {item.subject, item.object})
-        if item.kind in _TOLD:
-            return self.told(item.item, item.label)
-        return any(self._stands_at(place) for place in item.evidence)
+        if item.kind in _TOLD and self.told(item.item, item.label):
+            return True
+        cited = item.kind not in _TOLD or (item.kind == "summary" and self._is_place)
+        return cited and any(self._stands_at(place) for place in item.evidence)
 
     def _stands_at(self, place: TracedEvidence) -> bool:
         """Whether the place is one where the expected is said."""
@@ -97,17 +105,43 @@ class Search:
             return place.document in expected.documents
         if expected.kind == "chunk":
             return place.chunk in expected.chunks
-        return place.evidence in expected.evidence or any(
-            (place.document, place.page) == (other.document, other.page)
-            and place.start < other.end
-            and other.start < place.end
-            for other in expected.places
+        is_quoted = place.evidence.startswith(_CHUNK) and self._within(place, self._stated)
+        return place.evidence in expected.evidence or is_quoted or self._within(place, self._found)
+
+    def _within(self, place: TracedEvidence, spans: Iterable[_Span]) -> bool:
+        return any(
+            (place.document, place.page) == (document, page)
+            and place.start < end
+            and start < place.end
+            for document, page, start, end in spans
         )
+
+    @cached_property
+    def _found(self) -> list[_Span]:
+        """The characters in which it was found."""
+        return [(p.document, p.page, p.start, p.end) for p in self._expected.places]
+
+    @cached_property
+    def _stated(self) -> list[_Span]:
+        """The characters from which it was extracted; what is quoted of a chunk may be these."""
+        found: list[_Span] = []
+        for evidence in self._expected.evidence:
+            chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
+            start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
+            length = int(text_value(self._store, evidence, v.tg("charLength")) or 0)
+            if chunk and length:
+                page = page_of_chunk(chunk)
+                found.append((document_of_chunk(chunk), page, start, start + length))
+        return found
+
+    @property
+    def _is_place(self) -> bool:
+        return self._expected.kind in ("chunk", "document")
 
     def told(self, iri: str, label: str = "") -> bool:
         """Whether a report or the like speaks of the expected."""
         expected = self._expected
-        if expected.kind in ("chunk", "document"):
+        if self._is_place:
             return not expected.evidence.isdisjoint(grounds_of(self._store, iri))
         return self.names(f"{label}\n{self._text(iri)}")
 
@@ -148,6 +182,8 @@ class Search:
                     parts.append(quad.object.value)
                 elif isinstance(quad.object, NamedNode):
                     parts.append(self._text(quad.object.value))
+        if kind_of(iri) == "summary":
+            parts.append(text_value(self._store, iri, v.tg("text")))
         labels = self._store.match(node, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
         parts += [q.object.value for q in labels if isinstance(q.object, Literal)]
         return "\n".join(parts)

@@ -39,7 +39,7 @@ Cause = Choice[
     "not-used",
 ]
 
-_BY_TEXT = ("basic", "naive", "ppr", "contextual")
+_BY_TEXT = ("basic", "naive", "ppr", "contextual", "raptor", "raptor-traversal", "lightrag-mix")
 """Modes that retrieve chunks as they stand, whatever was extracted from them."""
 
 SHOWN = 5
@@ -65,7 +65,7 @@ class WhyNot:
     cause: Cause
     reason: str
     limit: str | None = None
-    cutoff: int | None = None
+    cutoff: int | float | None = None
     rank: int | None = None
     sentences: tuple[int, ...] = ()
     items: tuple[Carrier, ...] = ()
