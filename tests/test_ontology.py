@@ -139,6 +139,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         for mode in MODES:
             kg.ask("What did Marie Curie discover?", mode)
         kg.verify(lexical=True)
+        kg.influence()
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
     with opened(failing) as kg:

@@ -276,6 +276,11 @@ def verification_iri(uuid: str) -> str:
     return f"{URN}verification:{uuid}"
 
 
+def influence_analysis_iri(uuid: str) -> str:
+    """A later statement about a session: which of what was selected its answer depends on."""
+    return f"{URN}influence:{uuid}"
+
+
 def invalidation_iri(uuid: str) -> str:
     """A later statement about sessions: their answers do not stand any more."""
     return f"{URN}invalidation:{uuid}"

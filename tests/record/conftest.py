@@ -57,6 +57,7 @@ from tgraph.record.clusterings import (
     standing_hierarchies,
 )
 from tgraph.record.evaluation import EvaluationRecord
+from tgraph.record.influence import InfluenceRecord
 from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
@@ -84,6 +85,7 @@ RUN_UUID = "00000000-0000-4000-8000-000000000000"
 EVALUATION_UUID = "00000000-0000-4000-8000-000000000099"
 VERIFICATION_UUID = "00000000-0000-4000-8000-000000000098"
 INVALIDATION_UUID = "00000000-0000-4000-8000-000000000097"
+INFLUENCE_UUID = "00000000-0000-4000-8000-000000000096"
 RUN = f"{v.URN}run:{RUN_UUID}"
 LATER_RUN = f"{v.URN}run:00000000-0000-4000-8000-999999999999"
 MODEL = Agent("model", "scripted", provider="tgraph.testing")
@@ -135,6 +137,7 @@ class SampleRecord:
             self._session(ending, candidates)
         self._evaluation()
         self._verification()
+        self._influence()
         self._invalidation()
 
     # --- sources ---
@@ -456,6 +459,24 @@ class SampleRecord:
                 lost_in=sentence if lost else "",
             )
         record.result({"citation-recall": 0.25}, {"judgement that can't be used": 1})
+        record.finish("completed")
+        record.close()
+
+    def _influence(self) -> None:
+        """An answer written again from all and from a part of its selection."""
+        uuid = uuid_of("completed")
+        record = InfluenceRecord(self.folder.journals, INFLUENCE_UUID, self.now)
+        parameters = {"method": "leave-one-out", "measure": "lexical-support", "repeats": 1}
+        measure = Agent("method", "lexical-support", "1")
+        record.start(v.answer_iri(uuid), MODEL, measure, parameters, "explainability")
+        for kinds, mask, said in ((["cited-only", "none"], "11", "11"), (["one"], "01", "01")):
+            ablation = record.ablation(kinds, mask, 0)
+            record.call(call(self.now, "chat", MODEL, prompt("synthesise_answer")), ablation)
+            record.ablated(ablation, said)
+        selection = v.edge_selection_iri(uuid, 0)
+        record.influence(selection, v.answer_iri(uuid), 0.5, 0.0, above=True)
+        record.influence(selection, v.session_part_iri("sentence", uuid, 0), 1.0, 0.0, above=True)
+        record.result({"necessity": 0.5}, 0.9, {"ablation whose reply can't be used": 1})
         record.finish("completed")
         record.close()
 

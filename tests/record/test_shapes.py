@@ -160,6 +160,13 @@ OPTIONAL = {
     (TG.Verdict, TG.reasoning),
     (TG.VerificationResult, TG.metric),
     (TG.VerificationResult, TG.dropped),
+    (TG.InfluenceAnalysis, TG.call),
+    (TG.InfluenceAnalysis, PROV.qualifiedAssociation),
+    (TG.Ablation, PROV.endedAtTime),
+    (TG.Ablation, TG.stillSaid),
+    (TG.InfluenceResult, TG.lds),
+    (TG.InfluenceResult, TG.metric),
+    (TG.InfluenceResult, TG.dropped),
     (TG.EvaluationResult, TG.metric),  # nothing could be judged
 }
 STEPS = (TG.ConceptExtraction, TG.EntityMatching, TG.Traversal, TG.EdgeSelecting, TG.Synthesising)

@@ -15,6 +15,7 @@ from tgraph.cli.evaluate import evaluate
 from tgraph.cli.export import export
 from tgraph.cli.impact import impact, retract
 from tgraph.cli.index import index
+from tgraph.cli.influence import influence
 from tgraph.cli.options import common
 from tgraph.cli.remove import remove
 from tgraph.cli.replay import replay
@@ -59,6 +60,7 @@ for _command in (
     export,
     why_not,
     verify,
+    influence,
     source,
     audit,
     impact,

@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 from tgraph.answer.citations import CITED_AS
 from tgraph.explain.entities import Merge, Split
 from tgraph.explain.impact import Impact
+from tgraph.explain.influence import Influence, InfluenceEstimate
 from tgraph.explain.integrity import Integrity
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.verified import JudgedSentence, Verification
@@ -320,6 +321,8 @@ def schemas() -> dict[str, dict[str, Any]]:
             "sessions": array,
             "evaluation": EvaluationOut.model_json_schema(mode="serialization"),
             "impact": TypeAdapter(Impact).json_schema(mode="serialization"),
+            "influence": TypeAdapter(Influence).json_schema(mode="serialization"),
+            "influence-estimate": TypeAdapter(InfluenceEstimate).json_schema(mode="serialization"),
             "integrity": TypeAdapter(Integrity).json_schema(mode="serialization"),
             **replay_schemas(),
             "merges": TypeAdapter(tuple[Merge, ...]).json_schema(mode="serialization"),

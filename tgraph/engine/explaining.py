@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnProgress, silent
+from tgraph.engine.progress import OnMessage, OnProgress, silent
 from tgraph.errors import UsageError
+from tgraph.explain.influence_plan import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot, read_pointer
@@ -20,6 +21,7 @@ from tgraph.store.snapshot import Snapshot, read_pointer
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
+    from tgraph.engine.influencing import Influencing
     from tgraph.engine.parts import Parts
     from tgraph.engine.replaying import Replay
     from tgraph.explain.audit import AuditResult
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from tgraph.explain.documents import DocumentSummary
     from tgraph.explain.entities import Merge, Split
     from tgraph.explain.extraction import SourceTree
+    from tgraph.explain.influence import Influence, InfluenceEstimate
     from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.sparql import Bounds
     from tgraph.explain.trace import Trace
@@ -47,6 +50,7 @@ class Explaining(ABC):
     _parts: Parts
     _uuid: Callable[[], str]
     _clock: Callable[[], datetime]
+    _message: OnMessage
 
     @property
     @abstractmethod
@@ -173,6 +177,59 @@ class Explaining(ABC):
         return VerificationRun(trace, judge, record, collection, generation, progress).run(
             store, self.librarian
         )
+
+    def influence(
+        self,
+        session: str = "last",
+        *,
+        budget: int | None = None,
+        repeats: int = REPEATS,
+        samples: int = SAMPLES,
+        progress: OnProgress = silent,
+    ) -> Influence:
+        """Which of the selected items a session's answer depends on: it is written again without
+        them. Recorded in a bundle of its own.
+
+        It makes at most ``budget`` calls; ``repeats`` of them with nothing removed, ``samples``
+        with random halves where more than twenty items were selected. Replies are kept, so that
+        the same analysis costs nothing again. ``UsageError`` where there is no answer, nothing was
+        selected for it, its selection can't be had as it was, or the budget is too small.
+        """
+        from tgraph.record.influence import InfluenceRecord
+
+        prepared = self._influencing(session, budget, repeats, samples)
+        if told := prepared.told():
+            self._message(told)
+        record = InfluenceRecord(self._folder.journals, self._uuid(), self._clock)
+        return prepared.run(record, self.settings.explain_collection, progress)
+
+    def influence_estimate(
+        self,
+        session: str = "last",
+        *,
+        budget: int | None = None,
+        repeats: int = REPEATS,
+        samples: int = SAMPLES,
+    ) -> InfluenceEstimate:
+        """What ``influence`` with the same arguments would cost; nothing is called or recorded."""
+        return self._influencing(session, budget, repeats, samples).estimate()
+
+    def _influencing(
+        self, session: str, budget: int | None, repeats: int, samples: int
+    ) -> Influencing:
+        from tgraph.engine.influencing import check, prepare
+        from tgraph.engine.regenerating import Recollection
+        from tgraph.explain.recorded import read_recorded
+
+        summary, trace = self.find_session(session), self.trace(session)
+        check(trace)
+        found = read_recorded(self.read(), self.librarian, summary.bundle, summary.explain_id)
+        context = self._open_context()
+        recollection = Recollection(
+            found, context, self._generation(), self._parts, self.settings, self.librarian
+        )
+        cache = self._folder.cache / "replies"
+        return prepare(trace, recollection, cache, budget, repeats, samples)
 
     def replay(self, session: str = "last", *, live: bool = False) -> Replay:
         """Ask a recorded session once more, with its recorded replies and without any call, and

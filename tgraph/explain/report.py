@@ -6,13 +6,13 @@ users, so the template escapes all of it; a content security policy forbids it t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tgraph.explain.stages import item_text
-from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
+from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
 from tgraph.version import __version__
 
@@ -52,11 +52,25 @@ class ShownPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownWeight:
+    """What an answer or a sentence depends on, in words, and by how much; ``share`` is the same in
+    per cent of the heaviest."""
+
+    weight: float
+    share: int
+    kind: str
+    label: str
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ShownSentence:
-    """A sentence of the answer with the places that prove it, each once."""
+    """A sentence of the answer with the places that prove it, each once; ``depends_on`` is what
+    influence analysis found, None where there was none."""
 
     text: str
     places: tuple[ShownPlace, ...]
+    depends_on: tuple[ShownWeight, ...] | None = None
 
 
 def to_html(
@@ -75,6 +89,7 @@ def to_html(
     return template.render(
         trace=trace,
         sentences=sentences,
+        influential=_influential(trace),
         sources=list(dict.fromkeys((place.title, place.path) for place in shown)),
         agents=", ".join(agents),
         started=trace.started[:19].replace("T", " "),
@@ -108,8 +123,42 @@ def _sentences(trace: Trace, page_text: Callable[[str, int | None], str]) -> lis
         for cited in by_place.values():
             number += 1
             places.append(_place(number, cited, items, page_text))
-        found.append(ShownSentence(sentence.text, tuple(places)))
+        found.append(ShownSentence(sentence.text, tuple(places), _depends_on(trace, sentence)))
     return found
+
+
+def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
+    """What the answer as a whole depends on, the heaviest first."""
+    found = trace.influence
+    if found is None:
+        return ()
+    cited = {s for sentence in trace.sentences for s in sentence.edge_selections}
+    return _weights(trace, {iri: found.weights[iri] for iri in found.above}, cited)
+
+
+def _depends_on(trace: Trace, sentence: TracedSentence) -> tuple[ShownWeight, ...] | None:
+    found = trace.influence
+    if found is None:
+        return None
+    return _weights(trace, found.sentences.get(sentence.iri, {}), set(sentence.edge_selections))
+
+
+def _weights(
+    trace: Trace, weights: Mapping[str, float], cited: Collection[str]
+) -> tuple[ShownWeight, ...]:
+    items = {item.iri: item for item in trace.selected}
+    most = max(weights.values(), default=0.0)
+    return tuple(
+        ShownWeight(
+            weight,
+            round(100 * max(weight, 0.0) / most) if most > 0 else 0,
+            items[iri].kind,
+            _label(items[iri]),
+            iri in cited,
+        )
+        for iri, weight in weights.items()
+        if iri in items
+    )
 
 
 def _place(

@@ -1,5 +1,5 @@
-"""Validation of what was recorded of sessions and evaluations against the SHACL shapes (W3C SHACL,
-2017) by pyshacl."""
+"""Validation of what was recorded of sessions, and of what was stated of them later, against the
+SHACL shapes (W3C SHACL, 2017) by pyshacl."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ALL = "all"
 TOGETHER = 50
 """Sessions validated at once: what they share, such as the evidence, is then checked once."""
+
+_LATER = ("evaluation", "verification", "influenceAnalysis", "invalidation", "erasure")
 
 Violation = tuple[str, str, str, str, str]
 
@@ -50,19 +52,23 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
 
 
 def _later_statements(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
-    """For each evaluation, invalidation and erasure its bundle and those of the sessions that it is
-    about, with whom each is about."""
+    """For each statement that was made later its bundle and those of the sessions that it is about,
+    with whom each is about."""
     graph = NamedNode(catalogue)
     entries = [
         quad
-        for predicate in (v.tg("evaluation"), v.tg("invalidation"), v.tg("erasure"))
+        for predicate in map(v.tg, _LATER)
         for quad in store.match(None, predicate, None, graph)
     ]
     for quad in entries:
         bundle = _string(quad.subject)
-        found = {bundle: _string(quad.object)}
-        derived = store.match(None, v.prov("wasDerivedFrom"), None, NamedNode(bundle))
-        for answer in (_string(one.object) for one in derived):
+        subject = _string(quad.object)
+        found = {bundle: subject}
+        about = [
+            *store.match(None, v.prov("wasDerivedFrom"), None, NamedNode(bundle)),
+            *store.match(NamedNode(subject), v.prov("used"), None, NamedNode(bundle)),
+        ]
+        for answer in (_string(one.object) for one in about):
             if answer.startswith(v.answer_iri("")):
                 uuid = answer.removeprefix(v.answer_iri(""))
                 found[v.bundle_iri(uuid)] = v.session_iri(uuid)

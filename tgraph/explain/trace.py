@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.explain.actions import read_actions
+from tgraph.explain.influences import influence_on
 from tgraph.explain.mapped import batches_of, ratings_of
 from tgraph.explain.names import Names
 from tgraph.explain.said import Said, keywords_of, kind_of, local_name, numbers
@@ -102,6 +103,7 @@ class TraceReader:
             batches=batches_of(self._said, self._uuid),
             actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
             keywords=keywords_of(self._said, self._uuid),
+            influence=influence_on(self._store, v.answer_iri(self._uuid)),
             choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
         )
 

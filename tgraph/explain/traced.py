@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import UsageError
+from tgraph.explain.influences import RecordedInfluence
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +193,8 @@ class TracedAction:
 @dataclass(frozen=True, slots=True)
 class Trace:
     """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search.
-    ``questioned`` says since when and why the answer does not stand; empty while it does."""
+    ``questioned`` says since when and why the answer does not stand; empty while it does.
+    ``influence`` is the last influence analysis, None where there is none."""
 
     explain_id: str
     explain_collection: str
@@ -223,6 +225,7 @@ class Trace:
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     choice: str = ""
     questioned: str = ""
+    influence: RecordedInfluence | None = None
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tgraph.explain.action_tree import draw_actions
+from tgraph.explain.influence_tree import influence_tree
 from tgraph.explain.mapped import map_tree
 from tgraph.explain.safety import one_line, safe
 from tgraph.explain.stages import (
@@ -54,6 +55,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     _answer(tree, trace, most, everything)
     _notes(tree, trace)
     _uncited(tree, trace, everything)
+    influence_tree(tree, trace)
     map_tree(tree, trace, everything=everything)
     _rejected(tree, trace, everything)
     if trace.actions is not None:

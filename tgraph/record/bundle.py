@@ -47,12 +47,15 @@ EVALUATION = BundleKind("evaluation", v.tg("Evaluation"), v.evaluation_iri, v.tg
 VERIFICATION = BundleKind(
     "verification", v.tg("Verification"), v.verification_iri, v.tg("verification")
 )
+INFLUENCE = BundleKind(
+    "influence", v.tg("InfluenceAnalysis"), v.influence_analysis_iri, v.tg("influenceAnalysis")
+)
 INVALIDATION = BundleKind(
     "invalidation", v.tg("Invalidation"), v.invalidation_iri, v.tg("invalidation")
 )
 ERASURE = BundleKind("erasure", v.tg("Erasure"), v.erasure_iri, v.tg("erasure"))
 KINDS: Mapping[str, BundleKind] = {
-    kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION, INVALIDATION)
+    kind.name: kind for kind in (SESSION, EVALUATION, VERIFICATION, INFLUENCE, INVALIDATION)
 }
 
 

@@ -1,0 +1,141 @@
+"""An influence analysis on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+import click
+
+from tgraph.cli.terminal import json_text, one_line, safe, show, table
+from tgraph.explain.influence import Influence, InfluenceEstimate, ItemInfluence, SentenceInfluence
+
+_LONGEST = 100
+_METHODS = {
+    "leave-one-out": "each item left out in turn",
+    "sampled": "random halves and a sparse linear surrogate",
+}
+
+
+def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
+    """What it would cost, as text or as JSON."""
+    if as_json:
+        click.echo(json_text(asdict(found)))
+        return
+    for line in _estimate_lines(found):
+        click.echo(safe(line))
+
+
+def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
+    yield f"Selected:   {found.items:,} items for {found.sentences:,} sentences"
+    yield f"Method:     {found.method}, {_METHODS[found.method]}"
+    if found.model is None:
+        yield "Model:      none; the embedded default writes without calls or cost"
+        return
+    yield f"Model:      {found.model}"
+    yield f"Calls:      {found.calls:,}, of which {found.known:,} were had before"
+    yield f"Later:      at most {found.later:,} more, where answers differ by themselves"
+    yield f"Tokens in:  about {found.input_tokens:,}"
+    yield f"Tokens out: about {found.output_tokens:,}"
+    if found.cost is not None:
+        yield f"Cost:       about {found.cost:,.2f} USD, without discounts and retries"
+
+
+def print_influence(found: Influence, *, as_json: bool) -> None:
+    """The analysis as text or as JSON."""
+    if as_json:
+        click.echo(json_text({**asdict(found), "f1": found.cited_set.f1}))
+        return
+    ranked = found.ranked
+    if ranked:
+        rows = [
+            (_weight(i.weight), "yes" if i.cited else "no", i.kind, one_line(i.label, _LONGEST))
+            for i in ranked
+        ]
+        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
+    for line in _lines(found):
+        click.echo(safe(line))
+
+
+def _lines(found: Influence) -> Iterator[str]:
+    yield ""
+    idle = [item for item in found.items if not item.influential]
+    yield from _idle(idle, found)
+    for number, sentence in enumerate(found.sentences, 1):
+        yield f"{number}. {one_line(sentence.text)}"
+        yield from _sentence_lines(sentence)
+    yield ""
+    yield from _measures(found)
+    yield f"On record: {found.analysis}"
+    yield from (f"Note: {note}" for note in found.notes)
+    yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
+
+
+def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
+    if not idle:
+        return
+    yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
+    for item in idle:
+        if item.cited:
+            yield f"  cited all the same: {one_line(item.label, _LONGEST)}"
+    yield ""
+
+
+def _sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
+    for one in sentence.depends_on:
+        cited = "cited" if one.cited else "not cited"
+        yield f"   {one.weight:5.2f}  {cited}: {one_line(one.label, _LONGEST)}"
+    if not sentence.depends_on:
+        yield "   depends on no single item"
+    if sentence.without_cited is not None:
+        yield f"   without all that it cites: {_still(sentence.without_cited)}"
+    if sentence.without_cited and sentence.without_places is not None:
+        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
+    if sentence.without_anything:
+        yield "   without any document: still said"
+    if sentence.reproduced < 1:
+        yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
+
+
+def _still(said: bool) -> str:
+    return "still said" if said else "not said"
+
+
+def _measures(found: Influence) -> Iterator[str]:
+    yield (
+        f"Method: {found.method} ({_METHODS[found.method]}), {len(found.runs)} runs by"
+        f" {found.writer}, compared by {found.measure}"
+    )
+    yield f"Noise floor: {found.noise_floor:.2f}"
+    cited = found.cited_set
+    yield (
+        f"Cited set: necessity {_weight(cited.necessity)}, sufficiency"
+        f" {_weight(cited.sufficiency)}, F1 {_weight(cited.f1)}"
+    )
+    yield f"Said without any document: {_weight(found.parametric)} of the answer"
+    idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited
+    yield (
+        f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
+        f" gap {found.gap.gap:.2f}"
+    )
+    if found.top is not None:
+        yield (
+            f"Lost without the most influential: {_weight(found.top)}; without as many others:"
+            f" {_weight(found.random)}"
+        )
+    if fit := found.fit:
+        yield (
+            f"Fit of the surrogate (LDS): {_weight(fit.lds)} on {fit.held_out} held-out ablations;"
+            f" of the number of cited items {_weight(fit.by_citations)}, of the retrieval scores"
+            f" {_weight(fit.by_score)}; its own error is up to {fit.error:.2f}"
+        )
+    usage = found.usage
+    if usage.get("calls"):
+        yield (
+            f"Calls: {usage['calls']:,}, {usage['input_tokens']:,} tokens in,"
+            f" {usage['output_tokens']:,} out"
+        )
+
+
+def _weight(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,443 @@
+"""Which of what was selected does an answer depend on? It is written again from less, and compared.
+
+Leave-one-out for small selections, ContextCite's sampled ablations with a sparse linear surrogate
+(Cohen-Wang and others, 2409.00729) for larger ones. A chat endpoint gives no probabilities of an
+answer that it did not write, so an outcome is which sentences of the answer are said again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from threading import Lock
+
+from tgraph import vocabulary as v
+from tgraph.answer.support import LexicalJudge
+from tgraph.engine.progress import OnProgress, Progress
+from tgraph.engine.regenerating import Recollection, Regenerator, Written
+from tgraph.errors import EndpointError, ModelError, StoreError, TgraphError, UsageError
+from tgraph.explain.influence import Influence, InfluenceEstimate
+from tgraph.explain.influence_found import Findings, bits, made
+from tgraph.explain.influence_plan import (
+    CONFIRMATIONS,
+    KEPT,
+    SEED,
+    Ablation,
+    Plan,
+    Run,
+    asks,
+    plan,
+    without_top,
+)
+from tgraph.explain.influence_weighing import (
+    Guesses,
+    Noise,
+    Said,
+    Weights,
+    left_out,
+    noise_of,
+    runs_like,
+    sampled,
+)
+from tgraph.explain.said_again import SaidAgain
+from tgraph.explain.traced import Trace, TracedEvidence
+from tgraph.model import Evidence
+from tgraph.models.base import ChatModel
+from tgraph.models.together import nothing, together
+from tgraph.record.influence import InfluenceRecord
+
+STAGE = "Ablating"
+UNUSABLE = "ablation whose reply can't be used"
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """How the runs are made: ``concurrency`` at a time, ``cancel`` ends those under way."""
+
+    concurrency: int = 1
+    cancel: Callable[[], None] = nothing
+
+
+def cited_by(trace: Trace) -> list[frozenset[int]]:
+    """For each sentence the places in the selection of what it cites."""
+    place = {item.iri: n for n, item in enumerate(trace.selected)}
+    return [frozenset(place[s] for s in each.edge_selections) for each in trace.sentences]
+
+
+def resting_on(trace: Trace, written: Written) -> list[frozenset[int]]:
+    """For each sentence the places in the selection of what rests on characters that it cites."""
+    chosen = written.selection.selected
+    return [
+        frozenset(
+            number
+            for number, selected in enumerate(chosen)
+            if any(_overlap(own, c) for own in selected.candidate.evidence for c in each.citations)
+        )
+        for each in trace.sentences
+    ]
+
+
+def _overlap(one: Evidence, other: TracedEvidence) -> bool:
+    same = one.document == other.document and one.page == other.page
+    return same and one.start < other.end and other.start < one.end
+
+
+def check(trace: Trace) -> None:
+    """``UsageError`` where there is no answer, or nothing that it could depend on."""
+    if not trace.selected and trace.mode == "bypass":
+        raise UsageError(
+            "The language model answered alone (bypass): nothing was selected for the answer.",
+            "Measure a session of another mode.",
+        )
+    if not trace.sentences:
+        why = "found no evidence" if trace.status == "no-evidence" else f"is {trace.status}"
+        raise UsageError(
+            f"The session {why}: there is no answer to measure.", "Name one that has an answer."
+        )
+
+
+def check_same(trace: Trace, written: Written) -> None:
+    """``UsageError`` where the selection is not the recorded one."""
+    now = [selected.item.iri for selected in written.selection.selected]
+    if now != [item.item for item in trace.selected]:
+        raise UsageError(
+            "The knowledge has changed since, and the selection can't be had as it was.",
+            "Ask the question again, and measure that session.",
+        )
+
+
+class InfluenceRun:
+    """One analysis under way."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        regenerator: Regenerator,
+        plan: Plan,
+        record: InfluenceRecord,
+        doing: Doing,
+        progress: OnProgress,
+        notes: Sequence[str] = (),
+    ) -> None:
+        self._trace = trace
+        self._regenerator = regenerator
+        self._plan = plan
+        self._record = record
+        self._doing = doing
+        self._progress = progress
+        self._notes = [*notes, *plan.notes]
+        self._cited = cited_by(trace)
+        self._whole = frozenset(range(len(trace.selected)))
+        self._again = SaidAgain([sentence.text for sentence in trace.sentences])
+        self._outcomes: dict[Run, Said | None] = {}
+        self._ablations: list[Ablation] = []
+        self._lock = Lock()
+
+    def run(self, explain_collection: str) -> Influence:
+        """The weights, on record. ``EndpointError`` where the model is gone; what it said until
+        then is kept, and the next analysis does not ask for it again."""
+        record = self._record
+        uuid = self._trace.explain_id.removeprefix(v.session_iri(""))
+        try:
+            record.start(
+                v.answer_iri(uuid),
+                self._regenerator.agent,
+                LexicalJudge.agent,
+                self._parameters(),
+                explain_collection,
+            )
+            found = self._measured()
+            self._put_on_record(found, v.answer_iri(uuid))
+        except KeyboardInterrupt:
+            self._fail("interrupted", "The analysis was interrupted.")
+            raise
+        except TgraphError as error:
+            self._fail("failed", str(error))
+            raise
+        finally:
+            record.close()
+        return found
+
+    def _parameters(self) -> dict[str, str | int | float]:
+        plan = self._plan
+        found: dict[str, str | int | float] = {
+            "method": plan.method,
+            "repeats": len(plan.of("none")),
+            "measure": self._again.measure,
+        }
+        if plan.method == "sampled":
+            found |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
+        return found
+
+    # --- the runs ---
+
+    def _measured(self) -> Influence:
+        plan = self._plan
+        self._do(plan.ablations)
+        noise = noise_of(plan, self._outcomes)
+        if noise is None:
+            raise ModelError(
+                "No reply to the whole selection could be used.",
+                "Try again, or use a larger model.",
+            )
+        self._confirm(noise)
+        weights = self._weigh(noise)
+        ranked = sorted(
+            (n for n in self._whole if weights.influential(n)),
+            key=lambda n: (-(weights.whole(n) or 0.0), n),
+        )
+        if self._room(2):
+            self._do(without_top(ranked, self._whole))
+        findings = Findings(
+            self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
+            self._cited,
+        )  # fmt: skip
+        usage = self._record.usage
+        return made(
+            findings,
+            writer=self._regenerator.agent.name,
+            measure=self._again.measure,
+            analysis=self._record.analysis,
+            usage={
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "calls": usage.calls,
+            },
+            dropped=self._dropped(),
+            notes=tuple(self._notes),
+        )
+
+    def _weigh(self, noise: Noise) -> Weights:
+        if self._plan.method == "leave-one-out":
+            return left_out(self._plan, self._outcomes, noise)
+        scores = [item.score for item in self._trace.selected]
+        guesses = Guesses.of(frozenset().union(*self._cited), scores)
+        return sampled(self._plan, self._outcomes, noise, guesses)
+
+    def _confirm(self, noise: Noise) -> None:
+        """Where runs differ by themselves, one run without an item is not enough to tell: those
+        that lose a sentence each time are made again, round by round."""
+        if not noise.loss or self._plan.method != "leave-one-out":
+            return
+        left = [a for a in self._plan.of("one") if asks(a.run)]
+        for repeat in range(1, CONFIRMATIONS + 1):
+            left = [a for a in left if self._always_lost(a.run, noise)]
+            if not self._room(len(left)):
+                self._notes.append("The budget left no call to confirm what seems to matter.")
+                return
+            again = [Ablation("one", replace(a.run, repeat=repeat), a.subject) for a in left]
+            self._do(again)
+
+    def _always_lost(self, run: Run, noise: Noise) -> bool:
+        """Whether a sentence that is said with nothing removed is lost in all runs like this."""
+        found = runs_like(run, self._outcomes)
+        return bool(found) and any(
+            reproduced and not any(said[n] for said in found)
+            for n, reproduced in enumerate(noise.reproduced)
+        )
+
+    def _room(self, count: int) -> bool:
+        """Whether the plan, and so the budget, allows so many runs more."""
+        made = len(self._outcomes) - len(self._plan.runs)
+        return made + count <= self._plan.later
+
+    def _do(self, ablations: Sequence[Ablation]) -> None:
+        """Make the runs that were not made yet, several at a time."""
+        self._ablations += ablations
+        runs = [run for run in dict.fromkeys(a.run for a in ablations) if run not in self._outcomes]
+        self._regenerator.prepare(runs)
+        done, total = len(self._outcomes), len(self._outcomes) + len(runs)
+        self._progress(Progress(STAGE, done, total, self._record.usage))
+        together(runs, lambda run: self._one(run, total), self._doing.concurrency, self._cancel)
+
+    def _cancel(self) -> None:
+        self._doing.cancel()
+
+    def _one(self, run: Run, total: int) -> None:
+        record = self._record
+        kinds = sorted({a.kind for a in self._ablations if a.run == run})
+        ablation = record.ablation(kinds, mask_of(run, len(self._whole)), run.repeat)
+        said: Said | None = None
+        try:
+            texts = self._regenerator.write(run, lambda call: record.call(call, ablation))
+            with self._lock:
+                said = self._again.of(texts)
+        except EndpointError:
+            raise
+        except ModelError:
+            said = None
+        finally:
+            record.ablated(ablation, None if said is None else bits(said))
+        with self._lock:
+            self._outcomes[run] = said
+            self._progress(Progress(STAGE, len(self._outcomes), total, record.usage))
+
+    def _dropped(self) -> dict[str, int]:
+        count = sum(said is None for said in self._outcomes.values())
+        return {UNUSABLE: count} if count else {}
+
+    # --- the record ---
+
+    def _put_on_record(self, found: Influence, answer: str) -> None:
+        record = self._record
+        for item in found.items:
+            if item.weight is not None:
+                above = item.influential
+                record.influence(item.selection, answer, item.weight, item.floor, above=above)
+        for sentence in found.sentences:
+            for one in sentence.depends_on:
+                record.influence(
+                    one.selection, sentence.sentence, one.weight, sentence.floor, above=True
+                )
+        measures = {
+            "necessity": found.cited_set.necessity,
+            "sufficiency": found.cited_set.sufficiency,
+            "parametric-share": found.parametric,
+            "noise-floor": min(found.noise_floor, 1.0),
+        }
+        known = {name: value for name, value in measures.items() if value is not None}
+        record.result(known, found.fit.lds if found.fit else None, found.dropped)
+        record.finish("completed")
+
+    def _fail(self, status: str, error: str) -> None:
+        """Record the end, if the disk lets us; a record without one counts as aborted."""
+        with suppress(StoreError):
+            self._record.finish(status, error)
+
+
+def mask_of(run: Run, count: int) -> str:
+    return bits([n in run.kept for n in range(count)])
+
+
+# --- before anything is called --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Influencing:
+    """An analysis that could be made: who writes, and what would be run."""
+
+    trace: Trace
+    plan: Plan
+    regenerator: Regenerator
+    model: str | None
+    doing: Doing
+    notes: tuple[str, ...]
+
+    def run(
+        self, record: InfluenceRecord, explain_collection: str, progress: OnProgress
+    ) -> Influence:
+        """Make it; see ``InfluenceRun.run``."""
+        made = InfluenceRun(
+            self.trace, self.regenerator, self.plan, record, self.doing, progress, self.notes
+        )
+        return made.run(explain_collection)
+
+    def told(self) -> str:
+        """What it will cost, in a sentence; empty where it costs nothing."""
+        cost = self.estimate()
+        if cost.model is None:
+            return ""
+        known = f" ({cost.known:,} of them had before)" if cost.known else ""
+        return (
+            f"Calls of {cost.model}: {cost.calls:,}{known}, about {cost.input_tokens:,} tokens in,"
+            f" {cost.output_tokens:,} out; at most {cost.later:,} more follow from what these show."
+        )
+
+    def estimate(self) -> InfluenceEstimate:
+        """The cost."""
+        from tgraph.models.tokens import count_tokens, encoding_for
+
+        sizes, known = self._sizes()
+        reply = count_tokens(self.trace.answer, encoding_for(self.model)) if self.model else 0
+        tokens_in, tokens_out = sum(sizes), len(sizes) * reply
+        return InfluenceEstimate(
+            session=self.trace.explain_id,
+            items=len(self.trace.selected),
+            sentences=len(self.trace.sentences),
+            method=self.plan.method,
+            model=self.model,
+            runs=len(self.plan.runs),
+            calls=len(sizes) + known,
+            known=known,
+            later=self.plan.later if self.model else 0,
+            input_tokens=tokens_in,
+            output_tokens=tokens_out,
+            cost=_cost(self.model, tokens_in, tokens_out),
+        )
+
+    def _sizes(self) -> tuple[list[int], int]:
+        """The tokens of each prompt that is not known yet, and how many are."""
+        if self.model is None:
+            return [], 0
+        from tgraph.models.tokens import count_tokens, encoding_for
+
+        encoding = encoding_for(self.model)
+        sizes, known = [], 0
+        for run in self.plan.runs:
+            request = self.regenerator.request(run)
+            if request is None:
+                continue
+            if self.regenerator.is_known(run, request):
+                known += 1
+            else:
+                sizes.append(sum(count_tokens(m["content"], encoding) for m in request.messages))
+        return sizes, known
+
+
+def _cost(model: str | None, tokens_in: int, tokens_out: int) -> float | None:
+    from tgraph.engine.estimate import PRICES
+
+    if model is None:
+        return 0.0
+    prices = PRICES.get(model)
+    return (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6 if prices else None
+
+
+def prepare(
+    trace: Trace,
+    recollection: Recollection,
+    cache: Path,
+    budget: int | None,
+    repeats: int,
+    samples: int,
+) -> Influencing:
+    """The analysis of a session's answer. ``cache`` is the folder of replies."""
+    if repeats < 1:
+        raise UsageError("At least one run with nothing removed is needed.", "Raise --repeats.")
+    chat = _chat(recollection)
+    written = recollection.recollect()
+    check_same(trace, written)
+    notes = [*written.notes]
+    doing = Doing()
+    if chat is not None:
+        parts = recollection.parts
+        doing = Doing(int(parts.many["concurrency"]), parts.cancel)
+        if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
+            notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
+    made = plan(
+        len(trace.selected),
+        cited_by(trace),
+        resting_on(trace, written),
+        repeats=repeats,
+        samples=samples,
+        budget=budget if chat is not None else None,
+    )
+    model = chat.agent.name if chat is not None else None
+    regenerator = Regenerator(written, chat, cache)
+    return Influencing(trace, made, regenerator, model, doing, tuple(notes))
+
+
+def _chat(recollection: Recollection) -> ChatModel | None:
+    """Who wrote the answer: the model as it is set now, None for the embedded default."""
+    then = recollection.session.chat
+    if then is None:
+        return None
+    chat = recollection.parts.chat
+    if chat is None:
+        raise UsageError(
+            f"The answer was written by {then.name}, and no language model is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY.",
+        )
+    return chat

@@ -1,0 +1,174 @@
+"""Which ablations an influence analysis makes.
+
+Leave-one-out where the selection is small; beyond that random subsets, each item kept with
+probability one half, as ContextCite has it (Cohen-Wang and others, 2409.00729, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal as Choice
+
+from tgraph.errors import UsageError
+from tgraph.explain.influence import Means
+
+Kind = Choice[
+    "none", "one", "sampled", "cited-only", "without-cited", "sentence", "places",
+    "closed-book", "top", "random",
+]  # fmt: skip
+
+MOST_ONE_BY_ONE = 20
+"""Items up to which each is left out in turn."""
+
+SAMPLES = 64
+"""Sampled ablations by default, ContextCite's default too."""
+
+FEWEST_SAMPLES = 12
+"""Sampled ablations below which nothing can be told of more than a few items."""
+
+KEPT = 0.5
+"""The probability that a sampled ablation keeps an item."""
+
+SEED = 0
+
+REPEATS = 3
+"""Runs with nothing removed."""
+
+CONFIRMATIONS = 5
+"""Further runs, one after the other, of an ablation that goes on losing the same sentence, where
+runs differ with nothing removed."""
+
+MOST_TOP = 3
+"""The most influential items that are removed together in the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One writing of the answer from the items that are ``kept`` (places in the selection).
+
+    ``repeat`` tells equal ones apart. ``alone`` is the writer without any documents.
+    """
+
+    kept: frozenset[int]
+    repeat: int = 0
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """A run and what it is for; ``subject`` is the item or sentence left out, or else -1."""
+
+    kind: Kind
+    run: Run
+    subject: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The ablations in their order. ``later`` counts runs that may follow from what these show."""
+
+    method: Means
+    ablations: tuple[Ablation, ...]
+    later: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The distinct runs: ablations that come to the same share one."""
+        return tuple(dict.fromkeys(ablation.run for ablation in self.ablations))
+
+    def of(self, kind: Kind) -> list[Ablation]:
+        return [ablation for ablation in self.ablations if ablation.kind == kind]
+
+
+def asks(run: Run) -> bool:
+    """Whether a model is called for it: nobody is where there is nothing to write from."""
+    return run.alone or bool(run.kept)
+
+
+def plan(
+    count: int,
+    cited: Sequence[frozenset[int]],
+    resting: Sequence[frozenset[int]],
+    *,
+    repeats: int = REPEATS,
+    samples: int = SAMPLES,
+    budget: int | None = None,
+) -> Plan:
+    """The ablations for ``count`` items, of which each sentence cites those in ``cited``; those in
+    ``resting`` rest on the places that it cites.
+
+    Within ``budget`` calls. ``UsageError`` where these are too few for anything to be told.
+    """
+    whole = frozenset(range(count))
+    fixed = _fixed(whole, frozenset().union(*cited), repeats)
+    groups = [Ablation("sentence", Run(whole - own), n) for n, own in enumerate(cited) if own]
+    groups += [Ablation("places", Run(whole - own), n) for n, own in enumerate(resting) if own]
+    left = None if budget is None else budget - calls_of(fixed)
+    method, main = _main(whole, samples, left)
+    if left is not None:
+        left -= calls_of([*fixed, *main]) - calls_of(fixed)
+    kept = groups if left is None or calls_of(groups) <= left else []
+    later = _later(len(main), method)
+    if left is not None:
+        later = min(later, max(0, left - calls_of(kept)))
+    notes = () if kept or not groups else ("The budget left no call to try each sentence alone.",)
+    return Plan(method, (*fixed, *main, *kept), later, notes)
+
+
+def calls_of(ablations: Iterable[Ablation]) -> int:
+    """The calls that distinct runs of these make."""
+    return sum(map(asks, dict.fromkeys(ablation.run for ablation in ablations)))
+
+
+def _fixed(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[Ablation]:
+    return [
+        *(Ablation("none", Run(whole, n)) for n in range(repeats)),
+        Ablation("closed-book", Run(frozenset(), alone=True)),
+        Ablation("cited-only", Run(cited)),
+        Ablation("without-cited", Run(whole - cited)),
+    ]
+
+
+def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means, list[Ablation]]:
+    """Leave-one-out where the items and the calls that are left allow it, else samples."""
+    one = [Ablation("one", Run(whole - {n}), n) for n in sorted(whole)]
+    if len(whole) <= MOST_ONE_BY_ONE and (left is None or calls_of(one) <= left):
+        return "leave-one-out", one
+    allowed = samples if left is None else min(samples, left)
+    if allowed < FEWEST_SAMPLES:
+        least = FEWEST_SAMPLES - (left or 0)
+        raise UsageError(
+            f"Too few calls to tell anything of {len(whole)} items: "
+            + (f"{least} more are needed." if left is not None else f"{FEWEST_SAMPLES} at least."),
+            "Raise --budget or --samples.",
+        )
+    return "sampled", _sampled(sorted(whole), allowed)
+
+
+def _sampled(items: Sequence[int], count: int) -> list[Ablation]:
+    """Distinct random subsets, as far as there are so many; the same for the same number."""
+    random = Random(SEED)  # noqa: S311
+    found: dict[frozenset[int], None] = {}
+    for _ in range(100 * count):
+        if len(found) == count:
+            break
+        found.setdefault(frozenset(n for n in items if random.random() < KEPT))
+    return [Ablation("sampled", Run(kept)) for kept in found]
+
+
+def _later(main: int, method: Means) -> int:
+    """Confirmations of what seems to matter, and the two runs without the heaviest and others."""
+    return 2 + (main * CONFIRMATIONS if method == "leave-one-out" else 0)
+
+
+def without_top(ranked: Sequence[int], whole: frozenset[int]) -> list[Ablation]:
+    """The run without the most influential items, and one without as many random others."""
+    top = frozenset(ranked[:MOST_TOP])
+    others = sorted(whole - top)
+    if not top or len(others) < len(top):
+        return []
+    random = frozenset(Random(SEED).sample(others, len(top)))  # noqa: S311
+    return [Ablation("top", Run(whole - top)), Ablation("random", Run(whole - random))]

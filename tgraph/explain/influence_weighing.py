@@ -1,0 +1,211 @@
+"""From what was still said in each ablation to the weight of each item, and what noise may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from tgraph.errors import ModelError
+from tgraph.explain.influence import Fit
+from tgraph.explain.influence_measures import by_chance, lasso, spearman, weight_by_chance
+from tgraph.explain.influence_plan import Plan, Run
+
+if TYPE_CHECKING:
+    from tgraph.explain.influence_measures import Matrix
+
+Said = tuple[bool, ...]
+"""For each sentence of the answer whether it is still said."""
+
+Outcomes = Mapping[Run, Said | None]
+"""What each run came to; None where its reply could not be used."""
+
+HELD_OUT = 4
+"""Every fourth sampled ablation is held out to test the surrogate."""
+
+JUST_ABOVE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """What runs with nothing removed came to: ``reproduced`` is the share of them that say each
+    sentence again, ``worst`` the largest share of the answer that one of them lost below the
+    mean."""
+
+    reproduced: tuple[float, ...]
+    worst: float
+
+    @property
+    def loss(self) -> float:
+        """The share of sentences that is lost with nothing removed."""
+        return 1 - sum(self.reproduced) / len(self.reproduced)
+
+    def losing(self, sentence: int) -> float:
+        """The probability to lose the sentence: its own share, or that of all if it is larger."""
+        return max(1 - self.reproduced[sentence], self.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights and floors, item by item: for each sentence, and of the whole answer.
+
+    A row is None where no reply of its ablation could be used. ``noise`` is the floor that noise
+    alone sets for the whole.
+    """
+
+    by_sentence: tuple[tuple[float, ...] | None, ...]
+    floors: tuple[tuple[float, ...], ...]
+    whole_floors: tuple[float, ...]
+    noise: float
+    fit: Fit | None = None
+
+    def whole(self, item: int) -> float | None:
+        row = self.by_sentence[item]
+        return None if row is None else sum(row) / len(row)
+
+    def above(self, item: int, sentence: int) -> bool:
+        """Whether the sentence depends on the item by more than the floor."""
+        row = self.by_sentence[item]
+        return row is not None and row[sentence] > self.floors[item][sentence] + JUST_ABOVE
+
+    def influential(self, item: int) -> bool:
+        weight = self.whole(item)
+        if weight is None:
+            return False
+        sentences = range(len(self.floors[item]))
+        return weight > self.whole_floors[item] + JUST_ABOVE or any(
+            self.above(item, sentence) for sentence in sentences
+        )
+
+
+def share(said: Sequence[bool]) -> float:
+    return sum(said) / len(said)
+
+
+def noise_of(plan: Plan, outcomes: Outcomes) -> Noise | None:
+    """The noise; None where no run with nothing removed could be used."""
+    rows = [said for a in plan.of("none") if (said := outcomes[a.run]) is not None]
+    if not rows:
+        return None
+    reproduced = tuple(share(column) for column in zip(*rows, strict=True))
+    mean = sum(reproduced) / len(reproduced)
+    return Noise(reproduced, max(mean - share(row) for row in rows))
+
+
+# --- leave-one-out --------------------------------------------------------------------------------
+
+
+def left_out(plan: Plan, outcomes: Outcomes, noise: Noise) -> Weights:
+    """What the answer loses without each item, over all runs without it."""
+    sentences = range(len(noise.reproduced))
+    tests = max(1, len(plan.of("one")) * len(sentences))
+    rows: list[tuple[float, ...] | None] = []
+    floors, whole_floors = [], []
+    for ablation in plan.of("one"):
+        found = runs_like(ablation.run, outcomes)
+        columns = list(zip(*found, strict=True))
+        rows.append(
+            tuple(noise.reproduced[n] - share(columns[n]) for n in sentences) if found else None
+        )
+        floors.append(tuple(_floor(noise, n, len(found), tests) for n in sentences))
+        whole_floors.append(_whole_floor(noise, len(found), tests))
+    return Weights(tuple(rows), tuple(floors), tuple(whole_floors), _whole_floor(noise, 1, tests))
+
+
+def runs_like(run: Run, outcomes: Outcomes) -> list[Said]:
+    """What was said in the run and in its repetitions."""
+    return [
+        said
+        for other, said in outcomes.items()
+        if said is not None and other.kept == run.kept and other.alone == run.alone
+    ]
+
+
+def _floor(noise: Noise, sentence: int, runs: int, tests: int) -> float:
+    chance = by_chance(runs, noise.losing(sentence), tests)
+    return max(0.0, chance - (1 - noise.reproduced[sentence]))
+
+
+def _whole_floor(noise: Noise, runs: int, tests: int) -> float:
+    chance = by_chance(runs * len(noise.reproduced), noise.loss, tests) - noise.loss
+    return max(0.0, chance, noise.worst if runs == 1 else 0.0)
+
+
+# --- sampled --------------------------------------------------------------------------------------
+
+
+def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> Weights:
+    """A sparse linear surrogate for each sentence; the whole answer's is their mean.
+
+    ``ModelError`` where too few replies could be used.
+    """
+    import numpy as np
+
+    rows = [(a.run, found) for a in plan.of("sampled") if (found := outcomes[a.run]) is not None]
+    if len(rows) < HELD_OUT:
+        raise ModelError(
+            "Too few of the replies could be used to tell anything.",
+            "Try again, or use a larger model.",
+        )
+    masks = np.array([[float(n in run.kept) for n in range(guesses.count)] for run, _ in rows])
+    said = np.array([row for _, row in rows], dtype=float).reshape(len(rows), -1)
+    held = np.arange(len(rows)) % HELD_OUT == HELD_OUT - 1
+    known, intercepts = _surrogates(masks[~held], said[~held])
+    guess = masks[held] @ known.T + intercepts
+    wrong = np.sqrt(((said[held] - guess) ** 2).mean(axis=0))
+    wrong_of_all = float(np.sqrt(((said[held] - guess).mean(axis=1) ** 2).mean()))
+    weights, _ = _surrogates(masks, said)
+    sentences = range(said.shape[1])
+    count, tests = len(rows), guesses.count * said.shape[1]
+    spreads = [_spread(noise.losing(n)) for n in sentences]
+    floors = tuple(
+        weight_by_chance(max(spreads[n], float(wrong[n])), count, tests) for n in sentences
+    )
+    noise_alone = weight_by_chance(_spread(noise.loss) / sqrt(len(sentences)), count, tests)
+    error = weight_by_chance(wrong_of_all, count, tests)
+    fit = Fit(
+        trained=int((~held).sum()),
+        held_out=int(held.sum()),
+        lds=spearman(guess.mean(axis=1), said[held].mean(axis=1)),
+        by_citations=spearman(masks[held] @ guesses.cited, said[held].mean(axis=1)),
+        by_score=spearman(masks[held] @ guesses.scores, said[held].mean(axis=1)),
+        error=error,
+    )
+    return Weights(
+        tuple(tuple(map(float, weights[:, n])) for n in range(guesses.count)),
+        (floors,) * guesses.count,
+        (max(noise_alone, error),) * guesses.count,
+        noise_alone,
+        fit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """What else could tell which items matter: 1 for each that is cited, and retrieval scores."""
+
+    cited: Matrix
+    scores: Matrix
+
+    @classmethod
+    def of(cls, cited: frozenset[int], scores: Sequence[float]) -> Guesses:
+        import numpy as np
+
+        return cls(np.array([float(n in cited) for n in range(len(scores))]), np.array(scores))
+
+    @property
+    def count(self) -> int:
+        return len(self.cited)
+
+
+def _surrogates(masks: Matrix, said: Matrix) -> tuple[Matrix, Matrix]:
+    """For each sentence the weights (sentences by items) and the intercept."""
+    import numpy as np
+
+    fitted = [lasso(masks, column) for column in said.T]
+    return np.array([w for w, _ in fitted]), np.array([b for _, b in fitted])
+
+
+def _spread(probability: float) -> float:
+    return sqrt(probability * (1 - probability))
