@@ -466,7 +466,7 @@ class SampleRecord:
         """An answer written again from all and from a part of its selection."""
         uuid = uuid_of("completed")
         record = InfluenceRecord(self.folder.journals, INFLUENCE_UUID, self.now)
-        parameters = {"method": "leave-one-out", "measure": "lexical-support", "repeats": 1}
+        parameters: dict[str, Value] = {"method": "leave-one-out", "repeats": 1, "measure": "words"}
         measure = Agent("method", "lexical-support", "1")
         record.start(v.answer_iri(uuid), MODEL, measure, parameters, "explainability")
         for kinds, mask, said in ((["cited-only", "none"], "11", "11"), (["one"], "01", "01")):
