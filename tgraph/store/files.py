@@ -47,7 +47,11 @@ def store_error(error: BaseException) -> StoreError:
 
 def sync_folder(folder: Path) -> None:
     """Make renames and new names in the folder durable."""
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    _sync(folder)
+
+
+def _sync(path: Path | str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     finally:
@@ -56,16 +60,10 @@ def sync_folder(folder: Path) -> None:
 
 def sync_files(paths: Iterable[Path]) -> None:
     """Make whole files, their names and the folders that hold them durable."""
-    folders = set()
-    for path in paths:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        folders.add(path.parent)
-    for folder in sorted(folders | {folder.parent for folder in folders}):
-        sync_folder(folder)
+    files = sorted(map(str, paths))
+    folders = {file.rpartition(os.sep)[0] for file in files}
+    for path in (*files, *sorted(folders), *sorted({f.rpartition(os.sep)[0] for f in folders})):
+        _sync(path)
 
 
 def make_folder(path: Path) -> None:

@@ -15,7 +15,7 @@ from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import disk_errors, store_error
 from tgraph.vocabulary import PREFIXES
 
-BULK = 50_000
+BULK = 10_000
 """From this many quads on bulk loading is faster than a transaction."""
 
 LOCK_PATIENCE = 5.0
@@ -93,10 +93,11 @@ class OxigraphStore:
                 self._store.remove(quad)
 
     def load(self, path: Path) -> None:
-        """Add a file of N-Quads. A crash half-way is mended by loading it again."""
+        """Add a file of N-Quads that a store wrote. A crash half-way is mended by loading it
+        again."""
         with disk_errors():
             if path.stat().st_size > BULK * 150:
-                self._store.bulk_load(path=str(path), format=RdfFormat.N_QUADS)
+                self._store.bulk_load(path=str(path), format=RdfFormat.N_QUADS, lenient=True)
             else:
                 self._store.load(path=str(path), format=RdfFormat.N_QUADS)
 
