@@ -19,6 +19,7 @@ from tgraph.store.files import (
     move,
     sweep,
     sync_files,
+    sync_folder,
     temporary,
     write_atomic,
 )
@@ -112,6 +113,19 @@ class Librarian:
 
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
+
+    def adopt(self, other: Librarian) -> None:
+        """Take over, durably, all that another librarian on the same file system keeps, which then
+        has it no more. After a crash it can be done again."""
+        with disk_errors():
+            for key in list(other.keys()):
+                path = other._existing(key)
+                if path is not None:
+                    target = self._path(key, path.suffix)
+                    make_folder(target.parent)
+                    path.replace(target)
+            for folder in self.folder.glob("*/"):
+                sync_folder(folder)
 
     def remove(self, key: str) -> None:
         """Forget the content of the hash; one that is not there is no error."""

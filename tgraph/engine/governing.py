@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.explaining import Explaining
-from tgraph.errors import UsageError
+from tgraph.errors import StoreError, UsageError
+from tgraph.model import Turn
 from tgraph.record.ledger import Ledger
 from tgraph.store.snapshot import Snapshot
 
@@ -57,6 +58,8 @@ class Governing(Explaining):
     _ledger: Ledger
     _clock: Callable[[], datetime]
     _uuid: Callable[[], str]
+    _turns: list[Turn]
+    _asking: int
 
     @abstractmethod
     def _release(self) -> None:
@@ -129,25 +132,33 @@ class Governing(Explaining):
         is a ``StoreError``. Called again after it was interrupted, it does what is left.
         ``UsageError`` for a reason that repeats the text, since reasons stay on record.
         """
+        from tgraph.engine.purging import named, say_what_stays
         from tgraph.explain.erased import erasure_of_document
 
         _check_reason(reason)
+        if self._asking:
+            raise StoreError("A question is still being answered here.", "Let it end, or leave it.")
         purging = self._purging(patience, progress, message)
-        before = self.impact(document)
-        if done := erasure_of_document(self.read(), before.document):
+        unfinished = self._ledger.is_erasing()
+        before = self.impact(named(self.read(), document, unfinished=unfinished))
+        done = erasure_of_document(self.read(), before.document)
+        questioned: tuple[str, ...] = ()
+        if done is None:
+            purging.check(self.read(), before.document, reason)
+            say_what_stays(self.read(), self._folder, before.document, purging.message)
             self._release()
-            purging.clear()
-            counts = (done.bundles, done.batches, done.texts)
-            return Purge(before, (), done.erasure, *counts, already=True)
-        purging.check(self.read(), before.document, reason)
+            purging.wait_for_readers()
+            _, questioned = self._retract(before.document, reason)
+            self._release()
+            purging.erase(before.document, reason)
+            done = erasure_of_document(self.read(), before.document)
+            assert done is not None
+            unfinished = True
+        self._turns.clear()
         self._release()
-        purging.wait_for_readers()
-        _, questioned = self._retract(before.document, reason)
-        self._release()
-        erased = purging.erase(before.document, reason)
         purging.clear()
-        counts = (erased.bundles, erased.batches, erased.texts)
-        return Purge(before, questioned, erased.erasure, *counts)
+        counts = (done.bundles, done.batches, done.texts)
+        return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
 
     async def apurge(self, document: str, **options: Any) -> Purge:
         """``purge`` without blocking the event loop."""

@@ -11,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from tgraph import vocabulary as v
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import IngestError
+from tgraph.explain.erased import erasure_of_document
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import (
     document_of_accession,
@@ -82,6 +83,9 @@ def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile, reinstate: bo
         return
     if intake is None:
         intakes.unchanged.append(file.name)
+    elif erasure_of_document(shop.copy.store, intake.iri) is not None:
+        intakes.retracted.append(file.name)
+        shop.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
     elif not reinstate and is_retracted(shop.copy.store, intake.iri):
         intakes.retracted.append(file.name)
         shop.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from tgraph import vocabulary as v
 from tgraph.engine.progress import OnMessage, OnProgress, Progress
-from tgraph.engine.rewriting import Rewritten, rewrite
+from tgraph.engine.rewriting import rewrite
 from tgraph.errors import StoreError, UsageError
+from tgraph.explain.documents import find_document, list_documents
+from tgraph.explain.erased import last_erasure
+from tgraph.librarian import Librarian
 from tgraph.record.affected import find_affected
 from tgraph.record.erasing import Erasing
 from tgraph.record.ledger import Ledger
@@ -24,6 +28,7 @@ from tgraph.record.traces import Collected
 from tgraph.settings import Settings
 from tgraph.store.base import Store
 from tgraph.store.files import exclusive
+from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
 from tgraph.store.snapshot import pinned, read_pointer, remove_unpinned
 from tgraph.store.writer import abandoned
@@ -32,6 +37,32 @@ PATIENCE = 300.0
 """Seconds to wait for a writer."""
 
 _PAUSE = 0.05
+
+
+def named(store: Store, name: str, *, unfinished: bool) -> str:
+    """The document that a name means. Where an erasure was ``unfinished`` the name may be gone with
+    the text: then it means what was erased last. ``UsageError`` for none."""
+    try:
+        return find_document(store, name).document
+    except UsageError:
+        last = last_erasure(store) if unfinished else None
+        if last is None:
+            raise
+        return last.document
+
+
+def say_what_stays(
+    store: Store, folder: CollectionFolder, document: str, message: OnMessage
+) -> None:
+    """Tell of what may hold the same text and is not erased with the document."""
+    known = list_documents(store)
+    paths = {found.path for found in known if found.document == document}
+    for other in {found.document for found in known if found.path in paths} - {document}:
+        message(f"Another content of the same path stays until it is erased too: {other}")
+    digest = document.removeprefix(v.document_iri(""))
+    for place in sorted(folder.path.parent.iterdir()):
+        if place != folder.path and Librarian(place / "librarian").has(digest):
+            message(f"The collection {place.name} holds the same document; it stays there.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +99,7 @@ class Purging:
             "Somebody still reads the graph, so that its text can't be erased.",
         )
 
-    def erase(self, document: str, reason: str) -> Rewritten:
+    def erase(self, document: str, reason: str) -> None:
         """Erase a document that has been retracted. What a crash interrupts is finished by the next
         command, or had not begun."""
         folder = self.ledger.folder
@@ -77,16 +108,8 @@ class Purging:
                 shutil.rmtree(leftover, ignore_errors=True)
             self._wait_for_sessions()
             with self.ledger.open(timeout=PATIENCE) as (store, _):
-                done = rewrite(
-                    store,
-                    self.ledger.librarian,
-                    Erasing(folder),
-                    document,
-                    reason,
-                    self,
-                )
+                rewrite(store, self.ledger.librarian, Erasing(folder), document, reason, self)
         self.ledger.fold(timeout=PATIENCE)
-        return done
 
     def clear(self) -> None:
         """See that nobody keeps what was published before. ``StoreError`` where somebody does."""

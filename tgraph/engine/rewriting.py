@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, BinaryIO
@@ -38,18 +37,6 @@ _CONTENT = v.tg("contentHash")
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """What an erasure came to: its IRI, how many bundles and batches it rewrote, how many texts of
-    the librarian it removed or replaced, and how many statements there are."""
-
-    erasure: str
-    bundles: int
-    batches: int
-    texts: int
-    quads: int
-
-
 def rewrite(
     store: Store,
     librarian: Librarian,
@@ -57,7 +44,7 @@ def rewrite(
     document: str,
     reason: str,
     purging: Purging,
-) -> Rewritten:
+) -> None:
     """Prepare and commit the erasure of a document that was retracted; the holder of the write lock
     may do this."""
     started = purging.clock()
@@ -68,7 +55,7 @@ def rewrite(
     rewriter = Rewriter(affected, found.traces, Marks(purging.key), found.said)
     work = _Work(store, librarian, erasing, rewriter, affected, found, purging)
     erasing.begin()
-    return work.run(document, reason, started)
+    work.run(document, reason, started)
 
 
 class _Work:
@@ -91,8 +78,10 @@ class _Work:
         self._purging = purging
         self._removed: set[str] = set()
         self._rewritings: list[Rewriting] = []
+        self._strict = rewriter.strictly()
         self._owners: defaultdict[str, set[str]] = defaultdict(set)
-        self._quads = 0
+        self._places: defaultdict[str, set[str]] = defaultdict(set)
+        self._telling: set[str] = set()
         self._knowledge_changed = False
         graphs = [_text(row["graph"]) for row in select(store, "trace/graphs", union=False)]
         self._catalogues = sorted(g for g in graphs if g.startswith(_CATALOGUE))
@@ -103,8 +92,9 @@ class _Work:
         self._sealed = {e.subject: rewritings.hash_of(e.subject, e.hash) for e in entries}
         self._batches = [e for e in entries if e.kind == "batch"]
 
-    def run(self, document: str, reason: str, started: datetime) -> Rewritten:
+    def run(self, document: str, reason: str, started: datetime) -> None:
         purging = self._purging
+        self._find_telling()
         self._rewrite_texts()
         self._rewrite_batches()
         chain = Chain(self._store, purging.catalogue, purging.clock)
@@ -127,14 +117,6 @@ class _Work:
         self._erasing.commit(
             self._removed, chain.head.sequence, vectors=not self._knowledge_changed
         )
-        batches = sum(r.subject.startswith(f"{v.URN}batch:") for r in self._rewritings)
-        return Rewritten(
-            v.erasure_iri(purging.uuid),
-            len(self._rewritings) - batches,
-            batches,
-            len(self._removed) - batches,
-            self._quads,
-        )
 
     def _entry(self, chain: Chain, bundle: list[Quad]) -> list[Quad]:
         uuid = self._purging.uuid
@@ -156,12 +138,22 @@ class _Work:
         key = self._erasing.librarian.put(b"".join(batch_lines(lines, [], [])))
         return [*new, *chain.entry(f"{v.URN}batch:{key}", "batch", key, (_CONTENT, key))]
 
+    def _find_telling(self) -> None:
+        """The bundles that say something from the document; the rest of them is read strictly."""
+        for bundle in self._bundles:
+            for quad in self._store.match(None, None, None, NamedNode(bundle)):
+                said = quad.object
+                if isinstance(said, Literal) and self._rewriter.quad(quad).object != said:
+                    self._telling.add(bundle)
+                    break
+
     # --- texts of the librarian ---
 
     def _rewrite_texts(self) -> None:
         for predicate in (_CONTENT, v.tg("textHash"), v.tg("occurrences")):
             for quad in self._store.match(None, predicate, None, None):
                 self._owners[_text(quad.object)].add(_text(quad.subject))
+                self._places[_text(quad.object)].add(_text(quad.graph_name))
         batches = {self._sealed[batch.subject] for batch in self._batches}
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for done, key in enumerate(keys):
@@ -182,29 +174,32 @@ class _Work:
             text = self._librarian.get(key).decode("utf-8", "surrogatepass")
         except (StoreError, UnicodeDecodeError):
             return
-        new = self._without(text, owners)
+        strict = bool(self._places.get(key, set()) & self._telling)
+        new = self._without(text, owners, self._strict if strict else self._rewriter)
         if new == text:
             return
         self._removed.add(key)
         if new is not None and owners:
-            self._rewriter.keys[key] = self._erasing.librarian.put_text(new)
+            self._rewriter.keys[key] = self._erasing.librarian.put(
+                new.encode("utf-8", "surrogatepass"), durable=False
+            )
 
-    def _without(self, text: str, owners: set[str]) -> str | None:
+    def _without(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
         """The text without what is erased; None where nothing of it stays."""
         answers = [o for o in owners if o.startswith(v.answer_text_iri(""))]
         if answers:
-            return self._answer(text, answers)
+            return self._answer(text, answers, rewriter)
         value = _json(text)
         if value is None:
-            return self._rewriter.text(text)
+            return rewriter.text(text)
         if isinstance(value, dict) and "request" in value and "reply" in value:
-            told = any(self._rewriter.tells(said) for said in strings(value))
+            told = any(rewriter.tells(said) for said in strings(value))
             return None if told else text
         whole = any(o.startswith(f"{v.URN}report:") for o in owners & self._affected.resources)
-        new = self._rewriter.value(value, whole=whole)
+        new = rewriter.value(value, whole=whole)
         return text if new == value else canonical_json(new)
 
-    def _answer(self, text: str, names: Iterable[str]) -> str:
+    def _answer(self, text: str, names: Iterable[str], rewriter: Rewriter) -> str:
         """An answer, the sentences that are erased replaced by their marks."""
         left = text
         for name in names:
@@ -213,12 +208,12 @@ class _Work:
                 sentence = quad.object
                 assert isinstance(sentence, NamedNode)
                 for said in self._store.match(sentence, v.tg("text"), None, None):
-                    new = _text(self._rewriter.quad(said).object)
+                    new = _text(rewriter.quad(said).object)
                     old = _text(said.object)
                     if new != old and old not in left:
-                        return self._rewriter.mark(text)
+                        return rewriter.mark(text)
                     left = left.replace(old, new)
-        return self._rewriter.mark(text) if self._rewriter.tells(left) else left
+        return rewriter.mark(text) if rewriter.tells(left) else left
 
     # --- batches and store ---
 
@@ -246,7 +241,8 @@ class _Work:
         for number, bundle in enumerate(self._bundles):
             self._purging.show("Sessions", number, len(self._bundles))
             old = list(self._store.match(None, None, None, NamedNode(bundle)))
-            new = list(self._rewriter.quads(old))
+            strict = bundle in self._telling
+            new = list((self._strict if strict else self._rewriter).quads(old))
             if new != old:
                 self._reseal(bundle, old, new)
             self._write(file, new)
@@ -271,13 +267,11 @@ class _Work:
             if isinstance(graph, DefaultGraph) and new != block:
                 self._knowledge_changed = True
             self._write(file, new)
-            self._purging.show("Statements", self._quads, self._quads)
 
     def _write(self, file: BinaryIO, quads: Iterable[Quad]) -> None:
         rest = iter(quads)
         while block := list(islice(rest, _AT_ONCE)):
             file.write(to_bytes(block))
-            self._quads += len(block)
 
 
 def _json(text: str) -> object:

@@ -132,6 +132,13 @@ def erasure_of_document(store: Store, document: str) -> Erasure | None:
     return max(found, key=lambda erasure: erasure.time, default=None)
 
 
+def last_erasure(store: Store) -> Erasure | None:
+    """The newest erasure on record."""
+    graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
+    found = [read_erasure(store, _text(graph)).what for graph in graphs]
+    return max(found, key=lambda erasure: erasure.time, default=None)
+
+
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     """The last erasure that rewrote a bundle, or removed a text that it refers to."""
     found = [_erasure(quad.graph_name, store) for quad in _rewriting(store, bundle)]

@@ -66,6 +66,9 @@ def find_affected(store: Store, document: str) -> Affected:
     for name in sorted(found.names):
         for quad in store.match(None, v.tg("member"), NamedNode(name), None):
             found.grouped.add(_value(quad.subject))
+    for former in sorted(found.grouped):
+        for quad in store.match(NamedNode(former), v.tg("community"), None, v.SOURCE_GRAPH):
+            found.grouped.add(_value(quad.object))
     return found
 
 

@@ -16,7 +16,7 @@ from tgraph.librarian import Librarian
 from tgraph.store.files import disk_errors, make_folder, read_json, sync_folder, write_json
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import read_pointer
+from tgraph.store.snapshot import read_pointer, remove_unpinned
 
 _COMMIT = "commit.json"
 
@@ -56,6 +56,7 @@ class Erasing:
     def commit(self, removed: Iterable[str], sequence: int, *, vectors: bool) -> None:
         """From here on it will be carried out: the texts ``removed`` leave the librarian, and the
         vectors too unless they still fit. ``sequence`` is the last entry of the new chain."""
+        self.librarian.sync(self.librarian.keys())
         values = {"removed": sorted(removed), "sequence": sequence, "vectors": vectors}
         with disk_errors():
             write_json(self.path / _COMMIT, values)
@@ -80,9 +81,7 @@ class Erasing:
                 shutil.rmtree(self._folder.store, ignore_errors=True)
                 (self.path / "store").rename(self._folder.store)
                 sync_folder(self._folder.path)
-            librarian = Librarian(self._folder.librarian)
-            for key in list(self.librarian.keys()):
-                librarian.put_parts(self.librarian.lines(key))
+            Librarian(self._folder.librarian).adopt(self.librarian)
             if not self._values["vectors"]:
                 shutil.rmtree(self._folder.vectors, ignore_errors=True)
 
@@ -99,6 +98,7 @@ class Erasing:
             shutil.rmtree(self._folder.cache, ignore_errors=True)
             for path in self._folder.journals.glob("*.damaged"):
                 path.unlink(missing_ok=True)
+        remove_unpinned(self._folder)
 
     def end(self) -> None:
         """It is done, or was never begun in earnest: nothing of it stays."""

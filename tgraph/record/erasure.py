@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -38,6 +39,7 @@ from tgraph.store.statements import Statements, iri, to_bytes
 ERASED_NAME = "erased:"
 _MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
 _AT_ONCE = 5_000
+_REMEMBERED = 100_000
 
 
 def _terms(names: str) -> tuple[NamedNode, ...]:
@@ -113,6 +115,7 @@ class Rewriter:
         self._names: dict[str, str] = {}
         self._triples: dict[Triple, Triple] = {}
         self._found: dict[str, bool] = {}
+        self._strict = False
         for name in (*affected.evidence, *affected.claims):
             self._names[name] = marks.name(name)
         for name in affected.names:
@@ -121,6 +124,12 @@ class Rewriter:
         for edge, triple in affected.edges.items():
             self._triples[triple] = self._erased_triple(edge, triple)
             self._names[edge] = _edge_of(self._triples[triple])
+
+    def strictly(self) -> Rewriter:
+        """The same for what speaks of the document elsewhere: there any word of its own counts."""
+        other = copy(self)
+        other._strict, other._found = True, {}
+        return other
 
     # --- statements ---
 
@@ -163,10 +172,13 @@ class Rewriter:
         known = self._names.get(name)
         if known is not None:
             return known
-        if name.startswith(NAMED) and f":{ERASED_NAME}" not in name and self.tells(words_of(name)):
+        if name.startswith(NAMED) and f":{ERASED_NAME}" not in name and self._tells_name(name):
             self._names[name] = self._marks.name(name)
             return self._names[name]
         return name
+
+    def _tells_name(self, name: str) -> bool:
+        return self._traces.find(words_of(name)) is not None
 
     def _object(self, quad: Quad) -> Term:
         term = quad.object
@@ -205,7 +217,10 @@ class Rewriter:
         """Whether there is a trace of the document in the text."""
         found = self._found.get(text)
         if found is None:
-            found = self._found[text] = self._traces.find(text) is not None
+            if len(self._found) >= _REMEMBERED:
+                self._found.clear()
+            found = self._traces.find(text, strict=self._strict) is not None
+            self._found[text] = found
         return found
 
     def _literal(self, quad: Quad, term: Literal) -> Literal:
@@ -243,17 +258,29 @@ class Rewriter:
         return self._marks.text(text) if text in self._said or self.tells(named) else named
 
     def value(self, value: object, *, whole: bool = False) -> object:
-        """JSON that the librarian keeps."""
+        """JSON that the librarian keeps. An object that speaks of the document does so strictly."""
         if isinstance(value, str):
             return self.text(value, whole=whole)
         if isinstance(value, list):
             return [self.value(item, whole=whole) for item in value]
         if isinstance(value, dict):
-            return {key: self.value(item, whole=whole) for key, item in value.items()}
+            told = not self._strict and any(map(self.tells, _own_strings(value)))
+            rewriter = self.strictly() if told else self
+            return {key: rewriter.value(item, whole=whole) for key, item in value.items()}
         return value
 
     def mark(self, text: str) -> str:
         return self._marks.text(text)
+
+
+def _own_strings(value: object) -> Iterator[str]:
+    """The texts in a JSON object, but for those of the objects in it."""
+    items = value.values() if isinstance(value, dict) else value
+    for item in items if isinstance(items, Iterable) else ():
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, list):
+            yield from _own_strings(item)
 
 
 def _is_follow_up(subject: str, predicate: NamedNode) -> bool:

@@ -64,9 +64,11 @@ class Ledger:
         """Whether there is something to fold, or something published to mend."""
         if committed(self.folder) or must_be_mended(self.folder):
             return True
-        if Erasing(self.folder).is_committed():
-            return True
-        return any(map(is_free, self._journals()))
+        return self.is_erasing() or any(map(is_free, self._journals()))
+
+    def is_erasing(self) -> bool:
+        """Whether an erasure was committed that has not been carried out."""
+        return Erasing(self.folder).is_committed()
 
     def fold(
         self, *, timeout: float | None = None, waiting: Callable[[], None] = lambda: None

@@ -1,7 +1,8 @@
 """What text belongs to a document that is to be erased, and to no other.
 
-Its traces are words that are distinctive of it, names that were extracted from it, and runs of five
-words. Whatever the documents that are kept say too is no trace, and stays.
+Its traces are words that are distinctive of it, pairs of words neither of which anybody else has,
+names that were extracted from it, and runs of five words. Whatever the documents that are kept say
+too is no trace, and stays.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 
 from tgraph.resources import data
+from tgraph.retrieve.lexical import STOP_WORDS
 
 RUN = 5
 """Words in a row that make a phrase; of a Chinese, Japanese or Korean text, characters."""
@@ -45,6 +48,7 @@ class Wording:
         self._words: set[str] = set()
         self._lower: set[str] = set()
         self._capital: set[str] = set()
+        self._pairs: set[Words] = set()
         self._runs: dict[str, set[Words]] = {}
         self._short: dict[str, set[Words]] = {}
         self._kept: set[Words] = set()
@@ -56,7 +60,9 @@ class Wording:
         folded = unicodedata.normalize("NFKC", text)
         for word in _TOKEN.findall(folded):
             (self._lower if word == word.casefold() else self._capital).add(word.casefold())
-        self._words.update(tokens(text))
+        words = tokens(text)
+        self._words.update(words)
+        self._pairs.update(pair for pair in pairwise(words) if all(map(_says_something, pair)))
         self.add_said(text)
 
     def add_said(self, text: str) -> None:
@@ -88,10 +94,14 @@ class Wording:
         proper = {word for name in known for word in name} & self._capital - self._lower
         words = {word for word in self._words if _is_distinctive(word) or word in proper}
         starts = {first: set(runs) for first, runs in self._runs.items() if runs}
+        for pair in self._pairs:
+            if self._words.issuperset(pair):
+                starts.setdefault(pair[0], set()).add(pair)
         for name in known:
             if 1 < len(name) < RUN and name not in self._kept:
                 starts.setdefault(name[0], set()).add(name)
-        return Traces(frozenset(w for w in words if len(w) >= _SHORTEST), starts, self)
+        own = frozenset(filter(_says_something, self._words)) | words
+        return Traces(frozenset(w for w in words if len(w) >= _SHORTEST), own, starts, self)
 
     def is_kept(self, text: str) -> bool:
         """Whether what is kept says this too. Of texts that were added only."""
@@ -102,20 +112,28 @@ class Wording:
 
 
 class Traces:
-    """Finds what is distinctive of the document in any text."""
+    """Finds what is distinctive of the document in any text: ``words`` and phrases. ``own`` are all
+    words that only the document has, common ones too: traces where much speaks of it anyway."""
 
     def __init__(
-        self, words: frozenset[str], phrases: dict[str, set[Words]], wording: Wording
+        self,
+        words: frozenset[str],
+        own: frozenset[str],
+        phrases: dict[str, set[Words]],
+        wording: Wording,
     ) -> None:
         self.words = words
+        self.own = own
         self.is_kept = wording.is_kept
         self._phrases = phrases
 
-    def find(self, text: str) -> str | None:
-        """The first trace in the text, in the form in which words are compared."""
+    def find(self, text: str, *, strict: bool = False) -> str | None:
+        """The first trace in the text, in the form in which words are compared; with ``strict`` any
+        word of its own is one."""
         found = tokens(text)
+        words = self.own if strict else self.words
         for at, word in enumerate(found):
-            if word in self.words:
+            if word in words:
                 return word
             for phrase in self._beginning(word, found, at):
                 return " ".join(phrase)
@@ -129,6 +147,10 @@ class Traces:
 
 def _runs(found: Words) -> Iterator[Words]:
     return (found[at : at + RUN] for at in range(len(found) - RUN + 1))
+
+
+def _says_something(word: str) -> bool:
+    return len(word) >= _SHORTEST and word not in STOP_WORDS
 
 
 def _is_distinctive(word: str) -> bool:
