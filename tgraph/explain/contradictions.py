@@ -11,7 +11,8 @@ from tgraph.explain.said import kind_of
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.standing import StandingEvidence
-from tgraph.retrieve.contradictions import Contradiction, denials
+from tgraph.retrieve.contradictions import denials
+from tgraph.retrieve.single_values import Contradiction, SingleValues
 from tgraph.store.base import Store, load_query
 
 Row = tuple[str, str, str, str, str, str]
@@ -30,7 +31,8 @@ def find_contradictions(store: Store) -> list[Contradiction]:
         )
         for row in results
     ]
-    return sorted([*found, *denials(store)], key=lambda c: (c.subject, c.first, c.second))
+    found += [*denials(store), *SingleValues(store).all()]
+    return sorted(set(found), key=lambda c: (c.subject, c.first, c.second))
 
 
 def contradiction_rows(store: Store, about: str = "") -> tuple[Row, ...]:

@@ -1,16 +1,15 @@
 """Facts that disagree: single values that differ, statements and their denials, claims and denials.
 
-What an entity has once only is listed in ``sparql/audit/contradictions.rq``, which finds those of
-the whole graph; here are those that touch given facts, and what a query can't say: denials.
+What happens to an entity once only is listed in ``sparql/audit/contradictions.rq``, which finds the
+dates of the whole graph that differ; here are those that touch given facts, and what a query can't
+say: denials. Other single values are in ``tgraph/retrieve/single_values.py``.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
 
@@ -24,24 +23,13 @@ from tgraph.resources import read_text
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import Triple, local_name, reified
 from tgraph.retrieve.lexical import stem
+from tgraph.retrieve.single_values import Contradiction, SingleValues
 from tgraph.store.base import Store, select
-
-Kind = Choice["values", "denial", "claims"]
 
 _LISTED = re.compile(r'\(<([^<>]+)> "(\w+)"\)')
 _TIME = re.compile(r"-?\d{4}")
 _DENIES = frozenset({"not", "never", "no"})
 _HELPS = frozenset({"do", "does", "did", "have", "has", "had", "is", "be"})
-
-
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """Two facts (edges, or claims) about a subject that can't both be true, all by IRI."""
-
-    kind: Kind
-    subject: str
-    first: str
-    second: str
 
 
 @cache
@@ -53,10 +41,12 @@ def once_only() -> Mapping[str, str]:
 def touching(store: Store, edges: Iterable[str], claims: Iterable[str] = ()) -> list[Contradiction]:
     """The contradictions that one of the facts is part of, in a fixed order."""
     found: dict[Contradiction, None] = {}
+    single = SingleValues(store)
     for edge in sorted(reified(store, edges).values(), key=lambda e: e.iri):
         triple = edge.subject, edge.predicate, edge.object
         found.update(dict.fromkeys(_values(store, triple)))
         found.update(dict.fromkeys(_denials(store, triple)))
+        found.update(dict.fromkeys(single.touching(triple)))
     for claim in sorted(set(claims)):
         found.update(dict.fromkeys(_claims(store, claim)))
     return sorted(found, key=lambda c: (c.subject, c.first, c.second))
