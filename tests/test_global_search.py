@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.answer.report_rows import batched, fit, rows
+from tgraph.answer.report_rows import batched, fits_of, rows
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.model import Candidate, CommunityReport, Finding, Turn
-from tgraph.models.tokens import count_tokens
+from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.breadth import is_broad
+from tgraph.retrieve.memory import Remembered
 from tgraph.retrieve.reports import Reports, item_of
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.script import blocks
@@ -125,7 +126,8 @@ def report(number: int, findings: int, words: int) -> CommunityReport:
 def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, seed):
     reports = {r.iri: r for r in (report(n, *size) for n, size in enumerate(sizes))}
     candidates = [Candidate(item_of(r), n, 0.5) for n, r in enumerate(reports.values(), 1)]
-    fits = {iri: fit(r, room, count_tokens) for iri, r in reports.items()}
+    fits = fits_of(list(reports.values()), room, DEFAULT_ENCODING, Remembered(10))
+    assert fits == fits_of(list(reports.values()), room, DEFAULT_ENCODING, Remembered(100))
     before = random.getstate()
     found = batched(candidates, reports, fits, room, seed)
     assert random.getstate() == before

@@ -19,6 +19,7 @@ from tgraph.explain.shapes import check_shapes
 from tgraph.explain.tree import trace_tree
 from tgraph.model import Edge, Retrieval, Turn
 from tgraph.retrieve.base import Question
+from tgraph.retrieve.reports import grounded
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -166,7 +167,7 @@ def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Fou
 def test_every_candidate_is_knowledge_and_leads_to_characters(graph, mode):
     retrieval = retrieve(graph, mode).retrieval
     assert [c.rank for c in retrieval.candidates] == list(range(1, len(retrieval.candidates) + 1))
-    for candidate in retrieval.candidates:
+    for candidate in grounded(retrieval.candidates, graph._open_context()):
         assert candidate.evidence, candidate.item
         assert 0 <= candidate.score <= 1
         assert v.session_iri("") not in candidate.item.iri

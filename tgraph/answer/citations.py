@@ -7,14 +7,15 @@ share most of its words: a reader is not sent through everything that the item w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Citation, CitationKind, Edge, Evidence, Selected, Sentence
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.lexical import term_set, terms
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -35,6 +36,8 @@ NEAR = 0.6
 
 ENOUGH = 0.4
 """The share of a sentence's words that a sentence of a chunk must have to be cited for it all."""
+
+_GAP = re.compile(r"\n[^\S\r\n]*\n")
 
 
 def cite(draft: Draft, session_uuid: str) -> Sentence:
@@ -64,7 +67,8 @@ def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evi
     """The places that share most of the words, at most ``MOST_PLACES``, best first."""
     if len(evidence) <= 1:
         return evidence
-    shares = [(_share(said, item.quote), place) for place, item in enumerate(evidence)]
+    size = len(said) or 1
+    shares = [(len(said & term_set(e.quote)) / size, place) for place, e in enumerate(evidence)]
     best = max(share for share, _ in shares)
     near = sorted((-share, place) for share, place in shares if share >= NEAR * best)
     return [evidence[place] for _, place in near[:MOST_PLACES]]
@@ -74,12 +78,40 @@ def _closest(said: frozenset[str], evidence: Evidence) -> Evidence:
     """Of a whole chunk the sentence that shares most of the words, if it has enough of them."""
     if evidence.iri != evidence.chunk:
         return evidence
-    text, spans = evidence.quote, list(sentences(evidence.quote))
-    start, end = max(spans, key=lambda span: _share(said, text[slice(*span)]), default=(0, 0))
-    if _share(said, text[start:end]) < ENOUGH:
+    share, start, end = _best_sentence(said, evidence.quote)
+    if share < ENOUGH:
         return evidence
     first, last = evidence.start + start, evidence.start + end
-    return replace(evidence, start=first, end=last, quote=text[start:end])
+    return replace(evidence, start=first, end=last, quote=evidence.quote[start:end])
+
+
+def _best_sentence(said: frozenset[str], text: str) -> tuple[float, int, int]:
+    """The first of the sentences that share most of the words: its share, start and end. Where
+    none shares ``ENOUGH``, any share below that.
+
+    No sentence shares more than its paragraph, so only the paragraphs that may hold the best are
+    cut into sentences.
+    """
+    paragraphs = sorted(
+        (-_share(said, text[start:end]), start, end) for start, end in _paragraphs(text)
+    )
+    best = (0.0, 0, 0)
+    for most, start, end in paragraphs:
+        if most > min(best[0], -ENOUGH):
+            break
+        for first, last in sentences(text[start:end]):
+            share = _share(said, text[start + first : start + last])
+            best = min(best, (-share, start + first, start + last))
+    return -best[0], best[1], best[2]
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Stretches that no sentence crosses."""
+    start = 0
+    for gap in _GAP.finditer(text):
+        yield start, gap.start()
+        start = gap.end()
+    yield start, len(text)
 
 
 def _share(said: frozenset[str], quote: str) -> float:

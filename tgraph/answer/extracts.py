@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.points import Batch, Batches, Mapped, Point
 from tgraph.answer.rating import BEST, Vote
-from tgraph.answer.report_rows import batched, fit
+from tgraph.answer.report_rows import batched, fits_of, whole_costs
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
@@ -54,12 +54,11 @@ class EmbeddedMapper:
         self, question: Question, candidates: Sequence[Candidate], context: Context
     ) -> Batches:
         """As ``Mapper.batches``: the batches that a model would get."""
-        from tgraph.models.tokens import count_tokens
+        from tgraph.models.tokens import DEFAULT_ENCODING
 
         reports = reports_of(context).by_iri
-        fits = {
-            c.item.iri: fit(reports[c.item.iri], self._budget, count_tokens) for c in candidates
-        }
+        read = [reports[c.item.iri] for c in candidates]
+        fits = fits_of(read, self._budget, DEFAULT_ENCODING, whole_costs(DEFAULT_ENCODING, context))
         return batched(candidates, reports, fits, self._budget, self._shuffle_seed)
 
     def map(

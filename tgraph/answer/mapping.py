@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.points import Batch, Batches, Mapped, Point, ground
 from tgraph.answer.replies import as_texts, read_citations
-from tgraph.answer.report_rows import Rows, batched, fit, rows
+from tgraph.answer.report_rows import Rows, batched, fits_of, rows, whole_costs
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.model import Candidate
 from tgraph.models.base import CallSink, ChatModel
@@ -79,9 +78,15 @@ class ModelMapper(ModelStep):
     ) -> Batches:
         """As ``Mapper.batches``. ``UsageError`` where the question leaves no room for any."""
         reports = reports_of(context).by_iri
-        count = partial(count_tokens, encoding=encoding_for(self.agent.name))
-        room = self.budget - _FRAME - count(self.fixed("reports", self._values(question)))
-        fits = {c.item.iri: fit(reports[c.item.iri], room, count) for c in candidates}
+        encoding = encoding_for(self.agent.name)
+        fixed = self.fixed("reports", self._values(question))
+        room = self.budget - _FRAME - count_tokens(fixed, encoding)
+        fits = fits_of(
+            [reports[c.item.iri] for c in candidates],
+            room,
+            encoding,
+            whole_costs(encoding, context),
+        )
         if fits and not any(fits.values()):
             raise UsageError(
                 f"The question and its history leave no room for a report in {self.budget:,}"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 
 from tgraph.answer.points import Batch, Batches
 from tgraph.answer.shown import ids_of
 from tgraph.model import Candidate, CommunityReport, Rejected
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.memory import Remembered
 
 _LINE = 1  # token: the end of a line
 
@@ -67,17 +70,41 @@ class Fit:
     tokens: int
 
 
-def fit(report: CommunityReport, room: int, count: Callable[[str], int]) -> Fit | None:
+def whole_costs(encoding: str, context: Context) -> Remembered[str, int]:
+    """What whole reports cost in that encoding, by IRI, as far as it has been counted."""
+    return context.remembered(f"tokens of reports in {encoding}", 100_000)
+
+
+def fits_of(
+    reports: Sequence[CommunityReport], room: int, encoding: str, known: Remembered[str, int]
+) -> dict[str, Fit | None]:
+    """For each report, by IRI, how much of it a prompt with that room shows.
+
+    What whole reports cost is counted where it is not ``known`` in that encoding.
+    """
+    from tgraph.models.tokens import count_tokens
+
+    def tokens(report: CommunityReport, findings: int) -> int:
+        return count_tokens(line_of(report, findings), encoding) + _LINE
+
+    found: dict[str, Fit | None] = {}
+    for report in reports:
+        most = len(report.findings)
+        whole = known.get(report.iri, partial(tokens, report, most))
+        found[report.iri] = (
+            Fit(most, whole) if whole <= room else _fit(report, room, partial(tokens, report))
+        )
+    return found
+
+
+def _fit(report: CommunityReport, room: int, tokens: Callable[[int], int]) -> Fit | None:
     """As many of the first findings as fit; None where not even the summary does."""
     low, high, best = 0, len(report.findings), None
-    tokens = count(line_of(report, high)) + _LINE
-    if tokens <= room:
-        return Fit(high, tokens)
     while low <= high:
         middle = (low + high) // 2
-        tokens = count(line_of(report, middle)) + _LINE
-        if tokens <= room:
-            best, low = Fit(middle, tokens), middle + 1
+        cost = tokens(middle)
+        if cost <= room:
+            best, low = Fit(middle, cost), middle + 1
         else:
             high = middle - 1
     return best
@@ -107,10 +134,10 @@ def batched(
             groups.append([])
             left = room
         left -= fitting.tokens
-        groups[-1].append(replace(candidate, tokens=fitting.tokens))
+        groups[-1].append(candidate)
     for group in groups:
         group.sort(key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri))
-    *batches, over = _ranked([*groups, [c for c in order if fits[c.item.iri] is None]])
+    *batches, over = _ranked([*groups, [c for c in order if fits[c.item.iri] is None]], fits)
     short = sum(len(reports[iri].findings) - f.findings for iri, f in fits.items() if f)
     return Batches(
         tuple(_batch(batch, fits) for batch in batches),
@@ -124,10 +151,17 @@ def _batch(candidates: Sequence[Candidate], fits: Mapping[str, Fit | None]) -> B
     return Batch(tuple(candidates), tuple(f.findings for f in found), sum(f.tokens for f in found))
 
 
-def _ranked(groups: Sequence[Sequence[Candidate]]) -> list[list[Candidate]]:
+def _ranked(
+    groups: Sequence[Sequence[Candidate]], fits: Mapping[str, Fit | None]
+) -> list[list[Candidate]]:
+    """The candidates with their ranks and costs, one group after the other."""
     rank = 0
     found = []
     for group in groups:
-        found.append([replace(c, rank=rank + n) for n, c in enumerate(group, 1)])
+        found.append([_placed(c, rank + n, fits[c.item.iri]) for n, c in enumerate(group, 1)])
         rank += len(group)
     return found
+
+
+def _placed(candidate: Candidate, rank: int, fitting: Fit | None) -> Candidate:
+    return replace(candidate, rank=rank, tokens=fitting.tokens if fitting else candidate.tokens)

@@ -14,6 +14,9 @@ from tgraph.model import Candidate, Edge, Item, Selected
 from tgraph.retrieve.labels import get_labelgraph
 
 _BYTES_OF_A_TOKEN = 2  # text has more than that on average, so what is short enough needs no count
+_ESCAPE = 2  # tokens at most that an escape adds
+_LONG_ESCAPE = 6  # of a character by its number
+_MARKS = 8  # tokens around a quote in a list, and of the end of a line
 _FRAME = 16  # tokens that a chat template puts around the messages
 
 
@@ -42,7 +45,8 @@ def show(items: Sequence[T], fixed: str, budget: int, model: str) -> Shown[T]:
     """
     identified = shown_lines(items)
     lines = [line for _, line in identified]
-    fits = _fitting(lines, fixed, budget, model)
+    most = _most(items, lines)
+    fits = _fitting(lines, fixed, budget, model, most)
     if items and not any(fits):
         raise UsageError(
             f"The question and its history leave no room for an edge in {budget:,} tokens.",
@@ -100,13 +104,33 @@ def _candidate(item: _HasItem) -> Candidate:
     return found
 
 
-def _fitting(lines: Sequence[str], fixed: str, budget: int, model: str) -> list[bool]:
+def _most(items: Sequence[_HasItem], lines: Sequence[str]) -> int | None:
+    """What the lines cost at most by what their items are known to cost; None where some are not.
+
+    A known cost counts the texts; as JSON they have escapes, and a quote has marks around it.
+    """
+    total = 0
+    for each, line in zip(items, lines, strict=True):
+        candidate = _candidate(each)
+        if candidate.tokens is None or candidate.item.kind == "point":
+            return None
+        texts = len(candidate.evidence) if isinstance(candidate.item, Edge) else 1
+        escapes = _ESCAPE * line.count("\\") + _LONG_ESCAPE * line.count("\\u")
+        total += candidate.tokens + escapes + _MARKS * (texts + 1)
+    return total
+
+
+def _fitting(
+    lines: Sequence[str], fixed: str, budget: int, model: str, most: int | None
+) -> list[bool]:
     if _size(lines) + _size([fixed]) <= _BYTES_OF_A_TOKEN * (budget - _FRAME):
         return [True] * len(lines)
-    from tgraph.models.tokens import count_tokens, encoding_for  # 0.03 s
+    from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens, encoding_for  # 0.03 s
 
     encoding = encoding_for(model)
     room = budget - _FRAME - count_tokens(fixed, encoding)
+    if most is not None and most <= room and encoding == DEFAULT_ENCODING:
+        return [True] * len(lines)
     fits = []
     for line in lines:
         cost = count_tokens(line, encoding) + 1  # and the end of the line

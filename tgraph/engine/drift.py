@@ -29,6 +29,7 @@ from tgraph.retrieve.actions import ENDED, NO_CALLS, NO_ROUND, ROOT, Action, Act
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.nearest import NearReport, nearest_reports
+from tgraph.retrieve.reports import grounded_selection
 from tgraph.settings import DriftSearchSettings, LocalSearchSettings
 
 LEAST_IN_FOLD = 3
@@ -183,7 +184,8 @@ class Search:
             self.found.reasons.setdefault(rejected.candidate.item.iri, rejected.reason)
         for reason, count in retrieval.dropped.items():
             self.found.drop(reason, count)
-        self.found.done[action.number] = Done("", retrieval.candidates, selection.selected)
+        selected = grounded_selection(selection.selected, self.context)
+        self.found.done[action.number] = Done("", retrieval.candidates, selected)
         return action
 
     def _answer(self, actions: Sequence[Action]) -> None:

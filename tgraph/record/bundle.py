@@ -21,6 +21,7 @@ from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call
 from tgraph.record.agents import agent_quads, associations, prompt_quads
 from tgraph.record.calls import call_content, describe_call
+from tgraph.record.lines import Lines
 from tgraph.store.journal import Journal
 from tgraph.store.statements import Statements, Value, iri, nquads
 
@@ -76,7 +77,7 @@ class BundleRecord:
         self._clock = clock
         self._journal = Journal(journals / kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
-        self._out = Statements(self._bundle)
+        self._out = Lines(self._bundle)
         self._shared: list[Quad] = []
         self._texts: dict[str, str] = {}
         self._known: set[str] = set()
@@ -117,12 +118,12 @@ class BundleRecord:
             self._record_call(call, step or self._last_step)
 
     def _record_call(self, call: Call, step: str | None) -> None:
-        occurrence = self._occurrences[call.request_hash]
-        self._occurrences[call.request_hash] += 1
-        call = replace(call, occurrence=occurrence)
+        request = call.request_hash
+        call = replace(call, occurrence=self._occurrences[request])
+        self._occurrences[request] += 1
         content = call_content(call)
         key = self._text(content)
-        subject = describe_call(self._out, self.uuid, self.subject, call, key)
+        subject = describe_call(self._out, self.uuid, self.subject, call, key, request)
         if step:
             self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
         self._describe(call.agent, [call.prompt] if call.prompt else [])
@@ -192,10 +193,10 @@ class BundleRecord:
                 "type": "stage",
                 **head,
                 "time": self._clock().isoformat(),
-                "quads": nquads(self._out.quads),
+                "quads": self._out.take(),
                 "shared": nquads(self._shared),
                 "texts": self._texts,
             },
             sync=sync,
         )
-        self._out.quads, self._shared, self._texts = [], [], {}
+        self._shared, self._texts = [], {}

@@ -23,13 +23,21 @@ def call_content(call: Call) -> str:
     )
 
 
-def call_iri(run: str, call: Call) -> str:
-    return v.session_part_iri("call", run, call.request_hash[:40], call.occurrence)
+def call_iri(run: str, call: Call, request_hash: str = "") -> str:
+    """The IRI of a call; ``request_hash`` is the call's, where it has been computed."""
+    key = request_hash or call.request_hash
+    return v.session_part_iri("call", run, key[:40], call.occurrence)
 
 
-def describe_call(out: Statements, run: str, whole: str, call: Call, content_hash: str) -> str:
-    """State one call as an activity that is part of the session or run; returns its IRI."""
-    subject = call_iri(run, call)
+def describe_call(
+    out: Statements, run: str, whole: str, call: Call, content_hash: str, request_hash: str = ""
+) -> str:
+    """State one call as an activity that is part of the session or run; returns its IRI.
+
+    ``request_hash`` is the call's, where it has been computed: prompts are long.
+    """
+    key = request_hash or call.request_hash
+    subject = call_iri(run, call, key)
     milliseconds = round((call.ended - call.started).total_seconds() * 1000)
     out.add(
         subject,
@@ -39,7 +47,7 @@ def describe_call(out: Statements, run: str, whole: str, call: Call, content_has
         (v.prov("startedAtTime"), call.started),
         (v.prov("endedAtTime"), call.ended),
         (v.tg("callKind"), call.kind),
-        (v.tg("requestHash"), call.request_hash),
+        (v.tg("requestHash"), key),
         (v.tg("contentHash"), content_hash),
         (v.tg("occurrence"), call.occurrence),
         (v.tg("inToken"), call.usage.input_tokens),

@@ -101,4 +101,6 @@ class Retriever(Protocol):
     def matches_entities(self) -> bool: ...
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        """The candidates, ranked from 1 without gaps, every limit of the context observed."""
+        """The candidates, ranked from 1 without gaps, every limit of the context observed.
+
+        Each has its evidence, except that of reports may be left to ``reports.grounded``."""

@@ -8,7 +8,9 @@ say: denials. Other single values are in ``tgraph/retrieve/single_values.py``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from pyoxigraph import Literal, NamedNode
@@ -17,14 +19,13 @@ from tgraph import vocabulary as v
 from tgraph.index.claims import claims_of
 from tgraph.index.evidence import evidence_of
 from tgraph.index.knowledge import is_statement
-from tgraph.index.sources import derived, text_value
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import Triple, local_name, reified
 from tgraph.retrieve.lexical import stem
 from tgraph.retrieve.single_values import Contradiction, SingleValues
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, Subject, select
 
 _LISTED = re.compile(r'\(<([^<>]+)> "(\w+)"\)')
 _TIME = re.compile(r"-?\d{4}")
@@ -38,58 +39,94 @@ def once_only() -> Mapping[str, str]:
     return dict(_LISTED.findall(read_text("sparql", "audit/contradictions.rq")))
 
 
-def touching(store: Store, edges: Iterable[str], claims: Iterable[str] = ()) -> list[Contradiction]:
-    """The contradictions that one of the facts is part of, in a fixed order."""
-    found: dict[Contradiction, None] = {}
-    single = SingleValues(store)
-    for edge in sorted(reified(store, edges).values(), key=lambda e: e.iri):
-        triple = edge.subject, edge.predicate, edge.object
-        found.update(dict.fromkeys(_values(store, triple)))
-        found.update(dict.fromkeys(_denials(store, triple)))
-        found.update(dict.fromkeys(single.touching(triple)))
-    for claim in sorted(set(claims)):
-        found.update(dict.fromkeys(_claims(store, claim)))
-    return sorted(found, key=lambda c: (c.subject, c.first, c.second))
-
-
 def denials(store: Store) -> list[Contradiction]:
     """The denials in the whole of knowledge that deny a statement of it."""
     found: dict[Contradiction, None] = {}
     for row in select(store, "retrieve/relations", union=False):
         predicate = row["predicate"]
         if isinstance(predicate, NamedNode) and _verb(predicate)[1]:
-            for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
-                s, o = quad.subject, quad.object
-                if isinstance(s, NamedNode) and isinstance(o, NamedNode | Literal):
-                    found.update(dict.fromkeys(_denials(store, (s, predicate, o))))
+            for triple in _triples(store, predicate):
+                found.update(dict.fromkeys(_denials(store, triple)))
     return sorted(found, key=lambda c: (c.subject, c.first, c.second))
+
+
+def values(store: Store) -> list[Contradiction]:
+    """The values in the whole of knowledge that differ where an entity has one only."""
+    found: dict[Contradiction, None] = {}
+    for relation in once_only():
+        for triple in _triples(store, NamedNode(relation)):
+            found.update(dict.fromkeys(_values(store, triple)))
+    return list(found)
+
+
+def _triples(store: Store, predicate: NamedNode) -> Iterator[Triple]:
+    for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+        subject, obj = quad.subject, quad.object
+        if isinstance(subject, NamedNode) and isinstance(obj, NamedNode | Literal):
+            yield subject, predicate, obj
+
 
 
 # --- what is told of it ---------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """The edges of one published state that are part of a contradiction, and where they are stated.
+
+    There are few of them, so that what an answer cites is held against them, and not the edges
+    that are stated at each place against all of knowledge.
+    """
+
+    by_edge: Mapping[str, Sequence[Contradiction]]
+    by_chunk: Mapping[str, Sequence[tuple[int, int, str]]]
+
+    def at(self, place: Citation) -> Iterator[str]:
+        """The edges among them that are stated within the cited characters."""
+        for start, end, edge in self.by_chunk.get(place.chunk, ()):
+            if start < place.end and place.start < end:
+                yield edge
+
+
+def disputed(store: Store) -> Disputed:
+    """The edges of the store that are part of a contradiction."""
+    single = SingleValues(store).all()
+    by_edge: defaultdict[str, list[Contradiction]] = defaultdict(list)
+    for each in dict.fromkeys([*values(store), *denials(store), *single]):
+        for edge in _facts(each):
+            by_edge[edge].append(each)
+    by_chunk: defaultdict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for edge in by_edge:
+        merged = store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
+        for said in (NamedNode(edge), *(quad.object for quad in merged)):
+            for quad in store.match(None, v.tg("edge"), said, v.SOURCE_GRAPH):
+                for chunk, start, end in _stated(store, quad.subject):
+                    by_chunk[chunk].append((start, end, edge))
+    return Disputed(by_edge, by_chunk)
+
+
+def _stated(store: Store, evidence: Subject) -> Iterator[tuple[str, int, int]]:
+    """The chunk of an evidence, and the characters of its page."""
+    said = {q.predicate: q.object for q in store.match(evidence, None, None, v.SOURCE_GRAPH)}
+    chunk, start, length = (
+        getattr(said.get(predicate), "value", "")
+        for predicate in (v.prov("wasDerivedFrom"), v.tg("charOffset"), v.tg("charLength"))
+    )
+    if chunk and start:
+        yield chunk, int(start), int(start) + int(length or 0)
+
+
 def notes_on(context: Context, sentences: Sequence[Sentence]) -> tuple[Note, ...]:
     """A note for each contradiction that the sentences touch, with a place for each side."""
     cited = [citation for sentence in sentences for citation in sentence.citations]
-    facts = [c.item for c in cited if c.kind == "edge"]
-    claims = [c.item for c in cited if c.item.startswith(f"{v.URN}claim:")]
-    for citation in cited:
-        if citation.edge is None:
-            facts += _stated_at(context.store, citation)
-    found = touching(context.store, facts, claims)
-    return tuple(note for note in (_note(context, each) for each in found) if note)
-
-
-def _stated_at(store: Store, citation: Citation) -> Iterator[str]:
-    """The edges that are stated within the cited characters."""
-    for evidence in derived(store, citation.chunk, "Evidence"):
-        edge = text_value(store, evidence, v.tg("edge"))
-        start = int(text_value(store, evidence, v.tg("charOffset")) or 0)
-        end = start + int(text_value(store, evidence, v.tg("charLength")) or 0)
-        if edge and start < citation.end and citation.start < end:
-            yield edge
-            merged = store.match(None, v.tg("mergedFrom"), NamedNode(edge), v.SOURCE_GRAPH)
-            yield from (q.subject.value for q in merged if isinstance(q.subject, NamedNode))
+    known = context.remembered("disputed", 1).get("disputed", lambda: disputed(context.store))
+    facts = {c.item for c in cited if c.kind == "edge"}
+    facts.update(edge for c in cited if c.edge is None for edge in known.at(c))
+    found = {each for fact in facts for each in known.by_edge.get(fact, ())}
+    for claim in {c.item for c in cited if c.item.startswith(f"{v.URN}claim:")}:
+        found.update(_claims(context.store, claim))
+    ordered = sorted(found, key=lambda c: (c.subject, c.first, c.second))
+    return tuple(note for note in (_note(context, each) for each in ordered) if note)
 
 
 def _note(context: Context, found: Contradiction) -> Note | None:

@@ -84,7 +84,9 @@ def words(text: str) -> list[str]:
     """The words of a text in lower case; Chinese, Japanese and Korean as pairs of characters."""
     found = []
     for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if _CJK.search(word):
+        if word.isalnum() and word.isascii():
+            found.append(word)  # as most are
+        elif _CJK.search(word):
             found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:
             found.append(_POSSESSIVE.sub("", word) or word)
@@ -94,6 +96,12 @@ def words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """The stems of the words that carry meaning."""
     return [stem(word) for word in words(text) if word not in STOP_WORDS]
+
+
+@lru_cache(maxsize=4096)
+def term_set(text: str) -> frozenset[str]:
+    """The stems of a short text, such as a quote, as a set; those of the last texts are kept."""
+    return frozenset(terms(text))
 
 
 class Frequencies:

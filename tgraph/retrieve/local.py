@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyoxigraph import NamedNode
 
 from tgraph.errors import UsageError
 from tgraph.index.claims import claims_of
 from tgraph.index.evidence import evidence_of
-from tgraph.model import Candidate, Claim, Edge, EntityMatch, Item, Retrieval
+from tgraph.model import Candidate, Claim, Edge, EntityMatch, Evidence, Item, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.candidates import chunk_candidate, edge_candidate, entity_candidate, ranked
@@ -24,7 +25,7 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
-from tgraph.retrieve.reports import evidence_of_parts, item_of, reports_at_hand
+from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.seeds import match_names
 from tgraph.retrieve.subgraph import edges_of, ends
 from tgraph.settings import LocalSearchSettings
@@ -130,29 +131,24 @@ class _Around:
 
     def told(self) -> Iterator[Candidate]:
         """The reports of the entities' communities: those with most of the entities first, then
-        those rated highest."""
+        those rated highest. Their evidence is read of those that are selected (``grounded``)."""
         known = reports_at_hand(self.context)
         if known is None:
             return
         inside = {entity.iri for entity in self.entities}
-        counts = {
-            report: len(inside.intersection(known.communities[report.community].members))
-            for report in known.by_community.values()
-            if report.level <= self.settings.community_level
-        }
-        touched = [report for report, count in counts.items() if count]
-        touched.sort(key=lambda r: (-counts[r], -r.rating, r.iri))
-        touched = touched[:MOST_REPORTS]
-        grounds = evidence_of_parts((report.iri for report in touched), self.context)
-        for report in touched:
-            item = item_of(report)
+        counts = Counter(c for entity in inside for c in known.communities_of.get(entity, ()))
+        touched = [known.by_community[iri] for iri in counts if iri in known.by_community]
+        touched = [r for r in touched if r.level <= self.settings.community_level]
+        touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
+        costs = self.context.remembered("costs of reports", 100_000)
+        for report in touched[:MOST_REPORTS]:
+            item, count = item_of(report), counts[report.community]
             yield Candidate(
                 item,
                 0,
-                round(counts[report] / max(len(inside), 1), 6),
-                evidence=grounds.get(report.iri, ()),
-                reasons=(f"its community has {counts[report]} of the entities",),
-                tokens=cost_of(item),
+                round(count / max(len(inside), 1), 6),
+                reasons=(f"its community has {count} of the entities",),
+                tokens=costs.get(report.iri, partial(cost_of, item)),
             )
 
     def edges(self) -> Iterator[tuple[str, int]]:
@@ -192,13 +188,12 @@ class _Around:
             yield entity_candidate(entity, scores[entity.iri], why, limit)
 
     def related(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
-        context = self.context
-        iris = [edge.iri for edge, _ in edges]
-        evidence = evidence_of(context.store, context.texts, iris, context.limits.evidence_limit)
+        limit = self.context.limits.evidence_limit
+        evidence = self._places(edges)
         inside = {entity.iri for entity in self.entities}
         most = max((rank for _, rank in edges), default=1)
         for edge, rank in edges:
-            places = evidence.get(edge.iri, ())
+            places = evidence.get(edge.iri, ())[:limit]
             if not places:
                 continue
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
@@ -249,12 +244,19 @@ class _Around:
 
     def _stated(self, edges: Sequence[tuple[Edge, int]]) -> Counter[tuple[str, str]]:
         """How many edges of an entity a chunk states."""
-        context = self.context
-        iris = [edge.iri for edge, _ in edges]
-        evidence = evidence_of(context.store, context.texts, iris, MOST_CHUNKS)
+        evidence = self._places(edges)
         return Counter(
             (end, chunk)
             for edge, _ in edges
             for end in ends((edge.subject, edge.predicate, edge.object))
-            for chunk in {e.chunk for e in evidence.get(edge.iri, ())}
+            for chunk in {e.chunk for e in evidence.get(edge.iri, ())[:MOST_CHUNKS]}
         )
+
+    def _places(self, edges: Sequence[tuple[Edge, int]]) -> Mapping[str, tuple[Evidence, ...]]:
+        """The evidence of the edges, the best first."""
+        most = max(MOST_CHUNKS, self.context.limits.evidence_limit)
+        memory = self.context.remembered("places of edges", 5_000)
+        return memory.get_all((edge.iri for edge, _ in edges), partial(self._read, most))
+
+    def _read(self, most: int, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
+        return evidence_of(self.context.store, self.context.texts, edges, most)

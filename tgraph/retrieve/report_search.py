@@ -23,9 +23,15 @@ class ReportSearch:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """The reports at ``global_search.community_level``, whatever is asked."""
-        level = context.settings.global_search.community_level
-        reports = reports_of(context)
-        return weighted(reports.at_level(level), context, {_UNTOLD: reports.untold(level)})
+        memory = context.remembered("reports at the level", 1)
+        found: Retrieval = memory.get("level", lambda: _at_level(context))
+        return found
+
+
+def _at_level(context: Context) -> Retrieval:
+    level = context.settings.global_search.community_level
+    reports = reports_of(context)
+    return weighted(reports.at_level(level), context, {_UNTOLD: reports.untold(level)})
 
 
 _UNTOLD = "community without a report"

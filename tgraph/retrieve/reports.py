@@ -19,7 +19,7 @@ from tgraph.index.evidence import evidence_by_iri
 from tgraph.index.reports import evidence as ways_of
 from tgraph.index.reports import read_reports
 from tgraph.index.sources import document_of_chunk, standing_documents
-from tgraph.model import Community, CommunityReport, Evidence, Item
+from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
 from tgraph.store.base import Store, select
 
@@ -60,6 +60,15 @@ class Reports:
     def by_iri(self) -> Mapping[str, CommunityReport]:
         """The reports by their own IRI."""
         return {report.iri: report for report in self.by_community.values()}
+
+    @cached_property
+    def communities_of(self) -> Mapping[str, Sequence[str]]:
+        """The communities that each entity is in, by IRI."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for community in self.communities.values():
+            for member in community.members:
+                found[member].append(community.iri)
+        return found
 
     @cached_property
     def report_of(self) -> Mapping[str, CommunityReport]:
@@ -117,12 +126,40 @@ def evidence_of_parts(parts: Iterable[str], context: Context) -> dict[str, tuple
     return memory.get_all(known, lambda missing: _grounds(missing, reports, context))
 
 
+def grounded(candidates: Iterable[Candidate], context: Context) -> tuple[Candidate, ...]:
+    """The candidates, reports with the evidence that they rest on.
+
+    A report rests on dozens of places, so a retriever leaves them to be read of those reports that
+    an answer may cite.
+    """
+    all_ = tuple(candidates)
+    bare = [c.item.iri for c in all_ if c.item.kind == "report" and not c.evidence]
+    places = evidence_of_parts(bare, context) if bare else {}
+    return tuple(
+        replace(c, evidence=places[c.item.iri])
+        if c.item.kind == "report" and c.item.iri in places
+        else c
+        for c in all_
+    )
+
+
+def grounded_selection(selected: Sequence[Selected], context: Context) -> tuple[Selected, ...]:
+    """What was selected, with the candidates ``grounded``."""
+    candidates = grounded((each.candidate for each in selected), context)
+    return tuple(
+        each if each.candidate is candidate else replace(each, candidate=candidate)
+        for each, candidate in zip(selected, candidates, strict=True)
+    )
+
+
 def _grounds(
     parts: Sequence[str], reports: Reports, context: Context
 ) -> dict[str, tuple[Evidence, ...]]:
     ways = {part: ways_of(context.store, part) for part in parts}
     wanted = sorted({iri for way in ways.values() for iri in way})
-    places = evidence_by_iri(context.store, context.texts, wanted)
+    places = context.remembered("places", 20_000).get_all(
+        wanted, lambda missing: evidence_by_iri(context.store, context.texts, missing)
+    )
     found = {}
     for part, leads in ways.items():
         above = reports.report_of[part].iri

@@ -19,6 +19,7 @@ from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.inquiry import read_question
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.passages import gather, meaning_of, place_of, rate
+from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.seeds import triple_of
 from tgraph.store.base import select
 
@@ -39,13 +40,11 @@ def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Ret
     Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
     as it is, without relevance.
     """
-    behind = _evidence_behind(retrieval.candidates, context)
+    candidates = grounded(retrieval.candidates, context)
+    behind = _evidence_behind(candidates, context)
     relevance = relevance_of(question.text, _by_edge(behind.values()), context)
-    candidates = tuple(
-        _narrowed(candidate, behind[candidate.rank], relevance)
-        for candidate in retrieval.candidates
-    )
-    return replace(retrieval, candidates=candidates)
+    narrowed = (_narrowed(each, behind[each.rank], relevance) for each in candidates)
+    return replace(retrieval, candidates=tuple(narrowed))
 
 
 def _narrowed(
