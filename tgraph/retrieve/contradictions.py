@@ -66,7 +66,6 @@ def _triples(store: Store, predicate: NamedNode) -> Iterator[Triple]:
             yield subject, predicate, obj
 
 
-
 # --- what is told of it ---------------------------------------------------------------------------
 
 

@@ -87,20 +87,6 @@ class SingleValues:
             for one, other in combinations(sorted(facts, key=lambda s: s.edge), 2):
                 yield from self._compared(one, other)
 
-    def touching(self, triple: Triple) -> Iterator[Contradiction]:
-        """Those that a fact is part of."""
-        subject, predicate, obj = triple
-        if not self._may_be(predicate):
-            return
-        for said in self._said(subject, predicate, obj):
-            thing = NamedNode(said.thing)
-            around = [*self._store.match(thing, None, None, v.KNOWLEDGE_GRAPH)]
-            around += self._store.match(None, None, thing, v.KNOWLEDGE_GRAPH)
-            for other in self._read(around):
-                if (other.thing, other.what) == (said.thing, said.what):
-                    pair = sorted((said, other), key=lambda s: s.edge)
-                    yield from self._compared(pair[0], pair[1])
-
     # --- which relations ---
 
     def _may_be(self, predicate: NamedNode) -> bool:
