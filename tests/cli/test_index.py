@@ -72,7 +72,7 @@ def test_the_estimate_asks_nothing_and_writes_nothing(fresh, documents, server):
     call = ["index", str(documents), "--estimate", "-r", str(terminal.root), *terminal.model]
     facts = json.loads(terminal(*call, "--json").stdout)
     assert facts["documents"] == 2
-    assert facts["calls"] == 2 * facts["chunks"]
+    assert facts["calls"] == 2 * facts["chunks"] + facts["derived_calls"]
     assert facts["input_tokens"] > 2 * facts["text_tokens"]
     assert len(server.requests) == before
     assert not terminal.root.exists()

@@ -27,6 +27,12 @@ REPLY_SHARE = 0.8
 CONTEXT_TOKENS = 100
 """Tokens of a reply with a context: an assumption."""
 
+SUMMARIES = (2.1, 0.90, 0.25)
+REPORTS = (1.26, 1.96, 0.95)
+"""Calls for 1,000 tokens of chunks, and tokens in and out for each token, that summaries of
+descriptions and community reports took for A Christmas Carol, extracted by real replies
+(``docs/howto/use-recorded-replies.md``). Other texts repeat themselves more or less."""
+
 PRICES = {
     "gpt-4.1": (2.0, 8.0),
     "gpt-4.1-mini": (0.4, 1.6),
@@ -37,13 +43,16 @@ PRICES = {
 """US dollars for a million tokens in and out (OpenAI's price list, June 2025)."""
 
 Prices = tuple[float | None, float | None]
+Costs = tuple[int, int, int]
+"""Calls, tokens in, tokens out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """What a run would read and ask. Token counts are those of the prompts and of the text exactly,
     and of replies by assumption; ``cost`` is in US dollars, None where no price is known.
-    ``summaries`` tells whether calls for summaries come on top: how many only the replies tell."""
+    ``derived_calls`` are those of ``calls`` for summaries and community reports: how many and how
+    long they are only the replies tell, so they are counted as another text needed them."""
 
     model: str | None
     documents: int
@@ -55,7 +64,7 @@ class Estimate:
     input_tokens: int
     output_tokens: int
     cost: float | None
-    summaries: bool = False
+    derived_calls: int
 
     def lines(self) -> list[str]:
         """The estimate for people."""
@@ -67,14 +76,11 @@ class Estimate:
             return [*lines, "Model:      none; the embedded default works without calls or cost"]
         lines += [
             f"Model:      {self.model}",
-            f"Calls:      at most {self.calls:,}",
+            f"Calls:      about {self.calls:,}, {self.derived_calls:,} of them for summaries and "
+            "reports (by experience)",
             f"Tokens in:  about {self.input_tokens:,}",
             f"Tokens out: about {self.output_tokens:,}",
         ]
-        if self.summaries:
-            lines.append(
-                "Summaries:  come on top, one call or more for what is described repeatedly"
-            )
         if self.cost is None:
             return [*lines, "Cost:       unknown; say --price-in and --price-out (USD per million)"]
         return [*lines, f"Cost:       about {self.cost:,.2f} USD, without discounts and retries"]
@@ -120,7 +126,8 @@ def _estimate(
         else:
             found.append(sizes)
     chunks = [size for sizes in found for size in sizes]
-    calls, tokens_in, tokens_out = _tokens(found, settings)
+    derived = _derived(sum(chunks), settings)
+    calls, tokens_in, tokens_out = _added(_tokens(found, settings), derived)
     model = settings.chat.model if settings.uses_model() else None
     return Estimate(
         model=model,
@@ -133,7 +140,7 @@ def _estimate(
         input_tokens=tokens_in,
         output_tokens=tokens_out,
         cost=_cost(model, tokens_in, tokens_out, prices),
-        summaries=model is not None and settings.summaries.enabled,
+        derived_calls=derived[0],
     )
 
 
@@ -149,7 +156,7 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
     return [item.tokens for item in chunks]
 
 
-def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> tuple[int, int, int]:
+def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
     """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
     if not settings.uses_model():
         return 0, 0, 0
@@ -159,17 +166,30 @@ def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> tuple[int
         total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
     if settings.claims.enabled:
         claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
-        total = (total[0] + claims[0], total[1] + claims[1], total[2] + claims[2])
+        total = _added(total, claims)
     contextual = settings.contextual_search
     if contextual.enabled and contextual.by_model:
-        contexts = _contexts_tokens(documents, settings)
-        total = (total[0] + contexts[0], total[1] + contexts[1], total[2] + contexts[2])
+        total = _added(total, _contexts_tokens(documents, settings))
     return total
 
 
-def _contexts_tokens(
-    documents: Sequence[Sequence[int]], settings: Settings
-) -> tuple[int, int, int]:
+def _derived(tokens: int, settings: Settings) -> Costs:
+    """What summaries of descriptions and community reports may take."""
+    if not settings.uses_model():
+        return 0, 0, 0
+    described = settings.summaries.enabled and settings.extract.method == "standard"
+    found: Costs = (0, 0, 0)
+    for calls, share_in, share_out in [SUMMARIES, REPORTS] if described else [REPORTS]:
+        once = round(tokens * calls / 1000), round(tokens * share_in), round(tokens * share_out)
+        found = _added(found, once)
+    return found
+
+
+def _added(one: Costs, other: Costs) -> Costs:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _contexts_tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
     """One call a chunk, which shows the document, or the part of it that the setting allows."""
     prompt = count_tokens(
         load_prompt("situate_chunk", settings.prompts).text, settings.chunk.encoding
@@ -180,9 +200,7 @@ def _contexts_tokens(
     return calls, calls * prompt + shown, calls * CONTEXT_TOKENS
 
 
-def _rounds_tokens(
-    prompt: str, rounds: int, sizes: Sequence[int], settings: Settings
-) -> tuple[int, int, int]:
+def _rounds_tokens(prompt: str, rounds: int, sizes: Sequence[int], settings: Settings) -> Costs:
     encoding = settings.chunk.encoding
     first, more = (
         count_tokens(load_prompt(name, settings.prompts).text, encoding)
