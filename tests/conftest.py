@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -18,20 +19,31 @@ LONG = ("tests/test_docs.py", "tests/test_example_questions.py", "tests/test_dur
 """Files whose tests take long and share little."""
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
+def _file(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of ``LONG`` come first."""
+    rank = {file: number for number, file in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(_file(item.nodeid), len(LONG)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file stay in one process, whose fixtures they share; those of ``LONG`` go
-    where there is room, and first."""
-    long: dict[str, list[pytest.Item]] = {file: [] for file in LONG}
-    others = []
-    for item in items:
-        file = item.nodeid.partition("::")[0]
-        if file in long:
-            long[file].append(item)
-        else:
-            item.add_marker(pytest.mark.xdist_group(file))
-            others.append(item)
-    items[:] = [*(item for found in long.values() for item in found), *others]
+    where there is room.
+
+    (Marks of groups would say the same, if they were heeded: xdist 3.8 writes them where pytest
+    9.2 doesn't read them.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return nodeid if _file(nodeid) in LONG else _file(nodeid)
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
