@@ -167,19 +167,21 @@ def found_in(found: Influence) -> set[str]:
     return {cargo_in(item.label) for item in found.ranked}
 
 
-def first_eight(kg: tgraph.KnowledgeGraph) -> list[int]:
+@pytest.fixture(scope="module")
+def nearest(folder: Path, server: ScriptedServer, tmp_path_factory) -> list[int]:
     """The cargoes that a question with a limit of eight selects."""
-    session = kg.ask(QUESTION, history=[]).session
-    return [int(name[-2:]) for name in chosen(kg, session)]
+    root = shutil.copytree(folder / "graph", tmp_path_factory.mktemp("nearest") / "graph")
+    with Ship(root, server, Writer([]), 8).open() as kg:
+        return [int(name[-2:]) for name in chosen(kg, kg.ask(QUESTION, history=[]).session)]
 
 
 # --- leave-one-out --------------------------------------------------------------------------------
 
 
-def test_leaving_one_out_finds_exactly_what_was_planted(ship):
+def test_leaving_one_out_finds_exactly_what_was_planted(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
-        a, b, c, d, *_ = first_eight(kg)
+        a, b, c, d, *_ = nearest
         made.writer.rows = [
             fact(a),
             fact(b, cites=c),  # says what b shows, and cites another
@@ -190,7 +192,8 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship):
         assert made.written == before, "an estimate asks nobody"
         found = kg.influence(session)
         again = made.written
-        assert again - before == cost.calls + 2  # and the two without the heaviest and others
+        # and the two that lost something once more, and the two without the heaviest and others
+        assert again - before == cost.calls + 4 <= cost.calls + cost.later
         repeated = kg.influence(session)
         assert made.written == again, "a second run makes no call"
     assert (found.method, found.noise_floor) == ("leave-one-out", 0.0)
@@ -213,10 +216,10 @@ def test_leaving_one_out_finds_exactly_what_was_planted(ship):
     assert repeated.usage["calls"] == 0
 
 
-def test_what_only_two_items_together_carry_depends_on_no_single_one(ship):
+def test_what_only_two_items_together_carry_depends_on_no_single_one(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
-        a, b, c, d, *_ = first_eight(kg)
+        a, b, c, d, *_ = nearest
         made.writer.rows = [
             (
                 "Water or coal was bought.",
@@ -269,18 +272,27 @@ def test_a_budget_holds_and_one_that_is_too_small_says_so(ship):
 
 
 @pytest.mark.parametrize("limit", [12, 40])
-def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_shown(ship, limit):
+def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_shown(
+    ship, nearest, limit
+):
     made = ship([], limit)
     with made.open() as kg:
-        planted = first_eight(kg)[:4]
+        planted = nearest[:4]
         made.writer.rows = [fact(n) for n in planted]
         made.writer.loss = 0.12
-        found = kg.influence(made.ask(kg), repeats=5)
+        session = made.ask(kg)
+        before = made.written
+        kg.influence(session, budget=30)
+        assert made.written - before <= 30
+        before = made.written
+        found = kg.influence(session)
+        assert made.written - before <= kg.influence_estimate(session).calls + 64 + limit
+    assert found.method == "sampled", "leaving one out tells little where answers differ anyway"
     assert found.noise_floor > 0
     assert min(s.reproduced for s in found.sentences) < 1
-    assert found_in(found) <= {cargo(n) for n in planted}
-    assert found_in(found), "what is always lost is seen through the noise"
-    assert all(item.weight > item.floor or item.influential for item in found.ranked)
+    assert found_in(found) == {cargo(n) for n in planted}
+    noisy = [item for item in found.items if not item.influential]
+    assert any(item.weight for item in noisy), "noise has weights, which are not shown"
 
 
 # --- on record ------------------------------------------------------------------------------------
@@ -292,7 +304,7 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
     with made.open(clock=clock, uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}") as kg:
         session = made.ask(kg)
         assert kg.trace(session).influence is None
-        found = kg.influence(session)
+        found = kg.influence(session, samples=32)
         rows = list(
             kg.sparql(
                 "SELECT ?w ?s WHERE { ?i a tg:Influence ; tg:influencer ?e ; tg:influenced ?s ;"
@@ -312,15 +324,15 @@ def test_it_is_sealed_on_record_shown_and_deterministic(ship):
         assert trace.influence.runs == len(found.runs)
         html = kg.report(session)
         assert "What the answer depends on" in html
-        second = kg.influence(session)
+        second = kg.influence(session, samples=32)
         assert second.items == found.items
         assert second.runs == found.runs
 
 
-def test_an_interrupted_analysis_goes_on_where_it_stopped(ship):
+def test_an_interrupted_analysis_goes_on_where_it_stopped(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
-        made.writer.rows = [fact(n) for n in first_eight(kg)[:2]]
+        made.writer.rows = [fact(n) for n in nearest[:2]]
         session, stop = made.ask(kg), 5
 
         def impatient(progress) -> None:
@@ -330,7 +342,7 @@ def test_an_interrupted_analysis_goes_on_where_it_stopped(ship):
         before = made.written
         with pytest.raises(KeyboardInterrupt):
             kg.influence(session, progress=impatient)
-        assert made.written - before <= stop + 1
+        assert made.written - before <= stop + 2
         cost = kg.influence_estimate(session)
         assert cost.known >= stop - 1
         kg.influence(session)
@@ -348,34 +360,38 @@ TEXT = (
 )
 
 
-WAYS = [("model", [m for m in MODES if m != "bypass"]), ("embedded", ["graph", "global", "drift"])]
+MODEL_MODES = [mode for mode in MODES if mode != "bypass"]
 
 
-@pytest.mark.parametrize(("way", "modes"), WAYS)
-def test_every_mode_can_be_measured(tmp_path, way, modes):
+def test_every_mode_can_be_measured(tmp_path):
     (tmp_path / "curie.md").write_text(TEXT)
-    chat = ScriptedModel() if way == "model" else None
-    parts = Parts(load_settings(None), tmp_path / "c", chat=chat, embedder=HashingEmbedder())
-    with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
-        kg.index([tmp_path / "curie.md"])
-        for mode in modes:
-            answer = kg.ask("Where did Marie Curie discover Polonium?", mode, history=[])
-            found = kg.influence(answer.session, repeats=1)
-            assert found.mode == mode
-            assert [item.selection for item in found.items] == [
-                v.selected_iri(answer.session.rpartition(":")[2], s.item.kind, s.index)
-                for s in answer.selection
-            ]
-            assert [s.reproduced for s in found.sentences] == [1.0] * len(answer.sentences), mode
-            assert found.cited_set.sufficiency is not None
-            assert found.noise_floor == 0.0
-            assert found.parametric == 0.0
+    for way, modes in (("model", MODEL_MODES), ("embedded", ["graph", "global", "drift"])):
+        chat = ScriptedModel() if way == "model" else None
+        parts = Parts(load_settings(None), tmp_path / "c", chat=chat, embedder=HashingEmbedder())
+        with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
+            kg.index([tmp_path / "curie.md"])
+            for mode in modes:
+                measured(kg, mode)
 
 
-def test_where_there_is_nothing_to_measure_it_says_so(ship):
+def measured(kg: tgraph.KnowledgeGraph, mode: str) -> None:
+    answer = kg.ask("Where did Marie Curie discover Polonium?", mode, history=[])
+    found = kg.influence(answer.session, repeats=1)
+    assert found.mode == mode
+    uuid = answer.session.rpartition(":")[2]
+    assert [item.selection for item in found.items] == [
+        v.selected_iri(uuid, s.item.kind, s.index) for s in answer.selection
+    ]
+    assert [s.reproduced for s in found.sentences] == [1.0] * len(answer.sentences), mode
+    assert found.cited_set.sufficiency is not None
+    assert found.noise_floor == 0.0
+    assert found.parametric == 0.0
+
+
+def test_where_there_is_nothing_to_measure_it_says_so(ship, nearest):
     made = ship([], 8)
     with made.open() as kg:
-        first = first_eight(kg)[0]
+        first = nearest[0]
         silent = kg.ask(QUESTION, history=[]).session
         with pytest.raises(UsageError, match="no answer to measure"):
             kg.influence(silent)
@@ -399,7 +415,7 @@ def test_the_command_says_the_price_first_and_prints_what_it_found(ship):
     with made.open() as kg:
         made.ask(kg)
     flags = ["-r", str(made.root), "--base-url", made.server.base_url]
-    flags += ["--embedding-provider", "hashing"]
+    flags += ["--embedding-provider", "hashing", "--samples", "24"]
 
     def run(*arguments: str) -> str:
         result = CliRunner().invoke(cli, ["influence", *arguments, *flags])

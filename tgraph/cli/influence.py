@@ -35,7 +35,7 @@ class _Influence(Command):
     default=SAMPLES,
     show_default=True,
     metavar="N",
-    help="Random halves, beyond 20 items.",
+    help="Random halves.",
 )
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -45,10 +45,10 @@ class _Influence(Command):
 def influence(session: str, as_json: bool, **flags: Any) -> None:
     """Which of the selected edges does an answer depend on?
 
-    The answer is written again without each of them, or, where more than 20 items were selected,
-    from random halves of them, and what it still says is compared. That costs calls of the model:
-    how many is said first, and `--estimate` stops there. Without a model it is free. The weights
-    are recorded; `trace` shows them.
+    The answer is written again without each of them, or, where more than 20 items were selected or
+    the model's answers differ anyway, from random halves of them, and what it still says is
+    compared. That costs calls of the model: how many is said first, and `--estimate` stops there.
+    Without a model it is free. The weights are recorded; `trace` shows them.
 
     \b
     Examples:

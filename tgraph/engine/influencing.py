@@ -21,13 +21,16 @@ from tgraph.errors import EndpointError, ModelError, StoreError, TgraphError, Us
 from tgraph.explain.influence import Influence, InfluenceEstimate
 from tgraph.explain.influence_found import Findings, bits, made
 from tgraph.explain.influence_plan import (
-    CONFIRMATIONS,
+    FEWEST_SAMPLES,
     KEPT,
+    SAMPLES,
     SEED,
     Ablation,
     Plan,
     Run,
     asks,
+    calls_of,
+    halves,
     plan,
     without_top,
 )
@@ -36,9 +39,9 @@ from tgraph.explain.influence_weighing import (
     Noise,
     Said,
     Weights,
+    differing,
     left_out,
     noise_of,
-    runs_like,
     sampled,
 )
 from tgraph.explain.said_again import SaidAgain
@@ -119,8 +122,10 @@ class InfluenceRun:
         record: InfluenceRecord,
         doing: Doing,
         progress: OnProgress,
+        samples: int = SAMPLES,
         notes: Sequence[str] = (),
     ) -> None:
+        self._samples = samples
         self._trace = trace
         self._regenerator = regenerator
         self._plan = plan
@@ -145,7 +150,7 @@ class InfluenceRun:
                 v.answer_iri(uuid),
                 self._regenerator.agent,
                 LexicalJudge.agent,
-                self._parameters(),
+                {"repeats": len(self._plan.of("none")), "measure": self._again.measure},
                 explain_collection,
             )
             found = self._measured()
@@ -162,11 +167,7 @@ class InfluenceRun:
 
     def _parameters(self) -> dict[str, str | int | float]:
         plan = self._plan
-        found: dict[str, str | int | float] = {
-            "method": plan.method,
-            "repeats": len(plan.of("none")),
-            "measure": self._again.measure,
-        }
+        found: dict[str, str | int | float] = {"method": plan.method}
         if plan.method == "sampled":
             found |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
         return found
@@ -174,21 +175,24 @@ class InfluenceRun:
     # --- the runs ---
 
     def _measured(self) -> Influence:
-        plan = self._plan
-        self._do(plan.ablations)
-        noise = noise_of(plan, self._outcomes)
+        self._do(self._plan.of("none"))
+        noise = noise_of(self._plan, self._outcomes)
         if noise is None:
             raise ModelError(
                 "No reply to the whole selection could be used.",
                 "Try again, or use a larger model.",
             )
-        self._confirm(noise)
+        if self._plan.method == "leave-one-out":
+            noise = noise if noise.chance else replace(noise, differing=self._differing())
+            if noise.chance:
+                self._take_samples()
+        self._do(self._plan.ablations)
         weights = self._weigh(noise)
         ranked = sorted(
             (n for n in self._whole if weights.influential(n)),
             key=lambda n: (-(weights.whole(n) or 0.0), n),
         )
-        if self._room(2):
+        if self._room(0):
             self._do(without_top(ranked, self._whole))
         findings = Findings(
             self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
@@ -216,36 +220,54 @@ class InfluenceRun:
         guesses = Guesses.of(frozenset().union(*self._cited), scores)
         return sampled(self._plan, self._outcomes, noise, guesses)
 
-    def _confirm(self, noise: Noise) -> None:
-        """Where runs differ by themselves, one run without an item is not enough to tell: those
-        that lose a sentence each time are made again, round by round."""
-        if not noise.loss or self._plan.method != "leave-one-out":
+    def _differing(self) -> float:
+        """The share of sentences that a run without an item says and an equal one does not, or the
+        reverse; asked of those that lost something."""
+        if self._regenerator.is_sure:
+            return 0.0
+        one = self._plan.of("one")
+        self._do(one)
+        lost = [a for a in one if asks(a.run) and not all(self._outcomes[a.run] or (True,))]
+        if not self._room(len(lost) + calls_of(self._rest)):
+            self._notes.append("The budget left no call to see whether answers differ anyway.")
+            return 0.0
+        again = [Ablation("one", replace(a.run, repeat=1), a.subject) for a in lost]
+        self._do(again)
+        pairs = [
+            (first, second)
+            for a, b in zip(lost, again, strict=True)
+            if (first := self._outcomes[a.run]) and (second := self._outcomes[b.run])
+        ]
+        return differing(pairs)
+
+    def _take_samples(self) -> None:
+        """Leaving one out tells little where answers differ anyway: random halves average over
+        many runs."""
+        rest = calls_of(self._rest)
+        count = self._samples if self._room(self._samples + rest) else self._left - rest
+        if count < FEWEST_SAMPLES:
+            self._notes.append("The budget left too few calls to tell the weights from noise well.")
             return
-        left = [a for a in self._plan.of("one") if asks(a.run)]
-        for repeat in range(1, CONFIRMATIONS + 1):
-            left = [a for a in left if self._always_lost(a.run, noise)]
-            if not self._room(len(left)):
-                self._notes.append("The budget left no call to confirm what seems to matter.")
-                return
-            again = [Ablation("one", replace(a.run, repeat=repeat), a.subject) for a in left]
-            self._do(again)
+        self._plan = self._plan.with_samples(halves(sorted(self._whole), count))
 
-    def _always_lost(self, run: Run, noise: Noise) -> bool:
-        """Whether a sentence that is said with nothing removed is lost in all runs like this."""
-        found = runs_like(run, self._outcomes)
-        return bool(found) and any(
-            reproduced and not any(said[n] for said in found)
-            for n, reproduced in enumerate(noise.reproduced)
-        )
+    @property
+    def _rest(self) -> list[Ablation]:
+        """What the plan has beside leaving one out, and has not been made."""
+        planned = self._plan.ablations
+        return [a for a in planned if a.kind != "one" and a.run not in self._outcomes]
 
-    def _room(self, count: int) -> bool:
-        """Whether the plan, and so the budget, allows so many runs more."""
-        made = len(self._outcomes) - len(self._plan.runs)
-        return made + count <= self._plan.later
+    @property
+    def _left(self) -> int:
+        """The calls that the budget still allows, two for the end kept back."""
+        assert self._plan.budget is not None
+        return self._plan.budget - sum(map(asks, self._outcomes)) - 2
+
+    def _room(self, calls: int) -> bool:
+        return self._plan.budget is None or calls <= self._left
 
     def _do(self, ablations: Sequence[Ablation]) -> None:
         """Make the runs that were not made yet, several at a time."""
-        self._ablations += ablations
+        self._ablations += [a for a in ablations if a not in self._ablations]
         runs = [run for run in dict.fromkeys(a.run for a in ablations) if run not in self._outcomes]
         self._regenerator.prepare(runs)
         done, total = len(self._outcomes), len(self._outcomes) + len(runs)
@@ -257,7 +279,8 @@ class InfluenceRun:
 
     def _one(self, run: Run, total: int) -> None:
         record = self._record
-        kinds = sorted({a.kind for a in self._ablations if a.run == run})
+        known = (*self._plan.ablations, *self._ablations)
+        kinds = sorted({a.kind for a in known if a.run == run})
         ablation = record.ablation(kinds, mask_of(run, len(self._whole)), run.repeat)
         said: Said | None = None
         try:
@@ -282,6 +305,7 @@ class InfluenceRun:
 
     def _put_on_record(self, found: Influence, answer: str) -> None:
         record = self._record
+        record.parameters(self._parameters())
         for item in found.items:
             if item.weight is not None:
                 above = item.influential
@@ -323,6 +347,7 @@ class Influencing:
     regenerator: Regenerator
     model: str | None
     doing: Doing
+    samples: int
     notes: tuple[str, ...]
 
     def run(
@@ -330,7 +355,14 @@ class Influencing:
     ) -> Influence:
         """Make it; see ``InfluenceRun.run``."""
         made = InfluenceRun(
-            self.trace, self.regenerator, self.plan, record, self.doing, progress, self.notes
+            self.trace,
+            self.regenerator,
+            self.plan,
+            record,
+            self.doing,
+            progress,
+            self.samples,
+            self.notes,
         )
         return made.run(explain_collection)
 
@@ -426,7 +458,7 @@ def prepare(
     )
     model = chat.agent.name if chat is not None else None
     regenerator = Regenerator(written, chat, cache)
-    return Influencing(trace, made, regenerator, model, doing, tuple(notes))
+    return Influencing(trace, made, regenerator, model, doing, samples, tuple(notes))
 
 
 def _chat(recollection: Recollection) -> ChatModel | None:

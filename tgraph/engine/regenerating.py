@@ -115,6 +115,11 @@ class Regenerator:
     def agent(self) -> Agent:
         return self._of(0)[0].agent
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether equal runs always come to the same answer."""
+        return self._chat is None
+
     def prepare(self, runs: Sequence[Run]) -> None:
         """Make the writers of the runs, before several threads want them."""
         for run in runs:

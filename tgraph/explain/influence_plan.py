@@ -1,13 +1,15 @@
 """Which ablations an influence analysis makes.
 
-Leave-one-out where the selection is small; beyond that random subsets, each item kept with
-probability one half, as ContextCite has it (Cohen-Wang and others, 2409.00729, section 4).
+Leave-one-out where the selection is small and the writer says the same each time; otherwise random
+subsets, each item kept with probability one half, as ContextCite has it (Cohen-Wang and others,
+2409.00729, section 4).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal as Choice
 
@@ -36,10 +38,6 @@ SEED = 0
 REPEATS = 3
 """Runs with nothing removed."""
 
-CONFIRMATIONS = 5
-"""Further runs, one after the other, of an ablation that goes on losing the same sentence, where
-runs differ with nothing removed."""
-
 MOST_TOP = 3
 """The most influential items that are removed together in the end."""
 
@@ -67,12 +65,14 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The ablations in their order. ``later`` counts runs that may follow from what these show."""
+    """The ablations in their order. At most ``later`` calls may follow from what these show, and
+    no more than ``budget`` in all."""
 
     method: Means
     ablations: tuple[Ablation, ...]
     later: int = 0
-    notes: tuple[str, ...] = field(default=())
+    budget: int | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -81,6 +81,11 @@ class Plan:
 
     def of(self, kind: Kind) -> list[Ablation]:
         return [ablation for ablation in self.ablations if ablation.kind == kind]
+
+    def with_samples(self, halves: Sequence[Ablation]) -> Plan:
+        """The plan with random halves in the place of leaving one out."""
+        rest = [ablation for ablation in self.ablations if ablation.kind != "one"]
+        return replace(self, method="sampled", ablations=(*rest, *halves))
 
 
 def asks(run: Run) -> bool:
@@ -108,14 +113,15 @@ def plan(
     groups += [Ablation("places", Run(whole - own), n) for n, own in enumerate(resting) if own]
     left = None if budget is None else budget - calls_of(fixed)
     method, main = _main(whole, samples, left)
-    if left is not None:
-        left -= calls_of([*fixed, *main]) - calls_of(fixed)
-    kept = groups if left is None or calls_of(groups) <= left else []
-    later = _later(len(main), method)
-    if left is not None:
-        later = min(later, max(0, left - calls_of(kept)))
-    notes = () if kept or not groups else ("The budget left no call to try each sentence alone.",)
-    return Plan(method, (*fixed, *main, *kept), later, notes)
+    kept = [*fixed, *main, *groups]
+    notes: tuple[str, ...] = ()
+    if budget is not None and groups and calls_of(kept) > budget:
+        kept = [*fixed, *main]
+        notes = ("The budget left no call to try each sentence by itself.",)
+    later = 2 if method == "sampled" else 2 + len(main) + samples
+    if budget is not None:
+        later = min(later, budget - calls_of(kept))
+    return Plan(method, tuple(kept), later, budget, notes)
 
 
 def calls_of(ablations: Iterable[Ablation]) -> int:
@@ -145,23 +151,19 @@ def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means,
             + (f"{least} more are needed." if left is not None else f"{FEWEST_SAMPLES} at least."),
             "Raise --budget or --samples.",
         )
-    return "sampled", _sampled(sorted(whole), allowed)
+    return "sampled", halves(sorted(whole), allowed)
 
 
-def _sampled(items: Sequence[int], count: int) -> list[Ablation]:
-    """Distinct random subsets, as far as there are so many; the same for the same number."""
+def halves(items: Sequence[int], count: int) -> list[Ablation]:
+    """Random subsets, the same for the same number; a subset that comes again is run again."""
     random = Random(SEED)  # noqa: S311
-    found: dict[frozenset[int], None] = {}
-    for _ in range(100 * count):
-        if len(found) == count:
-            break
-        found.setdefault(frozenset(n for n in items if random.random() < KEPT))
-    return [Ablation("sampled", Run(kept)) for kept in found]
-
-
-def _later(main: int, method: Means) -> int:
-    """Confirmations of what seems to matter, and the two runs without the heaviest and others."""
-    return 2 + (main * CONFIRMATIONS if method == "leave-one-out" else 0)
+    seen: Counter[frozenset[int]] = Counter()
+    found = []
+    for _ in range(count):
+        kept = frozenset(n for n in items if random.random() < KEPT)
+        found.append(Ablation("sampled", Run(kept, seen[kept] if kept else 0)))
+        seen[kept] += 1
+    return found
 
 
 def without_top(ranked: Sequence[int], whole: frozenset[int]) -> list[Ablation]:

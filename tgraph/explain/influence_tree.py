@@ -27,7 +27,7 @@ def influence_tree(tree: Tree, trace: Trace) -> None:
     items = {item.iri: item for item in trace.selected}
     cited = {s for sentence in trace.sentences for s in sentence.edge_selections}
     numbers = {sentence.iri: n for n, sentence in enumerate(trace.sentences, 1)}
-    for iri in found.above:
+    for iri in filter(items.__contains__, found.above):
         where = [n for s, n in numbers.items() if iri in found.sentences.get(s, {})]
         text = Text().append(f"{found.weights[iri]:5.2f}  ")
         text.append(safe(one_line(label_of(items[iri]))), "cyan")

@@ -31,19 +31,25 @@ JUST_ABOVE = 1e-9
 class Noise:
     """What runs with nothing removed came to: ``reproduced`` is the share of them that say each
     sentence again, ``worst`` the largest share of the answer that one of them lost below the
-    mean."""
+    mean. ``differing`` is the share of sentences in which equal runs of another sort differ."""
 
     reproduced: tuple[float, ...]
     worst: float
+    differing: float = 0.0
 
     @property
     def loss(self) -> float:
         """The share of sentences that is lost with nothing removed."""
         return 1 - sum(self.reproduced) / len(self.reproduced)
 
+    @property
+    def chance(self) -> float:
+        """The probability that a run loses a sentence for no reason; of two runs either may."""
+        return max(self.loss, self.differing / 2)
+
     def losing(self, sentence: int) -> float:
-        """The probability to lose the sentence: its own share, or that of all if it is larger."""
-        return max(1 - self.reproduced[sentence], self.loss)
+        """The same for one sentence, of which it is what it has lost if that is more."""
+        return max(1 - self.reproduced[sentence], self.chance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,12 @@ def noise_of(plan: Plan, outcomes: Outcomes) -> Noise | None:
     return Noise(reproduced, max(mean - share(row) for row in rows))
 
 
+def differing(pairs: Sequence[tuple[Said, Said]]) -> float:
+    """The share of sentences in which the two of a pair differ; 0 where there is no pair."""
+    same = [one == other for pair in pairs for one, other in zip(*pair, strict=True)]
+    return 1 - share(same) if same else 0.0
+
+
 # --- leave-one-out --------------------------------------------------------------------------------
 
 
@@ -128,7 +140,7 @@ def _floor(noise: Noise, sentence: int, runs: int, tests: int) -> float:
 
 
 def _whole_floor(noise: Noise, runs: int, tests: int) -> float:
-    chance = by_chance(runs * len(noise.reproduced), noise.loss, tests) - noise.loss
+    chance = by_chance(runs * len(noise.reproduced), noise.chance, tests) - noise.loss
     return max(0.0, chance, noise.worst if runs == 1 else 0.0)
 
 
@@ -162,7 +174,7 @@ def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> W
     floors = tuple(
         weight_by_chance(max(spreads[n], float(wrong[n])), count, tests) for n in sentences
     )
-    noise_alone = weight_by_chance(_spread(noise.loss) / sqrt(len(sentences)), count, tests)
+    noise_alone = weight_by_chance(_spread(noise.chance) / sqrt(len(sentences)), count, tests)
     error = weight_by_chance(wrong_of_all, count, tests)
     fit = Fit(
         trained=int((~held).sum()),

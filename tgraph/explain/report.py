@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tgraph.explain.stages import item_text
+from tgraph.explain.stages import item_text, verdict_text
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
 from tgraph.version import __version__
@@ -65,11 +65,17 @@ class ShownWeight:
 
 @dataclass(frozen=True, slots=True)
 class ShownSentence:
-    """A sentence of the answer with the places that prove it, each once; ``depends_on`` is what
-    influence analysis found, None where there was none."""
+    """A sentence of the answer with the places that prove it, each once.
+
+    ``verdict`` is that of the last verification, in words, and ``supported`` whether it is a good
+    one; ``depends_on`` is what influence analysis found. They are empty and None where there was
+    none.
+    """
 
     text: str
     places: tuple[ShownPlace, ...]
+    verdict: str = ""
+    supported: bool = False
     depends_on: tuple[ShownWeight, ...] | None = None
 
 
@@ -123,7 +129,15 @@ def _sentences(trace: Trace, page_text: Callable[[str, int | None], str]) -> lis
         for cited in by_place.values():
             number += 1
             places.append(_place(number, cited, items, page_text))
-        found.append(ShownSentence(sentence.text, tuple(places), _depends_on(trace, sentence)))
+        found.append(
+            ShownSentence(
+                text=sentence.text,
+                places=tuple(places),
+                verdict=verdict_text(sentence) if sentence.verdict else "",
+                supported=sentence.verdict == "supported",
+                depends_on=_depends_on(trace, sentence),
+            )
+        )
     return found
 
 

@@ -48,6 +48,10 @@ class InfluenceRecord(BundleRecord):
         self._parameters(parameters)
         self._begin(began, explain_collection)
 
+    def parameters(self, parameters: Mapping[str, Value]) -> None:
+        """How it was done, where only that has shown."""
+        self._parameters(parameters)
+
     def ablation(self, kinds: Sequence[str], mask: str, repeat: int) -> str:
         """The answer is being written from what the mask leaves of the selection; the ablation's
         IRI. Several may be under way."""
