@@ -22,12 +22,13 @@ from tgraph.retrieve.descriptions import Description, descriptions
 from tgraph.retrieve.inquiry import Inquiry, read_question, telling_words
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.labels import described as with_description
-from tgraph.retrieve.lexical import Frequencies, stem, terms
+from tgraph.retrieve.lexical import Frequencies, stem, term_set, terms
 from tgraph.retrieve.meaning import Meaning
 from tgraph.retrieve.passages import (
     Passage,
     Place,
     Rating,
+    Worths,
     gather,
     meaning_of,
     place_of,
@@ -35,6 +36,7 @@ from tgraph.retrieve.passages import (
     share,
 )
 from tgraph.retrieve.seeds import match_entities, match_names, triple_of
+from tgraph.retrieve.stated import stated_in
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
 from tgraph.store.base import select
 
@@ -83,11 +85,12 @@ class GraphRetriever:
         subgraph = grow([match.entity for match in matches], meaning, context)
         found = _Found(subgraph, context)
         found.read(_first(subgraph, meaning, matches))
-        ratings = rate(found.passages.values(), inquiry, meaning)
+        worths: Worths = {}
+        ratings = rate(found.passages.values(), inquiry, meaning, worths)
         found.read_around(ratings, meaning)
         bridge = _bridge(halves, inquiry, found, counts)
         meaning.learn(found.edges)
-        ratings = rate(found.passages.values(), inquiry, meaning)
+        ratings = rate(found.passages.values(), inquiry, meaning, worths)
         promoted = _promote(ratings, bridge, found, inquiry)
         return _rank(question, _Rated(inquiry, ratings, promoted), matches, found)
 
@@ -225,9 +228,7 @@ class _Found:
 
     def _stated_near(self, passages: Sequence[Passage]) -> list[str]:
         """The edges stated within a few sentences of the passages."""
-        chunks = {p.evidence.chunk for p in passages}
-        memory = self.context.remembered("chunks", 200)
-        stated = memory.get_all(sorted(chunks), self._stated)
+        stated = stated_in((p.evidence.chunk for p in passages), self.context)
         return list(
             dict.fromkeys(
                 edge
@@ -236,13 +237,6 @@ class _Found:
                 if p.evidence.start - BESIDE <= start <= p.evidence.end + BESIDE
             )
         )
-
-    def _stated(self, chunks: list[str]) -> dict[str, list[tuple[int, str]]]:
-        nodes = [NamedNode(chunk) for chunk in chunks]
-        found: dict[str, list[tuple[int, str]]] = {chunk: [] for chunk in chunks}
-        for row in select(self.context.store, "retrieve/neighbours", {"chunks": nodes}):
-            found[_text(row["chunk"])].append((int(_text(row["start"])), _text(row["edge"])))
-        return found
 
     def _evidence(self, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
         return evidence_of(self.context.store, self.context.texts, edges, READ_EVIDENCE)
@@ -329,7 +323,7 @@ def _rank(
 
 
 def _label_share(edge: Edge, inquiry: Inquiry) -> float:
-    known = set(terms(edge.text))
+    known = term_set(edge.text)
     found = share(inquiry.weights, {term: float(term in known) for term in inquiry.weights})
     return found * (0.3 if edge.predicate_label == "mentions" else 1.0)
 

@@ -9,7 +9,7 @@ from tgraph.index.items import sentence_hash
 from tgraph.index.vectors import VectorSet
 
 if TYPE_CHECKING:
-    from numpy import float32
+    from numpy import float32, uint8
     from numpy.typing import NDArray
 
     Vector = NDArray[float32]
@@ -28,6 +28,7 @@ class Meaning:
         self._question = question
         self._edges: dict[str, tuple[float, float]] = {}
         self._sentences: dict[bytes, tuple[float, float]] = {}
+        self._settings: dict[str, float | None] = {}
 
     def nearest(self, count: int) -> list[tuple[str, float]]:
         """The edges nearest to the question in the whole collection, best first."""
@@ -43,16 +44,18 @@ class Meaning:
         vectors = self._vectors
         places = vectors.keys.places(wanted)
         starts = np.searchsorted(vectors.owners, places)
-        ends = np.searchsorted(vectors.owners, places, side="right")
-        ranges = [np.arange(a, b) for a, b in zip(starts, ends, strict=True)]
-        rows = np.concatenate([np.arange(0), *ranges])
+        counts = np.searchsorted(vectors.owners, places, side="right") - starts
+        before = np.cumsum(counts) - counts
+        rows = np.arange(counts.sum()) + np.repeat(starts - before, counts)
         found = np.round(vectors.matrix[rows] @ self._question.T, 6).tolist()
-        digests = vectors.hashes[rows]
-        for place, owner in enumerate(vectors.owners[rows].tolist()):
-            scores = (found[place][0], found[place][1])
-            iri = vectors.keys[owner]
+        names = [vectors.keys[place] for place in places.tolist()]
+        owners = (n for n, c in zip(names, counts.tolist(), strict=True) for _ in range(c))
+        for iri, (one, other), digest in zip(
+            owners, found, _as_bytes(vectors.hashes[rows]), strict=True
+        ):
+            scores = (one, other)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
-            self._sentences.setdefault(digests[place].tobytes(), scores)
+            self._sentences.setdefault(digest, scores)
 
     def of_edge(self, edge: str) -> float:
         return self._edges.get(edge, (0.0, 0.0))[0]
@@ -66,4 +69,17 @@ class Meaning:
 
     def of_chunks(self, chunks: Collection[str]) -> dict[str, float]:
         """The likeness of each of these chunks: that of its part which is nearest."""
-        return dict(self._chunks.search(self._question[:1], max(1, len(chunks)), chunks)[0])
+        missing = [chunk for chunk in chunks if chunk not in self._settings]
+        if missing:
+            hits = self._chunks.search(self._question[:1], len(missing), missing)[0]
+            self._settings.update({**dict.fromkeys(missing), **dict(hits)})
+        known = ((chunk, self._settings[chunk]) for chunk in chunks)
+        return {chunk: likeness for chunk, likeness in known if likeness is not None}
+
+
+def _as_bytes(digests: NDArray[uint8]) -> list[bytes]:
+    """Each row as bytes."""
+    if not len(digests):
+        return []
+    data, size = digests.tobytes(), digests.shape[1] * digests.itemsize
+    return [data[at : at + size] for at in range(0, len(data), size)]

@@ -18,7 +18,7 @@ from tgraph.model import Edge, Evidence
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.corpus import follow, heading, lead
 from tgraph.retrieve.inquiry import Inquiry, matched, roots_of
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.lexical import term_set
 from tgraph.retrieve.meaning import Meaning
 from tgraph.retrieve.sought import Named
 
@@ -78,6 +78,10 @@ class Rating:
     similar: float
 
 
+Worths = dict[Place, tuple[Passage, float]]
+"""What the words of passages have been found to be worth to one question."""
+
+
 def place_of(evidence: Evidence) -> Place:
     return evidence.document, evidence.page, evidence.start, evidence.end
 
@@ -104,7 +108,7 @@ def gather(
 def _passage(place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context) -> Passage:
     ends = {end: label for edge in edges for end, label in _ends(edge)}
     named = tuple(
-        Named(iri, label, frozenset(terms(label)), _kind(iri, context))
+        Named(iri, label, term_set(label), _kind(iri, context))
         for iri, label in ends.items()
         if any(map(str.isupper, label))
     )
@@ -137,14 +141,14 @@ def _kind(entity: str, context: Context) -> str:
 
 
 def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Wording:
-    quote = frozenset(terms(evidence.quote))
-    labels = frozenset(t for e in edges if e.predicate_label != _MENTIONS for t in terms(e.text))
+    quote = term_set(evidence.quote)
+    said = (term_set(e.text) for e in edges if e.predicate_label != _MENTIONS)
     text = " ".join(evidence.quote.split())
     is_row = bool(_ROW.match(text))
     return Wording(
         quote=quote,
-        labels=labels,
-        title=frozenset(terms(f"{evidence.title} {heading(evidence, context.texts)}")),
+        labels=frozenset().union(*said),
+        title=term_set(f"{evidence.title} {heading(evidence, context.texts)}"),
         around={} if is_row else _around(evidence, context),
         roots=roots_of(quote),
         is_row=is_row,
@@ -155,9 +159,9 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Wor
 def _around(evidence: Evidence, context: Context) -> dict[str, float]:
     found: dict[str, float] = {}
     for place, sentence in enumerate(lead(evidence, context.texts)):
-        for term in terms(sentence):
+        for term in term_set(sentence):
             found.setdefault(term, FAR if place else BEFORE)
-    for term in terms(follow(evidence, context.texts)):
+    for term in term_set(follow(evidence, context.texts)):
         found[term] = max(AFTER, found.get(term, 0.0))
     return found
 
@@ -171,32 +175,53 @@ def meaning_of(inquiry: Inquiry, context: Context) -> Meaning:
     return Meaning(context.vectors["edge"], context.vectors["chunk"], question)
 
 
-def rate(passages: Iterable[Passage], inquiry: Inquiry, meaning: Meaning) -> dict[Place, Rating]:
-    """How well each of the passages answers."""
+def rate(
+    passages: Iterable[Passage],
+    inquiry: Inquiry,
+    meaning: Meaning,
+    known: Worths | None = None,
+) -> dict[Place, Rating]:
+    """How well each of the passages answers.
+
+    ``known`` keeps what their words are worth to this inquiry, for the next time they are rated.
+    """
     wanted = list(passages)
+    worths, words = {} if known is None else known, Words(inquiry)
     settings = meaning.of_chunks({passage.evidence.chunk for passage in wanted})
     found = {}
     for passage in wanted:
+        place = passage.place
+        read, worth = worths.get(place, (None, 0.0))
+        if read is not passage:  # more edges may rest on the sentence than before
+            worth = words.worth(passage) - _toll(passage.wording)
+            worths[place] = passage, worth
         similar, asked = meaning.of_sentence(passage.quote, passage.edges)
         setting = settings.get(passage.evidence.chunk, 0.0)
         points = MEANING * similar + ASKED * asked + SETTING * setting
-        points += worth_of_words(passage, inquiry) - _toll(passage.wording)
-        found[passage.place] = Rating(max(0.0, points), similar)
+        found[place] = Rating(max(0.0, points + worth), similar)
     return found
 
 
-def worth_of_words(passage: Passage, inquiry: Inquiry) -> float:
-    """The part of a passage's score that no vector is needed for."""
-    wording = passage.wording
-    credits = {term: credit(term, wording) for term in inquiry.weights}
-    spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
-    quote = " ".join(passage.quote.split())
-    held = inquiry.sought.held_by(quote, spoken, inquiry.weights.keys())
-    return (
-        WORDS * share(inquiry.weights, credits)
-        + NAMES * share(_only(inquiry.weights, inquiry.names), _present(credits))
-        + KIND * held
-    )
+class Words:
+    """What the words of passages are worth to an inquiry: the part of a score that needs no
+    vector."""
+
+    def __init__(self, inquiry: Inquiry) -> None:
+        self._inquiry = inquiry
+        self._names = _only(inquiry.weights, inquiry.names)
+
+    def worth(self, passage: Passage) -> float:
+        """The part of the passage's score."""
+        inquiry, wording = self._inquiry, passage.wording
+        credits = {term: credit(term, wording) for term in inquiry.weights}
+        spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
+        quote = " ".join(passage.quote.split())
+        held = inquiry.sought.held_by(quote, spoken, inquiry.weights.keys())
+        return (
+            WORDS * share(inquiry.weights, credits)
+            + NAMES * share(self._names, _present(credits))
+            + KIND * held
+        )
 
 
 def credit(term: str, wording: Wording) -> float:

@@ -10,18 +10,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from pyoxigraph import NamedNode
-
 from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.inquiry import read_question
 from tgraph.retrieve.labels import with_labels
-from tgraph.retrieve.passages import gather, meaning_of, place_of, rate
+from tgraph.retrieve.passages import Place, gather, meaning_of, place_of, rate
 from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.seeds import triple_of
-from tgraph.store.base import select
+from tgraph.retrieve.stated import stated_in
 
 KEPT = 6
 """Sentences kept of one candidate."""
@@ -48,15 +46,16 @@ def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Ret
 
 
 def _narrowed(
-    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[object, float]
+    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[Place, float]
 ) -> Candidate:
-    best: dict[object, Evidence] = {}
+    best: dict[Place, Evidence] = {}
     for item in evidence:
         place = place_of(item)
-        if place in relevance and place not in best:
-            best[place] = replace(item, relevance=relevance[place])
-    ranked = sorted(best.values(), key=lambda e: (-(e.relevance or 0.0), e.iri))[:KEPT]
-    return replace(candidate, evidence=tuple(ranked)) if ranked else candidate
+        if place in relevance:
+            best.setdefault(place, item)
+    ranked = sorted(best, key=lambda place: (-relevance[place], best[place].iri))[:KEPT]
+    kept = tuple(replace(best[place], relevance=relevance[place]) for place in ranked)
+    return replace(candidate, evidence=kept) if kept else candidate
 
 
 def _evidence_behind(
@@ -81,16 +80,13 @@ def _stated_by(
         inside = (
             e for e in stated.get(place.chunk, ()) if place.start <= e.start and e.end <= place.end
         )
-        found += [replace(e, via=place.via) for e in inside]
+        found += [e if e.via == place.via else replace(e, via=place.via) for e in inside]
     return found
 
 
 def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:
-    nodes = [NamedNode(chunk) for chunk in chunks]
-    rows = select(context.store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
-    edges = list(
-        dict.fromkeys(row["edge"].value for row in rows if isinstance(row["edge"], NamedNode))
-    )
+    stated = stated_in(chunks, context).values()
+    edges = list(dict.fromkeys(edge for places in stated for _, edge in places))
     memory = context.remembered("evidence", 50_000)
     found: defaultdict[str, list[Evidence]] = defaultdict(list)
     wanted = set(chunks)
@@ -113,7 +109,7 @@ def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
     return found
 
 
-def relevance_of(question: str, evidence: ByEdge, context: Context) -> dict[object, float]:
+def relevance_of(question: str, evidence: ByEdge, context: Context) -> dict[Place, float]:
     """How well each place answers, 0 to 1; places are as of ``place_of``."""
     inquiry = read_question(question, frequencies(context))
     meaning = meaning_of(inquiry, context)

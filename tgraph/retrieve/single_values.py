@@ -21,7 +21,7 @@ from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
 from tgraph.index.standing import StandingEvidence
 from tgraph.retrieve.amounts import amount_of, measured
-from tgraph.retrieve.labels import Triple, local_name
+from tgraph.retrieve.labels import local_name
 from tgraph.retrieve.regions import is_region
 from tgraph.store.base import Store, select
 
