@@ -147,6 +147,7 @@ def type_iri(name: str) -> str:
     return f"{URN}type:{_slug(name)}"
 
 
+@lru_cache(maxsize=8192)
 def edge_iri(subject: NamedNode, predicate: NamedNode, obj: NamedNode | Literal) -> str:
     """The IRI that reifies the triple: a digest of its canonical N-Triples form."""
     term = canonical(obj) if isinstance(obj, Literal) else obj

@@ -56,7 +56,7 @@ class Keys(Sequence[str]):
 
         if isinstance(allowed, np.ndarray):
             return np.flatnonzero(allowed)
-        if len(allowed) * _FEW < len(self):
+        if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
             found = [place for iri in set(allowed) if (place := self._find(iri)) is not None]
         else:
             found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]

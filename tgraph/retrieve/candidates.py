@@ -18,10 +18,13 @@ def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) ->
     return Candidate(item, 0, score, evidence=places, reasons=(why,), tokens=cost_of(item))
 
 
-def edge_candidate(edge: Edge, score: float, why: str, places: tuple[Evidence, ...]) -> Candidate:
-    """The edge, which is shown with the quotes of its evidence."""
-    tokens = cost_of(edge, evidence=places)
-    return Candidate(edge, 0, score, evidence=places, reasons=(why,), tokens=tokens)
+def edge_candidate(
+    edge: Edge, score: float, why: str, places: tuple[Evidence, ...], tokens: int | None = None
+) -> Candidate:
+    """The edge, which is shown with the quotes of its evidence; ``tokens`` is what it costs so,
+    where that is known."""
+    cost = cost_of(edge, evidence=places) if tokens is None else tokens
+    return Candidate(edge, 0, score, evidence=places, reasons=(why,), tokens=cost)
 
 
 def chunk_candidate(whole: Evidence, score: float, why: str, tokens: int | None) -> Candidate:

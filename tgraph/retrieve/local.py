@@ -192,6 +192,7 @@ class _Around:
         evidence = self._places(edges)
         inside = {entity.iri for entity in self.entities}
         most = max((rank for _, rank in edges), default=1)
+        costs = self.context.remembered("costs of edges", 100_000)
         for edge, rank in edges:
             places = evidence.get(edge.iri, ())[:limit]
             if not places:
@@ -199,7 +200,8 @@ class _Around:
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
             why = "it ties entities of the question" if among else "it leads out of them"
             why = f"{why}, and its ends have {rank} relationships"
-            yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places)
+            cost = costs.get(edge.iri, partial(cost_of, edge, evidence=places))
+            yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places, cost)
 
     def claimed(self) -> Iterator[Candidate]:
         """The claims about the entities, each once, in the order of the entities."""

@@ -48,7 +48,9 @@ class Meaning:
         before = np.cumsum(counts) - counts
         rows = np.arange(counts.sum()) + np.repeat(starts - before, counts)
         found = np.round(vectors.matrix[rows] @ self._question.T, 6).tolist()
-        names = [vectors.keys[place] for place in places.tolist()]
+        names = sorted(wanted)  # the order of the keys
+        if len(names) != len(places):
+            names = [vectors.keys[place] for place in places.tolist()]
         owners = (n for n, c in zip(names, counts.tolist(), strict=True) for _ in range(c))
         for iri, (one, other), digest in zip(
             owners, found, _as_bytes(vectors.hashes[rows]), strict=True
