@@ -44,7 +44,7 @@ def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
 def print_influence(found: Influence, *, as_json: bool) -> None:
     """The analysis as text or as JSON."""
     if as_json:
-        click.echo(json_text({**asdict(found), "f1": found.cited_set.f1}))
+        click.echo(json_text(asdict(found)))
         return
     ranked = found.ranked
     if ranked:

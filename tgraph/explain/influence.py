@@ -69,13 +69,15 @@ class CitedSet:
 
     necessity: float | None
     sufficiency: float | None
+    f1: float | None
 
-    @property
-    def f1(self) -> float | None:
-        if self.necessity is None or self.sufficiency is None:
-            return None
-        both = self.necessity + self.sufficiency
-        return 2 * self.necessity * self.sufficiency / both if both else 0.0
+    @classmethod
+    def of(cls, necessity: float | None, sufficiency: float | None) -> CitedSet:
+        """The two with their mean."""
+        if necessity is None or sufficiency is None:
+            return cls(necessity, sufficiency, None)
+        both = necessity + sufficiency
+        return cls(necessity, sufficiency, 2 * necessity * sufficiency / both if both else 0.0)
 
 
 @dataclass(frozen=True, slots=True)

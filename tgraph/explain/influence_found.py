@@ -77,7 +77,7 @@ def made(
         items=tuple(_item(found, n, item) for n, item in enumerate(trace.selected)),
         sentences=tuple(_sentence(found, n) for n in range(len(trace.sentences))),
         noise_floor=found.weights.noise,
-        cited_set=CitedSet(
+        cited_set=CitedSet.of(
             necessity if found.all_cited else None,
             share(from_cited) if from_cited is not None and found.all_cited else None,
         ),
