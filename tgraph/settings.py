@@ -185,14 +185,28 @@ class GlobalSearchSettings(_Section):
     dynamic_num_repeats: int = Field(1, ge=1, description="ratings of a report, of which most win")
 
 
+class IntegritySettings(_Section):
+    """How the record is protected."""
+
+    signing_key: Path | None = Field(
+        None, description="the file of an Ed25519 private key that signs the chain's head"
+    )
+
+
 class _GraphFile(TomlConfigSettingsSource):
     """The graph's file, whose paths are relative to the folder that it stands in."""
 
     def __call__(self) -> dict[str, Any]:
-        values = super().__call__()
-        prompts = values.get("prompts")
-        if isinstance(prompts, str) and isinstance(self.toml_file_path, Path):
-            values = {**values, "prompts": self.toml_file_path.parent / prompts}
+        values = self._located(super().__call__(), "prompts")
+        integrity = values.get("integrity")
+        if isinstance(integrity, dict):
+            values = {**values, "integrity": self._located(integrity, "signing_key")}
+        return values
+
+    def _located(self, values: dict[str, Any], name: str) -> dict[str, Any]:
+        path = values.get(name)
+        if isinstance(path, str) and isinstance(self.toml_file_path, Path):
+            return {**values, name: self.toml_file_path.parent / path}
         return values
 
 
@@ -392,6 +406,7 @@ class Settings(BaseSettings):
     prompts: Path | None = Field(None, description="a folder whose files replace tgraph's prompts")
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    integrity: IntegritySettings = IntegritySettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     summaries: SummarySettings = SummarySettings()

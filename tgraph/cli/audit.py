@@ -17,6 +17,12 @@ from tgraph.cli.running import command, opened
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON; of integrity the whole report.")
 @click.option("--head", metavar="HASH", help="With integrity: a head that was saved before.")
+@click.option(
+    "--public-key",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="With integrity: verify what this key has signed.",
+)
 @common
 def audit(
     name: str | None,
@@ -25,6 +31,7 @@ def audit(
     format: str,
     as_json: bool,
     head: str | None,
+    public_key: str | None,
 ) -> None:
     """Ask the record a question that auditors ask.
 
@@ -36,7 +43,7 @@ def audit(
       tgraph audit documents-of-answer last
       tgraph audit answers-on-document endurance.md --format csv
       tgraph audit shapes all
-      tgraph audit integrity --head HASH
+      tgraph audit integrity --head HASH --public-key keys/record.pub
     """
     from tgraph.cli.listing import print_audits
     from tgraph.cli.rows import print_audit
@@ -46,15 +53,16 @@ def audit(
         return
     if name is None:
         raise click.UsageError("Name an audit, or list them with --list.")
-    if head is not None and name != "integrity":
-        raise click.UsageError("--head goes with integrity.")
+    if name != "integrity" and (head is not None or public_key is not None):
+        raise click.UsageError("--head and --public-key go with integrity.")
     with opened() as graph:
         if name == "integrity":
             arguments = _heads(arguments, head)
-            if as_json or format == "table":
+            if as_json or format == "table" or public_key is not None:
                 from tgraph.cli.integrity import print_integrity
 
-                print_integrity(graph.integrity(*arguments), as_json=as_json)
+                found = graph.integrity(*arguments, public_key=public_key)
+                print_integrity(found, as_json=as_json)
                 return
         print_audit(graph.audit(name, *arguments), "json" if as_json else format)
 

@@ -10,7 +10,7 @@ from tgraph.cli.running import command, find_root
 
 @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
 def config() -> None:
-    """Look at the settings."""
+    """Look at the settings, and make what they name."""
 
 
 @command("show")
@@ -44,4 +44,28 @@ def show(as_json: bool) -> None:
         terminal.show(terminal.table(("Setting", "Value", "Origin"), rows))
 
 
+@command("signing-key")
+@click.argument("file", type=click.Path(dir_okay=False))
+def signing_key(file: str) -> None:
+    """Make a pair of keys that the record is signed with.
+
+    The private key is written to FILE, for you alone, and the public key to FILE.pub. Set
+    integrity.signing_key to FILE; keep the public key where whoever can write the graph can't.
+
+    \b
+    Example:
+      tgraph config signing-key ~/.config/tgraph/record.key
+    """
+    from pathlib import Path
+
+    from tgraph.cli import terminal
+    from tgraph.record.signing import make_keys
+
+    public, beside = make_keys(Path(file))
+    click.echo(f"{public.id}")
+    terminal.say(f"Private key: {file} (mode 600). Public key: {beside}.")
+    terminal.say(f"To sign the record: TGRAPH_INTEGRITY__SIGNING_KEY={file}, or in tgraph.toml.")
+
+
 config.add_command(show)
+config.add_command(signing_key)

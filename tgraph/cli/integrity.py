@@ -12,6 +12,7 @@ from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
     from tgraph.explain.integrity import Integrity
+    from tgraph.explain.signed import Signatures
 
 SHOWN = 50
 """Problems that are listed as text; JSON has all of them."""
@@ -50,6 +51,23 @@ def _say_checked(found: Integrity) -> None:
         )
     if found.saved_at is not None:
         click.echo(f"The saved head is that of entry {found.saved_at}.")
+    if found.signatures is not None:
+        _say_signed(found.signatures)
     if found.unreferenced:
         say(f"{len(found.unreferenced)} texts are kept that nothing on record needs; see --json.")
     click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
+
+
+def _say_signed(found: Signatures) -> None:
+    """Which entries the key's signatures cover, from when on, and which none does."""
+    click.echo(f"Signatures by the key {found.key[:16]}: {found.valid} valid.")
+    for stretch in found.stretches[-SHOWN:]:
+        which = f"entries {stretch.first} to {stretch.last}"
+        if stretch.first == stretch.last:
+            which = f"entry {stretch.first}"
+        if stretch.signature:
+            click.echo(f"  {which}: signed {stretch.time}")
+        else:
+            click.echo(f"  {which}: covered by no signature")
+    if found.others:
+        click.echo(f"  {found.others} signatures are by other keys.")

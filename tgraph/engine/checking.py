@@ -11,6 +11,7 @@ from tgraph.explain.chained import Problem
 from tgraph.explain.integrity import Integrity, check_integrity
 from tgraph.librarian import Librarian
 from tgraph.record.chain import Head
+from tgraph.record.signing import PublicKey
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 from tgraph.store.statements import to_bytes
@@ -22,8 +23,10 @@ def check(
     librarian: Librarian,
     catalogue: str,
     saved: str | None,
+    key: PublicKey | None = None,
 ) -> Integrity:
-    """The integrity of the snapshot, with each quad in which the store differs from it."""
+    """The integrity of the snapshot, with each quad in which the store differs from it; with a
+    ``key``, the signatures by it too."""
     added, removed = difference(snapshot.store, store)
     pointer = snapshot.pointer
     return check_integrity(
@@ -33,6 +36,7 @@ def check(
         Head(pointer.sequence, pointer.head),
         saved,
         [*_differing("added", added), *_differing("missing", removed)],
+        key,
     )
 
 

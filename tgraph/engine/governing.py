@@ -8,6 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
@@ -68,17 +69,22 @@ class Governing(Explaining):
     @abstractmethod
     def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]: ...
 
-    def integrity(self, head: str | None = None) -> Integrity:
+    def integrity(
+        self, head: str | None = None, *, public_key: str | Path | None = None
+    ) -> Integrity:
         """Whether everything is as it was sealed, and the chain contains the ``head`` that was
-        saved earlier. Writers wait meanwhile."""
+        saved earlier; with the file of a ``public_key``, what its owner has signed of it. Writers
+        wait meanwhile."""
         from tgraph.engine.checking import check
+        from tgraph.record.signing import load_public_key
 
+        key = load_public_key(Path(public_key)) if public_key is not None else None
         with self._ledger.open(timeout=PATIENCE) as (store, _):
             snapshot = Snapshot.open(self._folder)
             if snapshot is None:
                 raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
             try:
-                return check(store, snapshot, self.librarian, self._catalogue, head)
+                return check(store, snapshot, self.librarian, self._catalogue, head, key)
             finally:
                 snapshot.close()
 

@@ -78,7 +78,8 @@ class KnowledgeGraph(Governing):
         self._uuid = uuid
         self._message = message
         self._catalogue = v.collection_iri(settings.explain_collection)
-        self._ledger = Ledger(self._folder, self._catalogue, clock)
+        signing_key = settings.integrity.signing_key
+        self._ledger = Ledger(self._folder, self._catalogue, clock, signing_key)
         self._parts = parts or Parts(settings, self._folder.cache)
         self._record: Snapshot | None = None
         self._knowledge: Snapshot | None = None
@@ -184,6 +185,7 @@ class KnowledgeGraph(Governing):
         )
 
     def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
+        self._ledger.check_key()
         return {
             "ledger": self._ledger,
             "parts": self._parts,
@@ -251,6 +253,7 @@ class KnowledgeGraph(Governing):
         filters: Filters = NO_FILTERS,
         count: int | None = None,
     ) -> Stream:
+        self._ledger.check_key()
         self._prepare(method.mode)
         context = narrowed(self._open_context(), filters)
         if filters and is_empty(context):

@@ -1,8 +1,8 @@
 """Whether the record is as it was sealed (design, section 3.7).
 
 Every bundle's RDFC-1.0 hash is computed again, every entry of the chain, what all batches add up
-to, and every text of the librarian. A chain that was cut at its end, or computed again as a whole,
-can only be told by a head that was saved before.
+to, and every text of the librarian. A chain that was cut at its end can only be told by a head that
+was saved before, one that was computed again as a whole by that or by a signature.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from tgraph.errors import StoreError, UsageError
 from tgraph.explain.chained import Entry, Problem, broken_links, last_head, read_entries
 from tgraph.explain.erased import Erasure, Rewritings
 from tgraph.explain.replayed import Replayed
+from tgraph.explain.signed import Signatures, check_signatures
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, canonical_hash
+from tgraph.record.signing import KIND, PublicKey
 from tgraph.store.base import Store, select
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -34,7 +36,7 @@ class Integrity:
     end of the chain, to be saved somewhere else; ``saved_at`` is the entry that a saved head is of.
     ``unreferenced`` are texts that are what they should be and that nothing on record needs, as
     an index run leaves them that was interrupted. ``erased`` lists what was rewritten by erasures,
-    and is as it was sealed by them."""
+    and is as it was sealed by them. ``signatures`` are those of a key, where one was given."""
 
     ok: bool
     catalogue: str
@@ -48,6 +50,7 @@ class Integrity:
     problems: tuple[Problem, ...]
     unreferenced: tuple[str, ...]
     erased: tuple[Erasure, ...] = ()
+    signatures: Signatures | None = None
 
 
 def check_integrity(
@@ -57,9 +60,11 @@ def check_integrity(
     published: Head,
     saved: str | None = None,
     beyond: Sequence[Problem] = (),
+    key: PublicKey | None = None,
 ) -> Integrity:
     """Compute everything again. ``published`` is the head that the pointer to the store names,
-    ``saved`` one that was noted earlier, ``beyond`` what is known to be wrong already.
+    ``saved`` one that was noted earlier, ``beyond`` what is known to be wrong already. With a
+    ``key`` its signatures are verified.
 
     ``UsageError`` for a saved head that is not 64 hexadecimal digits.
     """
@@ -80,7 +85,8 @@ def check_integrity(
     others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
     quads, differing = replayed.compare(store, [DefaultGraph(), *map(NamedNode, others)])
     texts, damaged, strays = _check_texts(librarian, _needed(store, replayed, entries, rewritings))
-    found = (*problems, *lost, *wrong, *differing, *damaged)
+    signed = check_signatures(chains[catalogue], catalogue, key) if key else None
+    found = (*problems, *lost, *wrong, *differing, *damaged, *(signed.problems if signed else ()))
     head = last_head(chains[catalogue])
     batches = sum(entry.kind == "batch" for entry in entries)
     counts = (len(bundles), batches, quads + sum(bundles.values()), texts)
@@ -94,6 +100,7 @@ def check_integrity(
         found,
         tuple(strays),
         rewritings.erasures,
+        signed,
     )
 
 
@@ -123,7 +130,7 @@ def _check_bundles(
     store: Store, entries: Sequence[Entry], graphs: Iterable[str]
 ) -> tuple[dict[str, int], list[Problem]]:
     """The number of quads of each bundle there is, and which are not as they were sealed."""
-    sealed = {entry.subject: entry.hash for entry in entries if entry.kind != "batch"}
+    sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
     counts: dict[str, int] = {}
     problems = []
     for bundle in sorted({g for g in graphs if g.startswith(_BUNDLE)} | set(sealed)):

@@ -3,7 +3,7 @@
 Each entry has a sequence number, the hash of what it seals, the head of the chain before it
 (``tg:previousHash``) and the head after it (``tg:chainHash``), the hash of all that the entry says
 besides. A bundle is sealed by the RDFC-1.0 hash of its quads, a batch by the hash of its text,
-which the librarian keeps.
+which the librarian keeps. Of a signature the hash is that of its own text.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ GENESIS = "0" * 64
 """The head of an empty chain."""
 
 CHAIN_HASH = v.tg("chainHash")
+
+_CLASSES = {"batch": v.tg("Batch"), "signature": v.tg("Signature")}
+"""Of the kinds that are no bundles."""
 
 
 def canonical_hash(quads: Iterable[Quad]) -> str:
@@ -116,7 +119,7 @@ class Chain:
     ) -> list[Quad]:
         """The quads of the next entry, which seals ``subject`` by its hash."""
         out = Statements(self.catalogue)
-        classes = [v.prov("Entity"), v.prov("Bundle") if kind != "batch" else v.tg("Batch")]
+        classes = [v.prov("Entity"), _CLASSES.get(kind, v.prov("Bundle"))]
         out.add(
             subject,
             (v.RDF_TYPE, classes),

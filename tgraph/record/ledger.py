@@ -18,6 +18,13 @@ from tgraph.librarian import Librarian
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
 from tgraph.record.erasing import Erasing
+from tgraph.record.signing import (
+    SigningKey,
+    is_signed,
+    key_quads,
+    load_signing_key,
+    signature_quads,
+)
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, sweep
 from tgraph.store.folder import CollectionFolder
@@ -50,15 +57,27 @@ class Folded:
 
 
 class Ledger:
-    """The writer of one collection: folds what is waiting and publishes the result."""
+    """The writer of one collection: folds what is waiting and publishes the result. With the file
+    of a ``signing_key``, read when it is needed, the chain's head is signed before that."""
 
     def __init__(
-        self, folder: CollectionFolder, catalogue: str, clock: Callable[[], datetime]
+        self,
+        folder: CollectionFolder,
+        catalogue: str,
+        clock: Callable[[], datetime],
+        signing_key: Path | None = None,
     ) -> None:
         self.folder = folder
         self.librarian = Librarian(folder.librarian)
         self._catalogue = catalogue
         self._clock = clock
+        self._key_file = signing_key
+        self._key: SigningKey | None = None
+
+    def check_key(self) -> None:
+        """``UsageError`` where the record is to be signed and the key can't be read."""
+        if self._key_file is not None and self._key is None:
+            self._key = load_signing_key(self._key_file)
 
     def waiting(self) -> bool:
         """Whether there is something to fold, or something published to mend."""
@@ -127,9 +146,23 @@ class Ledger:
 
     def publish(self, store: OxigraphStore) -> None:
         """Let readers see the store as it is now, with the vectors of the collection's folder."""
+        self._sign(store, self._catalogue)
         store.flush()
         head = read_head(store, NamedNode(self._catalogue))
         publish(self.folder, store, self.generation(store), head.sequence, head.hash)
+
+    def _sign(self, store: OxigraphStore, catalogue: str) -> None:
+        """Put the key's signature over the head at the end of the chain, if there is a key."""
+        if self._key_file is None:
+            return
+        chain = Chain(store, catalogue, self._clock)
+        if is_signed(store, chain):
+            return
+        self.check_key()
+        assert self._key is not None
+        agent = [quad for quad in key_quads(self._key.public) if not _has(store, quad)]
+        quads = agent + (self._shared_batch(chain, agent) if agent else [])
+        store.extend(quads + signature_quads(chain, self._key))
 
     def _journals(self) -> list[Path]:
         """The journals, oldest first; another writer may be folding and deleting them."""
@@ -188,6 +221,8 @@ class Ledger:
             if content.damaged:
                 damaged.append(path)
             folded = folded.plus(bool(status), status == "aborted", bool(content.damaged))
+        for catalogue in chains.keys() - {self._catalogue}:
+            self._sign(store, catalogue)
         self.publish(store)
         for path in journals:
             _set_aside(path) if path in damaged else path.unlink(missing_ok=True)
@@ -242,11 +277,7 @@ class Ledger:
         if content.damaged:
             bundle += _lost(kind, head, frames[0], content.damaged)
         shared = [
-            quad
-            for frame in frames
-            for quad in _quads(frame, "shared")
-            if next(store.match(quad.subject, quad.predicate, quad.object, quad.graph_name), None)
-            is None
+            quad for frame in frames for quad in _quads(frame, "shared") if not _has(store, quad)
         ]
         quads = bundle + shared
         if shared:
@@ -262,7 +293,7 @@ class Ledger:
         )
 
     def _shared_batch(self, chain: Chain, shared: list[Quad]) -> list[Quad]:
-        """Agents and prompts that a session was the first to name: a small batch of its own."""
+        """Agents and prompts that were named for the first time: a small batch of its own."""
         lines = sorted(set(to_bytes(shared).splitlines(keepends=True)))
         key = self.librarian.put(b"".join(batch_lines(lines, [], [])))
         batch = f"{v.URN}batch:{key}"
@@ -283,6 +314,11 @@ def batch_lines(
 
 def _quads(frame: Mapping[str, str], part: str) -> list[Quad]:
     return list(parse(frame.get(part, ""), RdfFormat.N_QUADS))
+
+
+def _has(store: Store, quad: Quad) -> bool:
+    found = store.match(quad.subject, quad.predicate, quad.object, quad.graph_name)
+    return next(found, None) is not None
 
 
 def _finished(frames: Sequence[Frame]) -> bool:
