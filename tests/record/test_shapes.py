@@ -62,6 +62,10 @@ THROUGH_THE_ENGINE = {
     TG.IntermediateAnswer,
     TG.ItemSelection,
     TG.Claim,
+    TG.Erasure,
+    TG.Rewriting,
+    TG.Signature,
+    TG.SigningKey,
 }
 """What only some modes write: their own tests validate whole sessions."""
 
