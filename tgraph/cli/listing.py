@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
+from textwrap import fill
 
 import click
 
@@ -27,6 +29,7 @@ _WHOLE, _SHORT = 36, 13
 _WIDE = 130
 _BETWEEN = 19 + 11 + 6 + 4 * 3  # time, status, mode, and the gaps
 _LEAST = 20
+_TEXT_WIDTH, _INDENT = 100, " " * 6
 
 
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
@@ -99,13 +102,34 @@ def time(text: str) -> str:
 
 
 def print_audits() -> None:
-    """Every audit with its arguments and the question it answers."""
-    for audit in list_audits():
-        click.echo(f"{audit.name} {_signature(audit)}".rstrip())
-        click.echo(f"    {audit.question}")
-        for parameter in audit.parameters:
-            default = "" if parameter.default is None else f' (default: "{parameter.default}")'
-            click.echo(f"    {parameter.name.upper()}: {parameter.description}{default}")
+    """Every audit with its arguments and the question it answers, group by group."""
+    for group, audits in groupby(list_audits(), key=lambda audit: audit.group):
+        click.echo(f"{group}\n")
+        for audit in audits:
+            _print_audit(audit)
+
+
+def _print_audit(audit: Audit) -> None:
+    click.echo(f"  {audit.name} {_signature(audit)}".rstrip())
+    lines = [audit.question]
+    for parameter in audit.parameters:
+        default = f' (default: "{parameter.default}")' if parameter.default is not None else ""
+        lines.append(f"{parameter.name.upper()}: {parameter.description}{default}")
+    if audit.check:
+        lines.append(f"A check: exit code 4 if there are rows. It holds: {audit.check}.")
+    for line in lines:
+        click.echo(_wrapped(line))
+    click.echo()
+
+
+def _wrapped(text: str) -> str:
+    return fill(
+        text,
+        _TEXT_WIDTH,
+        initial_indent=_INDENT,
+        subsequent_indent=_INDENT,
+        break_on_hyphens=False,
+    )
 
 
 def _signature(audit: Audit) -> str:

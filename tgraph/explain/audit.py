@@ -2,7 +2,8 @@
 
 A header line ``Parameter: NAME (KIND) = DEFAULT - TEXT`` declares a parameter; without a default it
 must be given. Kinds: ``session``, ``document``, ``edge`` (found by what a person types), ``text``
-and ``number``.
+and ``number``. ``Group`` is under which heading the audit is listed. ``Check: TEXT`` says that the
+audit is a check of TEXT, which any row violates.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from tgraph.store.statements import literal
 FOLDER = "audit"
 _PARAMETER = re.compile(r"(\w+) \((\w+)\)(?: = (.*?))? - (.*)")
 _ALL = "all"
+RECORD = "The record"
+GROUPS = ("Answers", "Documents", "Facts", "Models, prompts and cost", RECORD)
+"""Under which headings audits are listed, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +43,16 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """A named audit: its title, the question it answers, its parameters and columns."""
+    """A named audit: its title, the question it answers, its parameters and columns, the group that
+    it is listed in, and, where any row of it is a violation, what it checks."""
 
     name: str
     title: str
     question: str
     parameters: tuple[Parameter, ...]
     columns: tuple[str, ...]
+    group: str = RECORD
+    check: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +66,11 @@ class AuditResult:
 
 
 def list_audits() -> list[Audit]:
-    """The audits that there are, by name."""
+    """The audits that there are, group by group, by name."""
     found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
     audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
-    return sorted([*audits, SHAPES, INTEGRITY], key=lambda audit: audit.name)
+    audits += [SHAPES, INTEGRITY]
+    return sorted(audits, key=lambda audit: (GROUPS.index(audit.group), audit.name))
 
 
 def find_audit(name: str) -> Audit:
@@ -91,6 +99,8 @@ def read_header(name: str) -> Audit:
         " ".join(fields["Answers"]),
         tuple(_parameter(text) for text in fields.get("Parameter", ())),
         tuple(column.strip() for column in " ".join(fields["Columns"]).split(",")),
+        " ".join(fields["Group"]),
+        " ".join(fields.get("Check", ())),
     )
 
 
@@ -104,10 +114,11 @@ def _parameter(text: str) -> Parameter:
 
 SHAPES = Audit(
     "shapes",
-    "Sessions against the shapes",
-    "Is every session's record complete and well formed (ontology/shapes.ttl)?",
+    "Bundles against the shapes",
+    "Is every record, of a session or of what was said of one later, complete and well formed?",
     (Parameter("session", "session", _ALL, "the session, or all"),),
     ("session", "focus", "path", "value", "message"),
+    check="the shapes of ontology/shapes.ttl (SHACL)",
 )
 
 INTEGRITY = Audit(
@@ -116,6 +127,7 @@ INTEGRITY = Audit(
     "Is every bundle, batch, quad and text as it was sealed, and the chain whole?",
     (Parameter("head", "text", "", "a head of the chain that was saved before"),),
     ("problem", "what", "subject", "detail"),
+    check="the seals of the chain, recomputed",
 )
 
 
@@ -147,7 +159,7 @@ def run_audit(
         )
         for row in found
     )
-    return AuditResult(audit, rows)
+    return AuditResult(audit, rows, not rows if audit.check else None)
 
 
 def _select(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from pyoxigraph import Literal, NamedNode
 
@@ -56,24 +57,70 @@ def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
 
     ``UsageError`` where there is none, or more than one.
     """
-    sessions = list_sessions(store, catalogue)
+    graph = NamedNode(catalogue)
     if name == LAST:
-        if not sessions:
-            raise UsageError("No session has been recorded yet.", "Ask something first.")
-        return sessions[0]
+        return _last(store, graph)
     wanted = name.removeprefix(v.session_iri("")).strip().lower()
     if not wanted:
         raise UsageError("The id of the session is empty.", "`tgraph sessions` lists them.")
-    matching = [s for s in sessions if _uuid(s).startswith(wanted)]
-    exact = [s for s in matching if _uuid(s) == wanted]
-    if len(exact or matching) == 1:
-        return (exact or matching)[0]
-    problem = "More than one session begins with" if matching else "There is no session"
+    found = _bundles(store, graph, wanted)
+    if len(found) == 1:
+        return _summary(store, graph, found[0])
+    problem = "More than one session begins with" if found else "There is no session"
     raise UsageError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
 
 
-def _uuid(session: SessionSummary) -> str:
-    return session.explain_id.removeprefix(v.session_iri(""))
+def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
+    """The bundles of the session of the UUID or, if there is none, of those that begin with it."""
+    start = v.session_iri(uuid)
+    for exact in _named(start):
+        found = [q.subject for q in store.match(None, v.tg("session"), exact, catalogue)]
+        if found:
+            return [_text(subject) for subject in found]
+    known = store.match(None, v.tg("session"), None, catalogue)
+    return [_text(quad.subject) for quad in known if _text(quad.object).startswith(start)]
+
+
+def _named(text: str) -> list[NamedNode]:
+    try:
+        return [NamedNode(text)]
+    except ValueError:
+        return []  # what a person types need not be an IRI
+
+
+def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
+    begun = [
+        (datetime.fromisoformat(_text(quad.object)), _text(quad.subject))
+        for quad in store.match(None, v.tg("sessionStarted"), None, catalogue)
+    ]
+    if not begun:
+        raise UsageError("No session has been recorded yet.", "Ask something first.")
+    newest = max(begun)[0]
+    found = [_summary(store, catalogue, bundle) for time, bundle in begun if time == newest]
+    return max(found, key=lambda session: session.sequence)
+
+
+def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
+    """The session of a bundle, without reading what is said of any other."""
+
+    def said(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
+        found = store.match(NamedNode(subject), predicate, None, graph)
+        return next((_text(quad.object) for quad in found), "")
+
+    session = said(bundle, v.tg("session"), catalogue)
+    own = NamedNode(bundle)
+    doubt = questioned(store).get(session)
+    return SessionSummary(
+        explain_id=session,
+        question=said(session, v.tg("query"), own),
+        mode=said(session, v.tg("mode"), own),
+        started=said(session, v.prov("startedAtTime"), own),
+        ended=said(session, v.prov("endedAtTime"), own),
+        status=said(session, v.tg("status"), own),
+        bundle=bundle,
+        sequence=int(said(bundle, v.tg("sequence"), catalogue)),
+        questioned=doubt.time if doubt else "",
+    )
 
 
 def _text(term: object) -> str:

@@ -1,5 +1,5 @@
-"""Validation of what was recorded of sessions, and of what was stated of them later, against the
-SHACL shapes (W3C SHACL, 2017) by pyshacl."""
+"""Validation of every bundle, of a session or of what was said of sessions later, against the SHACL
+shapes (W3C SHACL, 2017) by pyshacl."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tgraph import vocabulary as v
 from tgraph.explain.classic import classic
 from tgraph.explain.export import session_quads
 from tgraph.explain.sessions import SessionSummary, find_session, list_sessions
+from tgraph.record.bundle import KINDS, SESSION
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.statements import nquads
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 ALL = "all"
 TOGETHER = 50
 """Sessions validated at once: what they share, such as the evidence, is then checked once."""
-
-_LATER = ("evaluation", "verification", "influenceAnalysis", "invalidation", "erasure")
 
 Violation = tuple[str, str, str, str, str]
 
@@ -52,27 +51,27 @@ def check_shapes(store: Store, catalogue: str, session: str = ALL) -> tuple[Viol
 
 
 def _later_statements(store: Store, catalogue: str) -> Iterator[dict[str, str]]:
-    """For each statement that was made later its bundle and those of the sessions that it is about,
-    with whom each is about."""
+    """For each later statement, of whatever kind, its bundle and those of the sessions that it is
+    about, with whom each is about."""
     graph = NamedNode(catalogue)
-    entries = [
-        quad
-        for predicate in map(v.tg, _LATER)
-        for quad in store.match(None, predicate, None, graph)
-    ]
-    for quad in entries:
-        bundle = _string(quad.subject)
-        subject = _string(quad.object)
-        found = {bundle: subject}
-        about = [
-            *store.match(None, v.prov("wasDerivedFrom"), None, NamedNode(bundle)),
-            *store.match(NamedNode(subject), v.prov("used"), None, NamedNode(bundle)),
-        ]
-        for answer in (_string(one.object) for one in about):
+    for kind in KINDS.values():
+        if kind is SESSION:
+            continue
+        for quad in store.match(None, kind.subject_property, None, graph):
+            bundle = _string(quad.subject)
+            yield {bundle: _string(quad.object), **_judged(store, bundle)}
+
+
+def _judged(store: Store, bundle: str) -> dict[str, str]:
+    """The bundles of the sessions whose answers or sentences the bundle speaks of."""
+    found = {}
+    for predicate in (v.prov("wasDerivedFrom"), v.prov("used")):
+        for quad in store.match(None, predicate, None, NamedNode(bundle)):
+            answer = _string(quad.object)
             if answer.startswith(v.answer_iri("")):
                 uuid = answer.removeprefix(v.answer_iri(""))
                 found[v.bundle_iri(uuid)] = v.session_iri(uuid)
-        yield found
+    return found
 
 
 def _violations(store: Store, bundles: Mapping[str, str], shapes: Graph) -> Iterator[Violation]:
