@@ -9,6 +9,7 @@ import click
 
 from tgraph.cli.terminal import json_text, one_line, say
 from tgraph.errors import VerificationError
+from tgraph.explain.erased import counted
 
 if TYPE_CHECKING:
     from tgraph.explain.integrity import Integrity
@@ -44,10 +45,10 @@ def _say_checked(found: Integrity) -> None:
             f"{found.quads} quads, {found.texts} texts."
         )
     for erased in found.erased:
+        what = counted(erased.bundles, erased.batches, erased.texts)
         click.echo(
             f"Erased on {erased.time[:10]}, not tampered with: {erased.document} "
-            f"({one_line(erased.reason)}): {erased.bundles} bundles, {erased.batches} batches, "
-            f"{erased.texts} texts."
+            f"({one_line(erased.reason)}): {what}."
         )
     if found.saved_at is not None:
         click.echo(f"The saved head is that of entry {found.saved_at}.")

@@ -74,8 +74,9 @@ def _confirm(found: Impact) -> None:
 
 def _say_done(done: Purge) -> None:
     from tgraph.cli.terminal import say
+    from tgraph.explain.erased import counted
 
-    what = f"{done.bundles:,} bundles, {done.batches:,} batches, {done.texts:,} texts"
+    what = counted(done.bundles, done.batches, done.texts)
     if done.already:
         say(f"{done.impact.document} had been erased already ({what}).")
         return

@@ -154,7 +154,7 @@ class Governing(Explaining):
             say_what_stays(self.read(), self._folder, before.document, purging.message)
             self._release()
             purging.wait_for_readers()
-            _, questioned = self._retract(before.document, reason)
+            _, questioned = self._retract(before.document, reason, purging.progress)
             self._release()
             purging.erase(before.document, reason)
             done = erasure_of_document(self.read(), before.document)
@@ -189,12 +189,14 @@ class Governing(Explaining):
             message=options["message"],
         )
 
-    def _retract(self, document: str, reason: str) -> tuple[bool, tuple[str, ...]]:
+    def _retract(
+        self, document: str, reason: str, progress: OnProgress | None = None
+    ) -> tuple[bool, tuple[str, ...]]:
         """Whether the document still stood, and whose answers are called into question now."""
         from tgraph.engine.progress import silent
         from tgraph.engine.retracting import RetractionRun
 
-        run = RetractionRun(**self._run_options(silent, None))
+        run = RetractionRun(**self._run_options(progress or silent, None))
         changed = run.retract(document, reason, self.settings.person)
         answers = [a for a in self.impact(document).answers if not a.questioned]
         sessions = tuple(answer.session for answer in answers)

@@ -37,6 +37,12 @@ class Erasure:
     texts: int
 
 
+def counted(bundles: int, batches: int, texts: int) -> str:
+    """How much was erased, in words."""
+    counts = ((bundles, "bundle", "s"), (batches, "batch", "es"), (texts, "text", "s"))
+    return ", ".join(f"{n:,} {what}{many if n != 1 else ''}" for n, what, many in counts)
+
+
 @dataclass(frozen=True, slots=True)
 class Rewritten:
     """What an erasure did: the hashes before and after by what was rewritten, and the texts."""

@@ -36,8 +36,9 @@ from tgraph.record.wording import Traces
 from tgraph.store.base import Term
 from tgraph.store.statements import Statements, iri, to_bytes
 
-ERASED_NAME = "erased:"
 _MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
+_MARKED_NAME = re.compile(r":erased-[0-9a-f]{16}$")
+_MARK_SIZE = 8
 _AT_ONCE = 5_000
 _REMEMBERED = 100_000
 
@@ -89,13 +90,18 @@ class Marks:
         return blake2b(data, key=self._key, digest_size=size).hexdigest()
 
     def text(self, text: str) -> str:
-        return text if is_mark(text) else f"[erased {self.digest(text, 8)}]"
+        return text if is_mark(text) else f"[erased {self.digest(text, _MARK_SIZE)}]"
 
     def name(self, name: str) -> str:
         """A new IRI of the same kind for an entity, a relation, a type, evidence or a claim."""
         kind = name.removeprefix(v.URN).partition(":")[0]
-        erased = ERASED_NAME if name.startswith(NAMED) else ""
-        return f"{v.URN}{kind}:{erased}{self.digest(name)}"
+        if name.startswith(NAMED):
+            return self.part(kind, name)
+        return f"{v.URN}{kind}:{self.digest(name)}"
+
+    def part(self, kind: str, text: str) -> str:
+        """An IRI in the place of one that is named by words."""
+        return f"{v.URN}{kind}:erased-{self.digest(text, _MARK_SIZE)}"
 
 
 class Rewriter:
@@ -172,13 +178,14 @@ class Rewriter:
         known = self._names.get(name)
         if known is not None:
             return known
-        if name.startswith(NAMED) and f":{ERASED_NAME}" not in name and self._tells_name(name):
+        if name.startswith(NAMED) and self._tells_name(name):
             self._names[name] = self._marks.name(name)
             return self._names[name]
         return name
 
     def _tells_name(self, name: str) -> bool:
-        return self._traces.find(words_of(name)) is not None
+        marked = _MARKED_NAME.search(name) is not None
+        return not marked and self._traces.find(words_of(name)) is not None
 
     def _object(self, quad: Quad) -> Term:
         term = quad.object
@@ -207,7 +214,7 @@ class Rewriter:
                 assert isinstance(part, NamedNode)
                 known = self._names.get(part.value)
                 kind = part.value.removeprefix(v.URN).partition(":")[0]
-                own = f"{v.URN}{kind}:{ERASED_NAME}{self._marks.digest(f'{edge} {at}')}"
+                own = self._marks.part(kind, f"{edge} {at}")
                 parts.append(NamedNode(known or own))
         return Triple(*parts)  # type: ignore[arg-type]
 
