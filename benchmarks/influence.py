@@ -19,10 +19,11 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from tgraph.engine.influencing import Doing, InfluenceRun, cited_by
+from tgraph.engine.influencing import Doing, InfluenceRun
 from tgraph.engine.progress import silent
 from tgraph.engine.regenerating import Regenerator
 from tgraph.explain.influence import Influence
+from tgraph.explain.influence_found import cited_by
 from tgraph.explain.influence_plan import Run, plan
 from tgraph.explain.traced import Trace, TracedItem, TracedSentence
 from tgraph.model import Agent

@@ -235,6 +235,28 @@ def test_what_only_two_items_together_carry_depends_on_no_single_one(ship, neare
     assert {cargo_in(one.label) for one in both.depends_on} == {cargo(c), cargo(d)}
 
 
+def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
+    a, b = nearest[:2]
+    made = ship([fact(a)], 8)
+    whole = made.writer
+
+    def broken_without_b(request: ServerRequest) -> str:
+        listed = blocks(request.body["messages"])["EVIDENCE"]
+        return whole(request) if cargo(b) in listed else '{"sentence": "Of'
+
+    replies = {"select_edges": choose_all, "synthesise_answer": broken_without_b}
+    made.server.script = type(made.server.script)(replies)
+    with made.open() as kg:
+        found = kg.influence(made.ask(kg))
+    weights = {cargo_in(item.label): item.weight for item in found.items}
+    assert weights[cargo(a)] == 1.0
+    assert weights[cargo(b)] is None
+    assert found.dropped == {
+        "ablation whose reply can't be used": 2
+    }  # what is cited has no b either
+    assert found_in(found) == {cargo(a)}
+
+
 # --- the surrogate --------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ from tgraph.store.snapshot import Snapshot, read_pointer
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.influencing import Influencing
+    from tgraph.engine.influence_prepared import Influencing
     from tgraph.engine.parts import Parts
     from tgraph.engine.replaying import Replay
     from tgraph.explain.audit import AuditResult
@@ -217,7 +217,7 @@ class Explaining(ABC):
     def _influencing(
         self, session: str, budget: int | None, repeats: int, samples: int
     ) -> Influencing:
-        from tgraph.engine.influencing import check, prepare
+        from tgraph.engine.influence_prepared import check, prepare
         from tgraph.engine.regenerating import Recollection
         from tgraph.explain.recorded import read_recorded
 

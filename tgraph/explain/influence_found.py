@@ -24,6 +24,12 @@ BARELY = 0.5
 """The share of the answer that runs with nothing removed must say again to tell much."""
 
 
+def cited_by(trace: Trace) -> list[frozenset[int]]:
+    """For each sentence the places in the selection of what it cites."""
+    place = {item.iri: n for n, item in enumerate(trace.selected)}
+    return [frozenset(place[s] for s in each.edge_selections) for each in trace.sentences]
+
+
 @dataclass(frozen=True, slots=True)
 class Findings:
     """What the runs came to: ``cited`` has for each sentence the places of what it cites."""
