@@ -300,7 +300,7 @@ def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
 def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of two lines and one question; tests work on copies."""
     folder = tmp_path_factory.mktemp("two")
-    (folder / "a.txt").write_text("Ottoline Zorblatt discovered polonium.\n")
+    (folder / "a.txt").write_text("Ottoline Zorblatt discovered polonium.")
     (folder / "b.txt").write_text("Pierre Curie worked in Paris.\n")
     with workers.open_graph(folder / "g") as graph:
         graph.index([folder / "a.txt", folder / "b.txt"])
@@ -377,6 +377,7 @@ def test_the_command(small):
     assert "Answers called into question: 1." in said
     assert "had been erased already" in run("a.txt", "--purge", "--reason", REASON, "--yes")
     with workers.open_graph(small / "g") as graph:
+        assert graph.trace().answer.startswith("[erased ")
         assert check_shapes(graph.read(), CATALOGUE) == ()
     checked = CliRunner().invoke(cli, ["audit", "integrity", "-r", str(small / "g")])
     assert checked.exit_code == 0

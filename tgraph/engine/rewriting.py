@@ -22,8 +22,9 @@ from tgraph.record.agents import agent_quads
 from tgraph.record.bundle import ERASURE
 from tgraph.record.chain import Chain, canonical_hash
 from tgraph.record.erasing import Erasing
-from tgraph.record.erasure import Marks, Rewriter, Rewriting, erasing_agents, erasure_quads
+from tgraph.record.erasure import Rewriting, erasing_agents, erasure_quads
 from tgraph.record.ledger import batch_lines
+from tgraph.record.rewriter import Marks, Rewriter
 from tgraph.record.traces import Collected, strings
 from tgraph.store.base import Graph, Store, select
 from tgraph.store.files import disk_errors
@@ -167,8 +168,11 @@ class _Work:
 
     def _rewrite_text(self, key: str) -> None:
         owners = self._owners.get(key, set())
-        if key in self._found.own or owners & self._affected.subgraphs:
+        own = {self._affected.document, *self._affected.pages, *self._affected.subgraphs}
+        if key in self._found.own or owners & own:
             self._removed.add(key)
+            if owners - own:  # an answer may say all of it
+                self._replace(key, self._rewriter.mark(key))
             return
         try:
             text = self._librarian.get(key).decode("utf-8", "surrogatepass")
@@ -180,9 +184,11 @@ class _Work:
             return
         self._removed.add(key)
         if new is not None and owners:
-            self._rewriter.keys[key] = self._erasing.librarian.put(
-                new.encode("utf-8", "surrogatepass"), durable=False
-            )
+            self._replace(key, new)
+
+    def _replace(self, key: str, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._rewriter.keys[key] = self._erasing.librarian.put(data, durable=False)
 
     def _without(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
         """The text without what is erased; None where nothing of it stays."""

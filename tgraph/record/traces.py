@@ -13,7 +13,7 @@ from tgraph.errors import StoreError
 from tgraph.index.sources import derived, text_value
 from tgraph.librarian import Librarian
 from tgraph.record.affected import Affected
-from tgraph.record.erasure import SAID, is_mark, words_of
+from tgraph.record.rewriter import SAID, is_mark, words_of
 from tgraph.record.wording import Traces, Wording
 from tgraph.store.base import Store
 
