@@ -4,6 +4,7 @@ which tests share a process."""
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("repeatable")
 
-LONG = ("tests/test_docs.py", "tests/test_example_questions.py", "tests/test_durability.py")
+LONG = ("tests/test_durability.py", "tests/test_docs.py", "tests/test_example_questions.py")
 """Files whose tests take long and share little."""
 
 
@@ -23,10 +24,18 @@ def _file(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    return getattr(item, "fixturenames", ())
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of ``LONG`` come first."""
+    """The tests of ``LONG`` come first, and before them one that makes the example: the other
+    processes have something else to do meanwhile."""
     rank = {file: number for number, file in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(_file(item.nodeid), len(LONG)))
+    making = (n for n, item in enumerate(items) if "example_place" in _fixtures(item))
+    if (first := next(making, None)) is not None:
+        items.insert(0, items.pop(first))
 
 
 @pytest.hookimpl(optionalhook=True)
