@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
+import select
 import shutil
 import signal
 import socket
@@ -62,7 +63,7 @@ def warm_commands() -> Iterator[Path]:
         listening.listen()
         server = subprocess.Popen(
             [sys.executable, __file__, str(listening.fileno())],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,  # whose end tells it that we are gone
             stdout=subprocess.DEVNULL,
             pass_fds=[listening.fileno()],
             start_new_session=True,
@@ -71,7 +72,7 @@ def warm_commands() -> Iterator[Path]:
         yield folder
     finally:
         os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+        server.communicate()
         shutil.rmtree(folder)
 
 
@@ -79,7 +80,7 @@ def serve(listening: socket.socket) -> None:
     """Runs each command that comes, in a process watched by another that tells how it ended."""
     _load()
     watching: set[int] = set()
-    while True:
+    while listening in select.select([listening, sys.stdin], [], [])[0]:
         connection, _ = listening.accept()
         watching -= {pid for pid in watching if os.waitpid(pid, os.WNOHANG)[0]}
         if watcher := os.fork():
