@@ -30,7 +30,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.graph import KnowledgeGraph, now
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.engine.opened import now
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
 from tgraph.explain.audit import Audit, list_audits

@@ -128,8 +128,7 @@ def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) 
     method = method_of(mode, parts)
     if not isinstance(method, TwoStages):
         raise UsageError(f"The mode {mode} has no retrieval of its own to measure.")
-    kg._prepare(mode)
-    context = kg._open_context()
+    context = kg.context(mode)
     context.settings = parts.settings
     ids = {v.document_iri(passage.sha256): passage.id for passage in data.passages}
     for whole in data.wholes:

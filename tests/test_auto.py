@@ -48,7 +48,7 @@ def opened(
 @pytest.fixture(scope="module")
 def context(home):
     with opened(home) as graph:
-        yield graph._open_context()
+        yield graph.context()
 
 
 @pytest.mark.parametrize(

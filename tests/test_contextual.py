@@ -100,8 +100,7 @@ class Corpus:
             method = MODES["contextual"](parts)
             assert isinstance(method, TwoStages)
             with self.open() as kg:
-                kg._prepare("contextual")
-                context = kg._open_context().for_question(self.calls.append)
+                context = kg.context("contextual").for_question(self.calls.append)
                 return method.retriever.retrieve(Question(question), context)
         finally:
             parts.close()
@@ -153,8 +152,8 @@ def test_a_superseded_document_takes_its_contexts_out_of_knowledge(corpus: Corpu
     corpus.index({"fram.md": "# The Fram\n\nThe Fram is in Oslo now.\n"})
     chunks = {chunk for chunk, *_ in corpus.contexts()}
     with corpus.open() as kg:
-        assert chunks == set(kg._open_context().vectors["context"].keys)
-        assert chunks == set(kg._open_context().vectors["chunk"].keys)
+        assert chunks == set(kg.context().vectors["context"].keys)
+        assert chunks == set(kg.context().vectors["chunk"].keys)
 
 
 def test_everything_that_is_written_conforms_to_the_shapes(corpus: Corpus) -> None:

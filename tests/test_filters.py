@@ -41,7 +41,7 @@ class Opened:
         self.said: list[str] = []
 
     def store(self):
-        return self.graph._open_context().store
+        return self.graph.context().store
 
 
 @pytest.fixture(scope="module", params=WAYS)
@@ -251,7 +251,7 @@ def test_an_unknown_type_is_told_with_those_like_it(opened):
 
 
 def test_what_is_narrowed_is_read_once(opened):
-    context = opened.graph._open_context()
+    context = opened.graph.context()
     filters = Filters(("oslo.txt",))
     assert narrowed(context, filters).store is narrowed(context, Filters(("oslo.txt",))).store
     assert narrowed(context, Filters()) is context
@@ -261,7 +261,7 @@ def test_descriptions_from_outside_are_not_told(opened):
     """Two documents describe Roald Amundsen; a narrowed state knows what one of them says."""
     if not opened.model:
         pytest.skip("the embedded default describes nothing")
-    context = narrowed(opened.graph._open_context(), Filters(("oslo.txt",)))
+    context = narrowed(opened.graph.context(), Filters(("oslo.txt",)))
     for predicate in (v.tg("description"), v.tg("summaryText"), v.tg("text")):
         for quad in context.store.match(None, predicate, None, None):
             assert not [name for name in OTHERS if name in str(quad.object)], quad

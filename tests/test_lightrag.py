@@ -49,7 +49,7 @@ def opened(
 @pytest.fixture
 def context(home):
     with opened(home) as graph:
-        yield graph._open_context()
+        yield graph.context()
 
 
 def labels(retrieval: Retrieval) -> list[str]:

@@ -151,8 +151,7 @@ def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Fou
     parts = Parts(load_settings(None, settings), graph.root / "cache", embedder=HashingEmbedder())
     method = MODES[mode](parts)
     assert isinstance(method, TwoStages)
-    graph._prepare(mode)
-    context = graph._open_context()
+    context = graph.context(mode)
     question = Question(QUESTION)
     if method.keywords is not None:
         found = method.keywords.find(question, context, lambda call: None)
@@ -167,7 +166,7 @@ def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Fou
 def test_every_candidate_is_knowledge_and_leads_to_characters(graph, mode):
     retrieval = retrieve(graph, mode).retrieval
     assert [c.rank for c in retrieval.candidates] == list(range(1, len(retrieval.candidates) + 1))
-    for candidate in grounded(retrieval.candidates, graph._open_context()):
+    for candidate in grounded(retrieval.candidates, graph.context()):
         assert candidate.evidence, candidate.item
         assert 0 <= candidate.score <= 1
         assert v.session_iri("") not in candidate.item.iri

@@ -94,8 +94,7 @@ class Corpus:
         method = MODES[mode](parts)
         assert isinstance(method, TwoStages)
         with self.open() as kg:
-            kg._prepare(mode)
-            context = kg._open_context().for_question(no_sink)
+            context = kg.context(mode).for_question(no_sink)
             return method.retriever.retrieve(Question(question), context)
 
 
@@ -150,8 +149,8 @@ def test_summaries_lead_down_to_every_chunk(corpus: Corpus) -> None:
     assert max(node.level for node in tree.values()) >= 2
     top = [iri for iri in tree if not any(iri in node.members for node in tree.values())]
     with corpus.open() as kg:
-        chunks = set(kg._open_context().vectors["chunk"].keys)
-        summaries = set(kg._open_context().vectors["summary"].keys)
+        chunks = set(kg.context().vectors["chunk"].keys)
+        summaries = set(kg.context().vectors["summary"].keys)
     assert {chunk for iri in top for chunk in ways_down(tree, iri)} == chunks
     assert summaries == set(tree)
     for iri in top:
@@ -183,7 +182,7 @@ def test_a_superseded_document_takes_its_summaries_out_of_knowledge(corpus: Corp
     after = corpus.tree()
     assert before.keys() - after.keys()
     with corpus.open() as kg:
-        chunks = set(kg._open_context().vectors["chunk"].keys)
+        chunks = set(kg.context().vectors["chunk"].keys)
         gone = next(iter(before.keys() - after.keys()))
         assert summary_text(kg.read(), gone), "its record stays"
     members = {m for node in after.values() for m in node.members if is_chunk(m)}

@@ -127,7 +127,7 @@ def falsified(calls, number):
 
 def replaying(graph, session, change):
     """A replay over changed calls."""
-    context, store = graph._open_context(), graph.read()
+    context, store = graph.context(), graph.read()
     summary = graph.find_session(session)
     found = read_recorded(store, graph.librarian, summary.bundle, summary.explain_id)
     found = replace(found, calls=RecordedCalls(change(list(found.calls.calls))))

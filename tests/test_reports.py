@@ -190,7 +190,7 @@ def test_every_edge_and_attribute_of_a_community_is_among_its_details(made):
 def test_reports_have_vectors(made):
     with opened(made) as kg:
         kg.ask("Who discovered radium?")
-        context = kg._open_context()
+        context = kg.context()
         vectors = context.vectors["report"]
         assert set(vectors.keys) == {report.iri for report in read_reports(kg.read()).values()}
         ((best, _),) = vectors.search(context.embed(["The discovery of radium in Paris"]), 1)[0]

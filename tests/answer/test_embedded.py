@@ -48,7 +48,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
 
 
 def concepts(graph, question: Question) -> tuple[str, ...]:
-    return EmbeddedConcepts().find(question, graph._open_context(), no_sink)
+    return EmbeddedConcepts().find(question, graph.context(), no_sink)
 
 
 def test_names_of_the_graph_come_whole_and_first(graph):

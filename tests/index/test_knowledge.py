@@ -143,7 +143,7 @@ def test_what_knowledge_holds(documents: list[str]) -> None:
     entities = {q.subject for q in quads if q.object == v.tg("Entity")}
     edges = {str(q.subject) for q in quads if q.object == v.tg("Edge")}
     stated = [q for q in quads if q.predicate.value.startswith(v.relation_iri(""))]
-    assert edges == {f"<{v.edge_iri(q.subject, q.predicate, q.object)}>" for q in stated}  # type: ignore[arg-type]
+    assert edges == {f"<{v.edge_iri(q.subject, q.predicate, q.object)}>" for q in stated}
     for quad in stated:
         assert {quad.subject, quad.object} <= entities
     for thing in entities | {q.predicate for q in stated}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ PAIRS = st.tuples(
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(PAIRS, max_size=4)), max_size=5))
-def test_lines_are_the_quads(stated: list[tuple[int, list]]) -> None:
+def test_lines_are_the_quads(stated: list[tuple[int, list[Any]]]) -> None:
     quads, lines = Statements(GRAPH), Lines(GRAPH)
     for number, pairs in stated:
         for out in (quads, lines):

@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def retrieve(folder: Path, text: str = QUESTION, **limits: int):
     with open_graph(folder, **limits) as kg:
-        return GraphRetriever().retrieve(Question(text, concepts=("Clara",)), kg._open_context())
+        return GraphRetriever().retrieve(Question(text, concepts=("Clara",)), kg.context())
 
 
 def test_ranks_count_from_one_and_scores_fall(folder):
@@ -93,7 +93,7 @@ def test_the_same_question_finds_the_same_whatever_was_asked_before(folder):
         kg.ask("Who is the friend of Clara?")
         kg.ask(QUESTION)
     with open_graph(folder) as kg:
-        context = kg._open_context()
+        context = kg.context()
         question = Question(QUESTION, concepts=("Clara",))
         GraphRetriever().retrieve(Question("Who lives in Riga?"), context)
         again = GraphRetriever().retrieve(question, context)
@@ -109,5 +109,5 @@ def test_a_question_without_words_is_no_failure(folder):
 def test_history_brings_its_concepts(folder):
     with open_graph(folder) as kg:
         question = Question("In which town does she live?", concepts=("Clara",))
-        found = GraphRetriever().retrieve(question, kg._open_context())
+        found = GraphRetriever().retrieve(question, kg.context())
     assert "Clara" in found.candidates[0].edge.labels

@@ -137,7 +137,7 @@ def retrieve(graph: tgraph.KnowledgeGraph, question: str = QUESTION, chat=None, 
     )
     method = method_of("ppr", parts)
     assert isinstance(method, TwoStages)
-    return method.retriever.retrieve(Question(question), graph._open_context())
+    return method.retriever.retrieve(Question(question), graph.context())
 
 
 def titles(retrieval) -> list[str]:
@@ -153,7 +153,7 @@ def test_the_walk_leads_over_an_entity_to_a_chunk_that_shares_no_word(graph):
 
 
 def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
-    found = network_of(graph._open_context(), 0.8, 1.0)
+    found = network_of(graph.context(), 0.8, 1.0)
     archer = found.named("Colin Archer")
     assert archer is not None
     beside = {found.iri(node) for node in found.beside(archer)}
@@ -163,7 +163,7 @@ def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
 
 
 def test_names_are_found_in_a_question_longest_first(graph):
-    found = network_of(graph._open_context(), 0.8, 1.0)
+    found = network_of(graph.context(), 0.8, 1.0)
     named = names_in("Did Colin Archer's boats come from Larvik?", found)
     assert list(named.values())[:2] == ["Colin Archer's", "Larvik"]
     assert not names_in("what is it", found)
@@ -173,7 +173,7 @@ def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):
     found = retrieve(graph, passages=2, top_k_edges=1)
     assert len(titles(found)) == 2
     assert sum(isinstance(c.item, Edge) for c in found.candidates) == 1
-    nearest = graph._open_context().vectors["chunk"]
+    nearest = graph.context().vectors["chunk"]
     vector = np.asarray(HashingEmbedder().embed(["Who bakes bread in Paris?"]))
     first = nearest.search(vector, 1)[0][0][0]
     kept = retrieve(graph, "Who bakes bread in Paris?", head=1)
@@ -186,7 +186,7 @@ def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph
     parts = Parts(load_settings(None), graph.root / "cache", chat=chat, embedder=HashingEmbedder())
     method = method_of("ppr", parts)
     assert isinstance(method, TwoStages)
-    context = graph._open_context().for_question(calls.append)
+    context = graph.context().for_question(calls.append)
     found = method.retriever.retrieve(Question(QUESTION), context)
     assert not any(isinstance(c.item, Edge) for c in found.candidates)
     assert titles(found), "what it names and what is near still lead on"

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnMessage, OnProgress, silent
+from tgraph.engine.opened import Opened
+from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import UsageError
 from tgraph.explain.influence_plan import REPEATS, SAMPLES
-from tgraph.librarian import Librarian
-from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot, read_pointer
 
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
     from tgraph.engine.influence_prepared import Influencing
-    from tgraph.engine.parts import Parts
     from tgraph.engine.replaying import Replay
     from tgraph.explain.audit import AuditResult
     from tgraph.explain.compared import Comparison
@@ -35,39 +30,10 @@ if TYPE_CHECKING:
     from tgraph.explain.trace import Trace
     from tgraph.explain.verified import Verification
     from tgraph.explain.whynot import WhyNot
-    from tgraph.retrieve.base import Context
-    from tgraph.settings import Settings
-    from tgraph.store.base import Store
 
 
-class Explaining(ABC):
+class Explaining(Opened):
     """The reading half of ``KnowledgeGraph``."""
-
-    settings: Settings
-    _folder: CollectionFolder
-    _catalogue: str
-    _knowledge: Snapshot | None
-    _parts: Parts
-    _uuid: Callable[[], str]
-    _clock: Callable[[], datetime]
-    _message: OnMessage
-
-    @property
-    @abstractmethod
-    def librarian(self) -> Librarian:
-        """The keeper of the collection's texts."""
-
-    @abstractmethod
-    def read(self) -> Store:
-        """The newest published state with every finished session in it."""
-
-    @abstractmethod
-    def _open_context(self) -> Context:
-        """The newest published knowledge."""
-
-    @abstractmethod
-    def _generation(self) -> int:
-        """Its generation, once it is open."""
 
     # --- sessions ---
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.explaining import Explaining
 from tgraph.errors import StoreError, UsageError
-from tgraph.model import Turn
-from tgraph.record.ledger import Ledger
 from tgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -55,19 +50,6 @@ class Purge:
 
 class Governing(Explaining):
     """The half of ``KnowledgeGraph`` that answers for it."""
-
-    _ledger: Ledger
-    _clock: Callable[[], datetime]
-    _uuid: Callable[[], str]
-    _turns: list[Turn]
-    _asking: int
-
-    @abstractmethod
-    def _release(self) -> None:
-        """Let go of every snapshot."""
-
-    @abstractmethod
-    def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]: ...
 
     def integrity(
         self, head: str | None = None, *, public_key: str | Path | None = None

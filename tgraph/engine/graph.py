@@ -3,54 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import uuid as uuids
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tgraph import vocabulary as v
 from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.governing import Governing
 from tgraph.engine.methods import Chosen, Method, without_retrieval
 from tgraph.engine.modes import AUTO, method_of, suggesting
 from tgraph.engine.parameters import recorded
-from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
-from tgraph.engine.vectors import LazyVectors
-from tgraph.errors import StoreError, UsageError
-from tgraph.index.sources import Texts
-from tgraph.librarian import Librarian
+from tgraph.engine.progress import OnMessage, OnProgress, silent
+from tgraph.errors import UsageError
 from tgraph.model import Answer, GraphRagResponse, Turn
-from tgraph.record.ledger import Ledger
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.narrowing import is_empty, narrowed
-from tgraph.settings import Settings, load_settings
+from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
-from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.engine.evaluating_graph import Questions
     from tgraph.engine.indexing import IndexReport
     from tgraph.explain.evaluated import Evaluation
     from tgraph.explain.sparql import Bounds
-    from tgraph.index.vectors import VectorSet
-    from tgraph.store.base import Store
-
-FOLD_PATIENCE = 10.0
-"""Seconds to wait for a writer before the record is read as it was last published."""
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
-
-
-def new_uuid() -> str:
-    return str(uuids.uuid4())
 
 
 class KnowledgeGraph(Governing):
@@ -59,74 +36,6 @@ class KnowledgeGraph(Governing):
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
     names of a record; tests put their own in.
     """
-
-    def __init__(
-        self,
-        folder: GraphFolder,
-        settings: Settings,
-        *,
-        create: bool = False,
-        clock: Callable[[], datetime] = now,
-        uuid: Callable[[], str] = new_uuid,
-        parts: Parts | None = None,
-        message: OnMessage = mute,
-    ) -> None:
-        self.root = folder.path
-        self.settings = settings
-        self._folder = folder.collection(settings.collection, create=create)
-        self._clock = clock
-        self._uuid = uuid
-        self._message = message
-        self._catalogue = v.collection_iri(settings.explain_collection)
-        signing_key = settings.integrity.signing_key
-        self._ledger = Ledger(self._folder, self._catalogue, clock, signing_key)
-        self._parts = parts or Parts(settings, self._folder.cache)
-        self._record: Snapshot | None = None
-        self._knowledge: Snapshot | None = None
-        self._context: Context | None = None
-        self._replaced: list[Snapshot] = []
-        self._asking = 0
-        self._turns: list[Turn] = []
-
-    # --- life ---
-
-    def __enter__(self) -> KnowledgeGraph:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Fold the sessions asked here into the store and let go of the folder."""
-        self._release()
-        self._parts.close()
-        if self._ledger.waiting():
-            try:
-                self._ledger.fold(timeout=FOLD_PATIENCE)
-            except StoreError as error:
-                self._message(f"Sessions stay in their journals for now: {error.message}")
-
-    def _release(self) -> None:
-        """Let go of every snapshot."""
-        snapshots = [*self._replaced, self._knowledge, self._record]
-        self._context = self._knowledge = self._record = None
-        self._replaced = []
-        for snapshot in snapshots:
-            if snapshot is not None:
-                snapshot.close()
-
-    @property
-    def collection(self) -> str:
-        return self._folder.name
-
-    @property
-    def librarian(self) -> Librarian:
-        return self._ledger.librarian
 
     # --- index ---
 
@@ -183,19 +92,6 @@ class KnowledgeGraph(Governing):
         return CurationRun(**self._run_options(silent, None)).rejoin(
             name, other, reason, self.settings.person
         )
-
-    def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
-        self._ledger.check_key()
-        return {
-            "ledger": self._ledger,
-            "parts": self._parts,
-            "settings": self.settings,
-            "uuid": self._uuid(),
-            "clock": self._clock,
-            "catalogue": self._catalogue,
-            "progress": progress,
-            "message": message or self._message,
-        }
 
     # --- ask ---
 
@@ -275,8 +171,13 @@ class KnowledgeGraph(Governing):
         finally:
             self._asking -= 1
 
+    def context(self, mode: str = "graph") -> Context:
+        """What a retriever of the mode reads: the newest published knowledge, its texts and its
+        vectors. What the mode needs and no index run has built is built first."""
+        self._prepare(mode)
+        return self._open_context()
+
     def _prepare(self, mode: str) -> None:
-        """Build what the mode needs and no index run has built yet."""
         from tgraph.engine.preparing import need_of
 
         need = need_of(mode)
@@ -340,26 +241,6 @@ class KnowledgeGraph(Governing):
             pool.submit(stream.close)
             pool.shutdown(wait=True)
 
-    # --- the record ---
-
-    def read(self) -> Store:
-        """The newest published state with every finished session in it, for reading.
-
-        Where a writer keeps the lock for too long it is the state without the newest sessions, and
-        ``message`` says so.
-        """
-        if self._ledger.waiting():
-            try:
-                self._ledger.fold(timeout=FOLD_PATIENCE)
-            except StoreError as error:
-                self._message(f"The newest sessions are not shown yet: {error.message}")
-        pointer = read_pointer(self._folder)
-        if self._record is None or self._record.pointer != pointer:
-            if self._record is not None:
-                self._record.close()
-            self._record = self._open_snapshot()
-        return self._record.store
-
     def _parameters(
         self, question: Question, method: Method, filters: Filters, count: int | None
     ) -> Mapping[str, Any]:
@@ -367,78 +248,6 @@ class KnowledgeGraph(Governing):
         chosen = isinstance(method, Chosen)
         own = recorded(self.settings, method.mode, question.history, count, chosen=chosen)
         return {**own, **filters.parameters}
-
-    def _generation(self) -> int:
-        return self._knowledge.pointer.generation if self._knowledge else 0
-
-    def _open_context(self) -> Context:
-        """The newest published knowledge, kept open until something newer is published."""
-        if must_be_mended(self._folder):
-            self.read()
-        pointer = read_pointer(self._folder)
-        fresh = self._knowledge and pointer and self._generation() == pointer.generation
-        if self._context is None or not fresh:
-            self._replace_knowledge()
-            assert self._knowledge is not None
-            self._context = Context(
-                self._knowledge.store,
-                Texts(self._knowledge.store, self.librarian),
-                LazyVectors(
-                    self._knowledge.vectors,
-                    self._generation(),
-                    self._parts.embedder,
-                    self._rebuild_vectors,
-                ),
-                self._parts.embedder,
-                self.settings,
-            )
-        return self._context
-
-    def _replace_knowledge(self) -> None:
-        """The newest snapshot; the one before stays open while a question is still answered."""
-        if self._knowledge is not None:
-            self._replaced.append(self._knowledge)
-            self._context = self._knowledge = None
-        if not self._asking:
-            for snapshot in self._replaced:
-                snapshot.close()
-            self._replaced = []
-        snapshot = self._open_snapshot()
-        if snapshot.pointer.generation == 0:
-            snapshot.close()
-            raise self._nothing_indexed()
-        self._knowledge = snapshot
-
-    def _nothing_indexed(self) -> StoreError:
-        return StoreError(
-            f"Nothing has been indexed into the collection {self.collection!r} yet.",
-            "Run `tgraph index PATH...` first.",
-        )
-
-    def _open_snapshot(self) -> Snapshot:
-        snapshot = Snapshot.open(self._folder)
-        if snapshot is None:
-            raise self._nothing_indexed()
-        return snapshot
-
-    def _rebuild_vectors(self, kind: str, problem: str) -> VectorSet:
-        """Vectors are derived: where they don't fit they are made again, and kept if possible."""
-        from tgraph.index.items import items_of
-        from tgraph.index.vectors import build
-
-        assert self._knowledge is not None
-        self._message(f"The {kind} vectors are rebuilt: {problem}")
-        items = items_of(kind, self._knowledge.store, self.librarian)
-        vectors = build(kind, items, self._parts.embedder)
-        try:
-            with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):
-                if self._ledger.generation(store) == self._generation():
-                    vectors.save(self._folder.vectors, self._generation())
-                    self._ledger.publish(store)
-                del store
-        except StoreError as error:
-            self._message(f"The rebuilt vectors could not be kept: {error.message}")
-        return vectors
 
 
 def _last(stream: Stream) -> Answer:
