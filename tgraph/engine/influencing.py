@@ -218,7 +218,8 @@ class InfluenceRun:
         self._ablations += [a for a in ablations if a not in self._ablations]
         runs = [run for run in dict.fromkeys(a.run for a in ablations) if run not in self._outcomes]
         self._regenerator.prepare(runs)
-        done, total = len(self._outcomes), len(self._outcomes) + len(runs)
+        done = len(self._outcomes)
+        total = max(done + len(runs), len(self._plan.runs))
         self._progress(Progress(STAGE, done, total, self._record.usage))
         together(runs, lambda run: self._one(run, total), self._doing.concurrency, self._cancel)
 
