@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -312,6 +313,39 @@ def test_the_tree_of_questions(asking: Asking) -> None:
     found = [each for each in every if each.cause == "beyond-limit"]
     assert found
     assert all(f.limit == "top-k-entities" and f.rank and f.rank > 1 for f in found)
+
+
+def test_a_follow_up_that_was_not_asked_is_the_limit(asking: Asking) -> None:
+    def propose(request: Any) -> str:
+        rows = [json.loads(line) for line in blocks(request.messages)["EVIDENCE"].splitlines()]
+        row = {"statement": "It lay there.", "citations": [rows[0]["id"]]}
+        asked = ["What is known of Quest?"]
+        return json.dumps({"response": [row], "score": 50, "follow_ups": asked})
+
+    narrow = {"drift_search.k": 1, "drift_search.top_k_entities": 1, "drift_search.depth": 1}
+    narrow |= {"drift_search.top_k_relationships": 0, "drift_search.call_budget": 4}
+    trace, (found,) = asking.ask("drift", "Quest", replies={"drift_action": propose}, **narrow)
+    assert trace.actions is not None
+    (follow_up,) = [a for a in trace.actions.children if a.kind == "follow-up"]
+    assert follow_up.status == "pruned"
+    assert (found.cause, found.limit) == ("beyond-limit", "call-budget")
+    assert follow_up.reason in found.reason
+
+
+def test_ranks_of_other_knowledge_are_not_made_up(asking: Asking, tmp_path: Path) -> None:
+    later = Asking(Path(shutil.copytree(asking.folder, tmp_path / "copy")))
+    few = {**ALL_ALIKE, "raptor_search.k": 1, "raptor_search.top_k": 1}
+    with later.open(**few) as kg:
+        asked = [kg.ask(QUESTION, mode, history=[]) for mode in ("raptor", "raptor-traversal")]
+        new = later.folder / "new.md"
+        new.write_text("The Scotia was a ship of the north.\n")
+        kg.index([new])
+        found = [kg.why_not(answer.session, "anna.md") for answer in asked]
+    assert [(f.cause, f.limit, f.rank, f.cutoff) for f in found] == [
+        ("beyond-limit", "k", None, 1),
+        ("beyond-limit", "top-k", None, 1),
+    ]
+    assert all("changed since" in note for f in found for note in f.notes)
 
 
 def test_nothing_is_linked_where_nothing_is_retrieved(asking: Asking) -> None:

@@ -38,13 +38,13 @@ class Limits:
         near = Nearest(self._store, self._trace, self._expected, self._likeness)
         ways = (
             self._listed,
+            self._unasked,
             near.find,
             self._around,
             self._walked,
             self._fused,
             self._levels,
             self._rated,
-            self._unasked,
         )
         return next(filter(None, (way() for way in ways)), None)
 
