@@ -565,6 +565,11 @@ class Answer:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        from tgraph.notebook import answer_html
+
+        return answer_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class GraphRagResponse:

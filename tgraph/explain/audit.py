@@ -64,6 +64,11 @@ class AuditResult:
     rows: tuple[tuple[str, ...], ...]
     passed: bool | None = None
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import audit_html
+
+        return audit_html(self)
+
 
 def list_audits() -> list[Audit]:
     """The audits that there are, group by group, by name."""

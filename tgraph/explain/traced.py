@@ -253,6 +253,11 @@ class Trace:
             raise UsageError("This trace was not read from a graph.", "Use `kg.trace(ID)`.")
         Path(path).write_text(self.report(), "utf-8")
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import trace_html
+
+        return trace_html(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""
         values = asdict(replace(self, report=None))

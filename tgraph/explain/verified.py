@@ -96,6 +96,11 @@ class Verification:
         """How many sentences have each verdict."""
         return counted(sentence.verdict for sentence in self.sentences)
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import verification_html
+
+        return verification_html(self)
+
 
 def counted(items: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}

@@ -72,6 +72,11 @@ class WhyNot:
     places: tuple[Place, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import why_not_html
+
+        return why_not_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class _Case:

@@ -1,0 +1,123 @@
+"""Values in a notebook: safe HTML, whatever documents, models and people wrote."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tgraph
+from tgraph.engine.parts import Parts
+from tgraph.explain.audit import AuditResult, find_audit
+from tgraph.notebook import ROWS, table, text
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e\"'&"
+TEXT = "Marie Curie <b onmouseover=x()>discovered</b> Polonium in Paris.\x1b[2J \u202eevil.\n"
+TAGS = {
+    *("div", "p", "sup", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
+    *("blockquote", "strong"),
+}
+
+
+class Seen(HTMLParser):
+    """The tags, attributes and text of HTML; that tags are closed in order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.names: set[str] = set()
+        self.said = ""
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.names.update(name for name, _ in attrs)
+        self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said += data
+
+
+def checked(value: object) -> str:
+    """The text of a value's HTML, which is harmless."""
+    html = value._repr_html_()  # type: ignore[attr-defined]
+    seen = Seen(html)
+    assert seen.tags <= TAGS
+    assert seen.names <= {"style", "dir"}
+    assert "://" not in html
+    assert "url(" not in html
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", html)
+    return seen.said
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory):
+    folder = tmp_path_factory.mktemp("notebook")
+    (folder / "evil.txt").write_text(TEXT)
+    parts = Parts(
+        load_settings(None), folder / "c", chat=ScriptedModel(), embedder=HashingEmbedder()
+    )
+    with tgraph.open(folder / "g", create=True, parts=parts) as kg:
+        kg.index([Path(folder / "evil.txt")])
+        yield kg
+
+
+def test_answers_and_what_is_said_of_them_are_shown_harmless(graph):
+    question = f"What did Marie Curie discover? {EVIL}"
+    answer = graph.ask(question, history=[])
+    said = checked(answer)
+    assert "<script>alert(1)</script>" in said
+    assert answer.session in said
+    assert "\\x1b[31m\\u202e" in said
+    for sentence in answer.sentences:
+        assert text(sentence.text) in answer._repr_html_()
+    verification = graph.verify(answer.session, lexical=True)
+    assert all(s.verdict in checked(verification) for s in verification.sentences)
+    trace = checked(graph.trace(answer.session))
+    assert "evil.txt" in trace
+    assert "calls" in trace
+    for expected in ("Polonium", EVIL):
+        found = graph.why_not(answer.session, expected)
+        assert found.cause in checked(found)
+    for name in ("sessions", "uncited", "prov-ordering"):
+        assert name in checked(graph.audit(name))
+    assert "The check holds." in checked(graph.audit("prov-ordering"))
+    assert str(answer) == answer.text
+
+
+def test_an_answer_without_sentences_says_what_it_says(graph):
+    answer = graph.ask("zzz qqq", history=[])
+    assert answer.no_evidence
+    assert answer.text in checked(answer)
+
+
+def test_a_long_result_is_cut_and_counted():
+    audit = find_audit("sessions")
+    rows = tuple((EVIL * 50,) * len(audit.columns) for _ in range(ROWS + 7))
+    result = AuditResult(audit, rows)
+    said = checked(result)
+    assert "and 7 more rows" in said
+    assert len(result._repr_html_()) < 1_000_000
+    assert "The check" not in said
+    assert "The check fails." in checked(AuditResult(audit, rows, False))
+
+
+@given(st.text())
+def test_no_text_becomes_markup(said):
+    seen = Seen(table([said], [[said]]))
+    assert seen.tags == {"div", "table", "thead", "tbody", "tr", "th", "td"}
+    visible = text(said)
+    assert not set("<>\"'\x1b") & set(visible)
+    assert Seen(f"<p>{visible}</p>").tags == {"p"}
