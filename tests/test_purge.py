@@ -293,6 +293,28 @@ def test_a_sentence_that_another_document_has_too_stays_in_the_record(purged):
     assert all(quote in KEPT or quote.startswith("[erased ") for quote in quotes)
 
 
+def test_what_two_documents_share_goes_with_the_second(tmp_path):
+    (tmp_path / "a.txt").write_text("Ottoline Zorblatt discovered polonium.")
+    (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")
+    said: list[str] = []
+    with workers.open_graph(tmp_path / "g") as graph:
+        graph.index([tmp_path / "a.txt", tmp_path / "b.txt"])
+        graph.ask("Who discovered polonium?")
+        (first,) = [d.document for d in graph.documents() if d.path.endswith("a.txt")]
+        (tmp_path / "a.txt").write_text("Ottoline Zorblatt led Paris.")
+        graph.index([tmp_path / "a.txt"])
+        graph.purge("a.txt", reason=REASON, message=said.append)
+        assert said == [f"Another content of the same path stays until it is erased too: {first}"]
+        assert graph.trace().answer == "Ottoline Zorblatt discovered polonium."
+        assert graph.integrity().ok
+        graph.purge(first, reason=REASON)
+        assert graph.trace().answer.startswith("[erased ")
+        checked = graph.integrity()
+        assert checked.ok
+        assert len(checked.erased) == 2
+    assert found(tmp_path / "g", ("Zorblatt", "Ottoline")) == set()
+
+
 # --- refusals ---
 
 

@@ -19,7 +19,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, Progress
 from tgraph.engine.rewriting import rewrite
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.documents import find_document, list_documents
-from tgraph.explain.erased import last_erasure
+from tgraph.explain.erased import erasure_of_document, last_erasure
 from tgraph.librarian import Librarian
 from tgraph.record.affected import find_affected
 from tgraph.record.erasing import Erasing
@@ -58,7 +58,8 @@ def say_what_stays(
     known = list_documents(store)
     paths = {found.path for found in known if found.document == document}
     for other in {found.document for found in known if found.path in paths} - {document}:
-        message(f"Another content of the same path stays until it is erased too: {other}")
+        if erasure_of_document(store, other) is None:
+            message(f"Another content of the same path stays until it is erased too: {other}")
     digest = document.removeprefix(v.document_iri(""))
     for place in sorted(folder.path.parent.iterdir()):
         if place != folder.path and Librarian(place / "librarian").has(digest):

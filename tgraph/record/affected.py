@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ _ENTITY, _RELATION, _TYPE = (f"{v.URN}{kind}:" for kind in ("entity", "relation"
 NAMED = (_ENTITY, _RELATION, _TYPE)
 """What is named by words: such an IRI is text too."""
 
+MARKED_NAME = re.compile(r":erased-[0-9a-f]{16}$")
+"""How an IRI ends that took the place of one that was named by words."""
+
 _BACKWARD = (v.prov("wasDerivedFrom"), v.tg("point"))
 _FORWARD = (v.oa("hasTarget"), v.oa("hasSelector"), v.tg("document"))
 _NAMING = (v.tg("entity"), v.tg("subject"), v.tg("object"))
@@ -22,17 +26,21 @@ _NAMING = (v.tg("entity"), v.tg("subject"), v.tg("object"))
 
 @dataclass(slots=True)
 class Affected:
-    """What comes from a document.
+    """What comes from a document, or from documents that were erased before (``gone``): what these
+    had in common with it was kept for its sake.
 
-    ``resources`` are all that derives from it, through every step, the document included.
+    ``resources`` are all that derives from them, through every step, the documents included.
+    ``before`` are those that derive from the documents that were erased before only.
     ``edges`` are the triples that only it states, by the IRI of the edge; ``evidence`` and
     ``claims`` are its own; ``names`` are the IRIs of entities, relations and types that only it
     brought in, ``grouped`` communities that one of those is a member of.
     """
 
     document: str
+    gone: set[str]
     resources: set[str]
     pages: set[str]
+    before: set[str] = field(default_factory=set)
     evidence: set[str] = field(default_factory=set)
     subgraphs: set[str] = field(default_factory=set)
     edges: dict[str, Triple] = field(default_factory=dict)
@@ -51,13 +59,14 @@ class Affected:
 def find_affected(store: Store, document: str) -> Affected:
     """What comes from the document, which must have been retracted: what knowledge still holds
     comes from others too."""
-    pages = set(derived(store, document, "Page"))
-    found = Affected(document, {document}, pages)
-    evidence = _typed(store, "Evidence")
-    subgraphs = _typed(store, "Subgraph")
+    gone = _erased(store) - {document}
+    found = Affected(document, gone, {document, *gone}, set(derived(store, document, "Page")))
+    fresh = {document}
+    _spread(store, fresh)
     _spread(store, found.resources)
-    found.evidence = evidence & found.resources
-    found.subgraphs = subgraphs & found.resources
+    found.before = found.resources - fresh
+    found.evidence = _typed(store, "Evidence") & fresh
+    found.subgraphs = _typed(store, "Subgraph") & fresh
     _find_edges(store, found)
     _find_claims(store, found)
     _find_names(store, found)
@@ -70,6 +79,15 @@ def find_affected(store: Store, document: str) -> Affected:
         for quad in store.match(NamedNode(former), v.tg("community"), None, v.SOURCE_GRAPH):
             found.grouped.add(_value(quad.object))
     return found
+
+
+def _erased(store: Store) -> set[str]:
+    """The documents that were erased before."""
+    return {
+        _value(used.object)
+        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
+        for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
+    }
 
 
 def _typed(store: Store, kind: str) -> set[str]:
@@ -101,8 +119,9 @@ def _find_edges(store: Store, found: Affected) -> None:
     others: set[str] = set()
     for predicate, mine in ((v.tg("edge"), found.evidence), (v.tg("contains"), found.subgraphs)):
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
-            if isinstance(quad.object, NamedNode):
-                (own if _value(quad.subject) in mine else others).add(quad.object.value)
+            subject = _value(quad.subject)
+            if isinstance(quad.object, NamedNode) and subject not in found.before:
+                (own if subject in mine else others).add(quad.object.value)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
         others.add(_value(quad.subject))
     for edge in own - others:
@@ -114,8 +133,9 @@ def _find_edges(store: Store, found: Affected) -> None:
 def _find_claims(store: Store, found: Affected) -> None:
     others: set[str] = set()
     for quad in store.match(None, v.tg("claim"), None, v.SOURCE_GRAPH):
-        mine = _value(quad.subject) in found.evidence
-        (found.claims if mine else others).add(_value(quad.object))
+        subject = _value(quad.subject)
+        if subject not in found.before:
+            (found.claims if subject in found.evidence else others).add(_value(quad.object))
     found.claims -= others
 
 
@@ -124,10 +144,10 @@ def _find_names(store: Store, found: Affected) -> None:
     others: set[str] = set()
     for predicate in _NAMING:
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
-            mine = _value(quad.subject) in found.evidence
+            mine = _value(quad.subject) in found.resources
             (own if mine else others).add(_value(quad.object))
     for quad in store.match(None, v.tg("entityType"), None, v.SOURCE_GRAPH):
-        mine = _value(quad.subject) in found.evidence
+        mine = _value(quad.subject) in found.resources
         (own if mine else others).add(v.type_iri(_value(quad.object)))
     for quad in store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
         assert isinstance(quad.object, Triple)
@@ -135,7 +155,9 @@ def _find_names(store: Store, found: Affected) -> None:
         (own if mine else others).update(_parts(quad.object))
     for quad in store.match(None, None, None, v.KNOWLEDGE_GRAPH):
         others.update(_parts(quad.triple))
-    found.names = {name for name in own - others if name.startswith(NAMED)}
+    found.names = {
+        name for name in own - others if name.startswith(NAMED) and not MARKED_NAME.search(name)
+    }
 
 
 def _parts(triple: Triple) -> Iterator[str]:

@@ -27,13 +27,12 @@ from pyoxigraph import (
 )
 
 from tgraph import vocabulary as v
-from tgraph.record.affected import NAMED, Affected
+from tgraph.record.affected import MARKED_NAME, NAMED, Affected
 from tgraph.record.wording import Traces
 from tgraph.store.base import Term
 from tgraph.store.statements import to_bytes
 
 _MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
-_MARKED_NAME = re.compile(r":erased-[0-9a-f]{16}$")
 _MARK_SIZE = 8
 _AT_ONCE = 5_000
 _REMEMBERED = 100_000
@@ -180,7 +179,7 @@ class Rewriter:
         return name
 
     def _tells_name(self, name: str) -> bool:
-        marked = _MARKED_NAME.search(name) is not None
+        marked = MARKED_NAME.search(name) is not None
         return not marked and self._traces.find(words_of(name)) is not None
 
     def _object(self, quad: Quad) -> Term:

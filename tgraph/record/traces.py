@@ -54,7 +54,7 @@ class Collected:
         for text in self._pages(document, self.own):
             self._wording.add_text(text)
         self._wording.add_text(text_value(store, document, v.dcterms("title")))
-        self.said.update(affected.literals(store, SAID))
+        self.said.update(t for t in affected.literals(store, SAID) if not is_mark(t))
         for report in sorted(self._reports() & affected.resources):
             self.said.update(strings(self._content(report)))
         for text in (*self.said, *map(words_of, affected.names)):
@@ -62,12 +62,12 @@ class Collected:
         names = [*map(words_of, affected.names)]
         for predicate in (v.tg("name"), v.tg("alias")):
             names += affected.literals(store, [predicate])
-        return names
+        return [name for name in names if not is_mark(name)]
 
     def _read_others(self, show: Show) -> None:
         """Take away all that others say, and what derives from them alone."""
         store, affected = self._store, self._affected
-        documents = _typed(store, "Document") - {affected.document}
+        documents = _typed(store, "Document") - {affected.document} - affected.gone
         for done, document in enumerate(sorted(documents)):
             show(done, len(documents))
             self.kept.add(text_value(store, document, v.tg("contentHash")))
