@@ -350,6 +350,9 @@ class PprSearchSettings(_Section):
         6.0, ge=0, description="weight of a chunk's own cosine beside the logarithm of the walk"
     )
     head: int = Field(0, ge=0, description="chunks nearest to the question that stand first")
+    read: int = Field(
+        2, ge=0, description="chunks that go before them, in which the mode graph reads the answer"
+    )
     filter: bool = Field(True, description="let the model choose among the edges to start from")
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
     edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")

@@ -3,8 +3,9 @@
 After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest to
 the question, from the entities that it names, and from the chunks nearest to it. Unlike there each
 of the three has a share of its own, whatever their number, so that none drowns another; and chunks
-are ranked by where the walk goes and by their own likeness to the question together, so that what
-stands nearest stays in front and the walk decides among the rest.
+are ranked by where the walk goes and by their own likeness to the question together. In front stand
+the chunks whose sentences answer best, one by itself or two over a bridge, as the mode ``graph``
+reads them: a walk doesn't read.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import NamedNode
@@ -24,6 +26,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.graph import GraphRetriever
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.lexical import STOP_WORDS
 from tgraph.retrieve.ranking import Network, network_of
@@ -90,7 +93,11 @@ class PprRetriever:
         weights = self._weights(starts, chunks, network)
         walk = network.walk(weights, settings.damping) if weights else None
         order = ranked(network, walk, chunks, vector, settings, context)
-        return _Found(network, starts, dict(chunks), walk, context).retrieval(edges, order)
+        read = read_first(question, settings.read, context)
+        order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
+        order = dict(list(order.items())[: settings.passages])
+        found = _Found(network, starts, dict(chunks), frozenset(read), walk, context)
+        return found.retrieval(edges, order)
 
     def _kept(
         self, question: Question, edges: list[Candidate], context: Context
@@ -113,6 +120,15 @@ class PprRetriever:
             if node is not None:
                 found[node] += share
         return {node: weight for node, weight in found.items() if weight > 0}
+
+
+def read_first(question: Question, count: int, context: Context) -> list[str]:
+    """The chunks, at most ``count``, in which the best evidence of the mode ``graph`` stands."""
+    if not count:
+        return []
+    candidates = GraphRetriever().retrieve(question, context).candidates
+    places = (place.chunk for candidate in candidates for place in candidate.evidence)
+    return list(islice(dict.fromkeys(places), count))
 
 
 def shares(weights: Mapping[K, float], whole: float) -> dict[K, float]:
@@ -247,11 +263,13 @@ def _called(name: str, network: Network) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the walk came to. ``near`` is the likeness of the chunks nearest to the question."""
+    """What the walk came to. ``near`` is the likeness of the chunks nearest to the question,
+    ``read`` are those whose sentences answer it best."""
 
     network: Network
     starts: Sequence[Start]
     near: Mapping[str, float]
+    read: frozenset[str]
     walk: NDArray[float64] | None
     context: Context
 
@@ -288,7 +306,8 @@ class _Found:
         said = {}
         for chunk, found in leading.items():
             names = [labels[NamedNode(self.network.iri(node))] for node in found]
-            reasons = [f"the walk comes to it over {', '.join(names)}"] if names else []
+            reasons = ["its sentences answer the question best"] if chunk in self.read else []
+            reasons += [f"the walk comes to it over {', '.join(names)}"] if names else []
             if chunk in self.near:
                 reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
             said[chunk] = tuple(reasons) or ("the walk comes to it over another chunk's entities",)
