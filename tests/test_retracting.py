@@ -16,7 +16,7 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
-from tgraph.errors import StoreError, TgraphError, UsageError
+from tgraph.errors import ModelError, StoreError, TgraphError, UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.record.invalidation import InvalidationRecord
 from tgraph.settings import load_settings
@@ -131,6 +131,20 @@ def test_the_answer_stays_readable_and_is_called_into_question(folder):
             )
         )
         assert [row["person"].value for row in rows] == ["Ada"]
+
+
+def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
+    silent = ScriptedModel({"synthesise_answer": ""})
+    parts = Parts(load_settings(None), folder / "c2", chat=silent, embedder=HashingEmbedder())
+    with tgraph.open(folder / "g", parts=parts) as graph:
+        with pytest.raises(ModelError):
+            graph.ask(QUESTIONS[0], history=[])
+        (failed, *_) = graph.sessions(1)
+        assert failed.status == "failed"
+        done = graph.retract(path(made, "alone.txt"), reason="Wrong.")
+        assert done.questioned
+        assert failed.explain_id not in done.questioned
+        assert check_shapes(graph.read(), CATALOGUE) == ()
 
 
 def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_path):

@@ -275,3 +275,17 @@ def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
     result = run(copied, code=4)
     assert "Forged." in result.stdout
     assert "The record is not as it was sealed" in result.stderr
+
+
+def test_an_agent_that_an_update_took_away_may_be_named_again(copied):
+    rules = {"chat.provider": "embedded", "embedding.provider": "hashing"}
+    with tgraph.open(copied, settings=rules) as graph:
+        for _ in range(2):
+            graph.ask("Who discovered Radium?", history=[])
+            assert graph.integrity().ok
+            graph.update(
+                "DELETE { GRAPH ?g { ?a ?p ?o } }"
+                " WHERE { GRAPH ?g { ?a a tg:EmbeddedMethod ; ?p ?o } }"
+            )
+        graph.ask("Who discovered Radium?", history=[])
+        assert graph.integrity().ok

@@ -114,7 +114,7 @@ def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAn
     bundles = {_graph(quad) for quad in _references(store, document)}
     doubts = questioned(store)
     for session in list_sessions(store, catalogue):
-        if session.bundle in bundles:
+        if session.bundle in bundles and _has_answer(store, session.bundle):
             doubt = doubts.get(session.explain_id)
             yield AffectedAnswer(
                 session.explain_id,
@@ -123,6 +123,12 @@ def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAn
                 tuple(_sentences(store, session.bundle, document)),
                 doubt.time if doubt else "",
             )
+
+
+def _has_answer(store: Store, bundle: str) -> bool:
+    """Whether the session came to an answer; one that failed has none to call into question."""
+    answers = store.match(None, v.RDF_TYPE, v.tg("Answer"), NamedNode(bundle))
+    return next(answers, None) is not None
 
 
 def _references(store: Store, document: str) -> Iterator[Quad]:

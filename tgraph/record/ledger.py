@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
@@ -295,10 +297,12 @@ class Ledger:
     def _shared_batch(self, chain: Chain, shared: list[Quad]) -> list[Quad]:
         """Agents and prompts that were named for the first time: a small batch of its own."""
         lines = sorted(set(to_bytes(shared).splitlines(keepends=True)))
-        key = self.librarian.put(b"".join(batch_lines(lines, [], [])))
-        batch = f"{v.URN}batch:{key}"
-        if chain.has(batch):
-            return []
+        for times in count():  # what was taken away since is named again by another text
+            data = b"".join(batch_lines(lines, lines * times, []))
+            batch = f"{v.URN}batch:{sha256(data).hexdigest()}"
+            if not chain.has(batch):
+                break
+        key = self.librarian.put(data)
         return chain.entry(batch, "batch", key, (v.tg("contentHash"), key))
 
 
