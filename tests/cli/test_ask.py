@@ -86,7 +86,7 @@ def test_a_sentence_that_nothing_proves_is_marked(fresh, documents):
         for option in ("--show-usage", "--no-streaming"):
             result = terminal.ask(option, QUESTION, code=None)
             assert result.stdout == "Nobody knows. [no citation]\n"
-        audit = terminal("audit", "uncited", "--format", "json", "-r", str(terminal.root))
+        audit = terminal("audit", "uncited", "--format", "json", "-r", str(terminal.root), code=4)
         assert {row["sentence"] for row in json.loads(audit.stdout)} == {"Nobody knows."}
 
 
