@@ -8,8 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pyoxigraph import NamedNode
 
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.errors import NotAGraphError, StoreError, UsageError
 from tgraph.model import Turn
@@ -118,6 +120,16 @@ def test_a_stream_that_is_left_is_recorded_as_interrupted(graph):
     next(stream)
     stream.close()
     assert graph.sessions()[0].status == "interrupted"
+
+
+def test_a_stream_that_is_left_after_the_answer_has_ended_once(graph):
+    stream = graph.stream(QUESTION)
+    told = next(message for message in stream if ":answer:" in (message.explain_id or ""))
+    stream.close()
+    session = graph.sessions(1)[0]
+    assert told.explain_id.endswith(session.explain_id.rpartition(":")[2])
+    ended = graph.read().match(NamedNode(session.explain_id), v.tg("status"))
+    assert [quad.object.value for quad in ended] == ["completed"]
 
 
 def test_what_is_not_there_is_said_in_one_sentence(tmp_path, graph):

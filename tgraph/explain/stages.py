@@ -62,7 +62,8 @@ def _selection(trace: Trace) -> Iterator[str]:
         if edge.reasoning:
             yield f"   Reasoning: {_flat(edge.reasoning)}"
         for place in edge.evidence:
-            yield f"   “{_cut(_flat(place.quote))}”"
+            if place.quote:
+                yield f"   “{_cut(_flat(place.quote))}”"
             yield f"   {place_text(place)}"
     if trace.rejected:
         yield f"Not selected: {rejection_text(trace)}"

@@ -84,6 +84,7 @@ class BundleRecord:
         self._occurrences: Counter[str] = Counter()
         self._lock = Lock()
         self._last_step: str | None = None
+        self._finished = False
 
     @property
     def out(self) -> Statements:
@@ -91,7 +92,11 @@ class BundleRecord:
         return self._out
 
     def finish(self, status: str, error: str = "") -> None:
-        """The activity has ended, how, and at what price."""
+        """The activity has ended, how, and at what price. It ends once: what comes later, as a
+        reader who leaves before the last message, changes nothing."""
+        if self._finished:
+            return
+        self._finished = True
         self._out.add(
             self.subject,
             (v.prov("endedAtTime"), self._clock()),
