@@ -8,7 +8,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
-from tgraph.explain.influence_plan import REPEATS, SAMPLES
+from tgraph.explain.influence_runs import REPEATS, SAMPLES
 
 
 class _Influence(Command):

@@ -11,7 +11,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.opened import Opened
 from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import UsageError
-from tgraph.explain.influence_plan import REPEATS, SAMPLES
+from tgraph.explain.influence_runs import REPEATS, SAMPLES
 from tgraph.store.snapshot import Snapshot, read_pointer
 
 if TYPE_CHECKING:

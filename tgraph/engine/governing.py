@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,6 +149,8 @@ class Governing(Explaining):
 
     async def apurge(self, document: str, **options: Any) -> Purge:
         """``purge`` without blocking the event loop."""
+        import asyncio
+
         return await asyncio.to_thread(self.purge, document, **options)
 
     def _purging(

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tgraph.engine.asking import Asking, Stream
 from tgraph.engine.governing import Governing
-from tgraph.engine.methods import Chosen, Method, without_retrieval
-from tgraph.engine.modes import AUTO, method_of, suggesting
-from tgraph.engine.parameters import recorded
 from tgraph.engine.progress import OnMessage, OnProgress, silent
 from tgraph.errors import UsageError
 from tgraph.model import Answer, GraphRagResponse, Turn
-from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.retrieve.narrowing import is_empty, narrowed
 from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
 
 if TYPE_CHECKING:
+    from tgraph.engine.asking import Stream
     from tgraph.engine.evaluating_graph import Questions
     from tgraph.engine.indexing import IndexReport
+    from tgraph.engine.methods import Method
     from tgraph.explain.evaluated import Evaluation
     from tgraph.explain.sparql import Bounds
 
@@ -127,6 +121,8 @@ class KnowledgeGraph(Governing):
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
         led to it. ``history`` replaces the turns asked here before."""
+        from tgraph.engine.modes import suggesting
+
         question = f"Which {count} questions could be asked next?"
         asked = Question(question, self._history(history))
         return _last(self._asked(asked, suggesting(self._parts, count), count=count))
@@ -136,6 +132,9 @@ class KnowledgeGraph(Governing):
         return turns[-self.settings.graph.history_turns :] if turns else ()
 
     def _method(self, question: Question, mode: str, filters: Filters) -> Method:
+        from tgraph.engine.modes import AUTO, method_of
+        from tgraph.retrieve.narrowing import narrowed
+
         if mode != AUTO:
             return method_of(mode, self._parts)
         from tgraph.engine.auto import chosen
@@ -149,6 +148,11 @@ class KnowledgeGraph(Governing):
         filters: Filters = NO_FILTERS,
         count: int | None = None,
     ) -> Stream:
+        from tgraph.engine.asking import Asking
+        from tgraph.engine.methods import without_retrieval
+        from tgraph.record.session import SessionRecord
+        from tgraph.retrieve.narrowing import is_empty, narrowed
+
         self._ledger.check_key()
         self._prepare(method.mode)
         context = narrowed(self._open_context(), filters)
@@ -215,22 +219,31 @@ class KnowledgeGraph(Governing):
 
     async def aindex(self, paths: Sequence[str | Path], **options: Any) -> IndexReport:
         """``index`` without blocking the event loop."""
+        import asyncio
+
         return await asyncio.to_thread(self.index, paths, **options)
 
     async def aask(self, question: str, mode: str = "graph", **options: Any) -> Answer:
         """``ask`` without blocking the event loop."""
+        import asyncio
+
         return await asyncio.to_thread(self.ask, question, mode, **options)
 
     async def aevaluate(
         self, questions: Questions, mode: str = "graph", *, progress: OnProgress = silent
     ) -> Evaluation:
         """``evaluate`` without blocking the event loop."""
+        import asyncio
+
         return await asyncio.to_thread(self.evaluate, questions, mode, progress=progress)
 
     async def astream(
         self, question: str, mode: str = "graph", **options: Any
     ) -> AsyncIterator[GraphRagResponse]:
         """``stream`` without blocking the event loop; a stream that is left is interrupted."""
+        import asyncio
+        from concurrent.futures import ThreadPoolExecutor
+
         stream = self.stream(question, mode, **options)
         loop = asyncio.get_running_loop()
         pool = ThreadPoolExecutor(1, "ask")  # one thread from beginning to end
@@ -245,6 +258,9 @@ class KnowledgeGraph(Governing):
         self, question: Question, method: Method, filters: Filters, count: int | None
     ) -> Mapping[str, Any]:
         """What the answer depends on beside the question and the knowledge."""
+        from tgraph.engine.methods import Chosen
+        from tgraph.engine.parameters import recorded
+
         chosen = isinstance(method, Chosen)
         own = recorded(self.settings, method.mode, question.history, count, chosen=chosen)
         return {**own, **filters.parameters}

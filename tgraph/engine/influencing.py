@@ -22,7 +22,6 @@ from tgraph.explain.influence_found import Findings, bits, cited_by, made
 from tgraph.explain.influence_plan import (
     FEWEST_SAMPLES,
     KEPT,
-    SAMPLES,
     SEED,
     Ablation,
     Plan,
@@ -32,6 +31,7 @@ from tgraph.explain.influence_plan import (
     halves,
     without_top,
 )
+from tgraph.explain.influence_runs import SAMPLES
 from tgraph.explain.influence_weighing import (
     Guesses,
     Noise,

@@ -15,6 +15,7 @@ from typing import Literal as Choice
 
 from tgraph.errors import UsageError
 from tgraph.explain.influence import Means
+from tgraph.explain.influence_runs import REPEATS, SAMPLES
 
 Kind = Choice[
     "none", "one", "sampled", "cited-only", "without-cited", "sentence", "places",
@@ -24,9 +25,6 @@ Kind = Choice[
 MOST_ONE_BY_ONE = 20
 """Items up to which each is left out in turn."""
 
-SAMPLES = 64
-"""Sampled ablations by default, ContextCite's default too."""
-
 FEWEST_SAMPLES = 12
 """Sampled ablations below which nothing can be told of more than a few items."""
 
@@ -34,9 +32,6 @@ KEPT = 0.5
 """The probability that a sampled ablation keeps an item."""
 
 SEED = 0
-
-REPEATS = 3
-"""Runs with nothing removed."""
 
 MOST_TOP = 3
 """The most influential items that are removed together in the end."""
