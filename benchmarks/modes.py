@@ -4,7 +4,12 @@ The language model is the scripted server of ``tgraph.testing`` in a process of 
 latency; vectors are hashed, so that only tgraph's own work is counted. A text larger than the data
 is made of copies of it whose names are changed, so that the graph grows with the text.
 
+With ``--graphrag PYTHON`` Microsoft GraphRAG is measured in the same run on the same text. PYTHON
+is the one of an environment of its own, made by ``python -m venv V && V/bin/pip install graphrag``:
+V/bin/python. Its calls are those of chat and of the embedder.
+
 Run: python -m benchmarks.modes [--data FILE] [--size MEGABYTES] [--runs 2] [--modes local,global]
+[--graphrag PYTHON]
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tgraph
-from benchmarks.overhead import TEXT, Cost, command, measure, server
+from benchmarks import graphrag_beside
+from benchmarks.overhead import TEXT, Cost, FailedError, command, measure, server
 from tgraph.engine.modes import MODES
 
 QUESTIONS = (
@@ -40,7 +46,8 @@ GRAPHRAG: dict[str, str] = {
     "drift": "3.6 s (0.19 MB), 7.4 s (3.2 MB), 67 calls, 700,000 tokens",
     "basic": "0.11 s (0.19 MB), 0.08 s (3.2 MB), 1 call",
 }
-"""Microsoft GraphRAG 3.3.0, measured elsewhere on two cores against a stub without latency."""
+"""Microsoft GraphRAG 3.3.0, measured elsewhere on two cores against a stub without latency.
+CPU seconds, of the modes warm ones."""
 
 _NAME = re.compile(r"\b[A-Z][a-z]{3,}\b")
 
@@ -95,13 +102,31 @@ def warm(root: Path, mode: str, url: str) -> Iterator[Asked]:
             yield Asked(spent, answer.usage.calls, answer.usage.input_tokens)
 
 
-def report(root: Path, files: Sequence[Path], url: str, modes: Sequence[str], runs: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The last column: what it is called, and its cells."""
+
+    name: str = "GraphRAG 3.3.0, measured elsewhere"
+    cells: Mapping[str, str] = field(default_factory=lambda: GRAPHRAG)
+
+
+def beside(python: str, files: Sequence[Path], folder: Path, modes: Sequence[str]) -> Beside:
+    """GraphRAG's figures, measured now where ``python`` has it."""
+    if not python:
+        return Beside()
+    name = f"GraphRAG {graphrag_beside.version(python)}, same run"
+    return Beside(name, graphrag_beside.figures(python, files, folder, QUESTIONS, modes))
+
+
+def report(
+    root: Path, files: Sequence[Path], url: str, modes: Sequence[str], runs: int, other: Beside
+) -> None:
     size = sum(file.stat().st_size for file in files) / 1e6
     print(f"\n{size:.2f} MB of text in {len(files)} files\n")
-    print("| what | cold CPU | memory | warm CPU | calls | prompt tokens | GraphRAG, warm CPU |")
+    print(f"| what | cold CPU | memory | warm CPU | calls | prompt tokens | {other.name} |")
     print("|---|---|---|---|---|---|---|")
     cost, _ = index(root, files, url)
-    print(f"| index | {cost.cpu:.1f} s | {cost.memory:.0f} MB | | | | {GRAPHRAG['index']} |")
+    print(f"| index | {cost.cpu:.1f} s | {cost.memory:.0f} MB | | | | {other.cells['index']} |")
     for mode in modes:
         options = model_options(root, url)
         cold = measure(command("ask", "-q", QUESTIONS[0], "-m", mode, *options), runs)
@@ -111,7 +136,7 @@ def report(root: Path, files: Sequence[Path], url: str, modes: Sequence[str], ru
         tokens = statistics.median(a.tokens for a in asked)
         print(
             f"| {mode} | {cold.cpu:.2f} s | {cold.memory:.0f} MB | {cpu:.3f} s | {calls} |"
-            f" {tokens:,.0f} | {GRAPHRAG.get(mode, '')} |",
+            f" {tokens:,.0f} | {other.cells.get(mode, '')} |",
             flush=True,
         )
 
@@ -122,10 +147,22 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=0.0, help="megabytes; default: the data's")
     parser.add_argument("--runs", type=int, default=2, help="cold: the best of so many")
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument(
+        "--graphrag",
+        default="",
+        metavar="PYTHON",
+        help="a Python that has graphrag: measure it too",
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, server() as url:
-        files = corpus(options.data.resolve(), options.size, Path(folder))
-        report(Path(folder) / "graph", files, url, options.modes.split(","), options.runs)
+    modes = options.modes.split(",")
+    with tempfile.TemporaryDirectory() as name, server() as url:
+        folder = Path(name)
+        files = corpus(options.data.resolve(), options.size, folder)
+        try:
+            other = beside(options.graphrag, files, folder / "graphrag", modes)
+        except FailedError as error:
+            parser.error(str(error))
+        report(folder / "graph", files, url, modes, options.runs, other)
 
 
 if __name__ == "__main__":

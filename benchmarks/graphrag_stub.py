@@ -1,0 +1,161 @@
+"""A scripted model for Microsoft GraphRAG: answers its prompts in the formats that they ask for.
+
+It finds the same names in a text as the scripted model of ``tgraph.testing``, so that both systems
+are measured with a graph of the same kind. ``python -m benchmarks.graphrag_stub`` serves it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tgraph.testing import ScriptedServer, ServerRequest
+from tgraph.testing.script import plausible_reply
+
+DIMENSION = 3072
+"""GraphRAG's default ``vector_size``."""
+
+_FOLLOW_UPS = 5
+_SUMMARY_WORDS = 500
+_FINDINGS = 8
+_REAL_DATA = re.compile(r"Real Data\b")
+_TEXT = re.compile(r"^Text: *\n?(.*?)(?:^#{6,}$|^The report should include)", re.DOTALL | re.M)
+_DESCRIPTIONS = re.compile(r"^Description List: (.*?)^#{6,}$", re.DOTALL | re.M)
+_ROW = re.compile(r"^(\d+),([^,]+),(.*)$", re.M)
+_REPORT = re.compile(r"^(\d+)\|([^|]+)\|", re.M)
+_NAME = re.compile(r"\b(?:[A-Z][a-z]{3,}|[A-Z]{4,})\b")
+_WORD = re.compile(r"\w{4,}")
+
+
+class GraphRagServer(ScriptedServer):
+    """A scripted server that answers GraphRAG's prompts from what they hold."""
+
+    def say(self, request: ServerRequest) -> str:
+        return reply(request.step, request.body["messages"])
+
+
+def reply(step: str, messages: Sequence[Mapping[str, Any]]) -> str:
+    """What the model answers a prompt of GraphRAG, in the format that the prompt asks for.
+
+    ``step`` is the name of the response format, empty where there is none.
+    """
+    prompt = "\n".join(_content(message) for message in messages)
+    if step == "CommunityReportResponse":
+        return json.dumps(_community_report(prompt))
+    if step == "PrimerResponse":
+        return json.dumps({"intermediate_answer": _said(prompt), **_follow_ups(prompt)})
+    if "<|COMPLETE|>" in prompt:
+        gleaning = any(message["role"] == "assistant" for message in messages)
+        return "<|COMPLETE|>" if gleaning else _tuples(prompt)
+    if "Description List:" in prompt:
+        return _summary(prompt)
+    if '"points"' in prompt:
+        return json.dumps({"points": _points(prompt, _content(messages[-1]))})
+    if "follow_up_queries" in prompt:
+        return json.dumps({"response": _said(prompt), **_follow_ups(prompt)})
+    return _said(prompt)
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    """A message's text, which may come in parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content)
+
+
+def _real(prompt: str) -> str:
+    """The text that the prompt is about, which stands after its examples."""
+    data = _REAL_DATA.split(prompt, maxsplit=1)[-1]
+    found = _TEXT.search(data)
+    return found.group(1).strip() if found else ""
+
+
+def _tuples(prompt: str) -> str:
+    """The entities and relationships that tgraph's scripted model finds in the same text."""
+    asked = [{"content": f"<<<TEXT\n{_real(prompt)}\nTEXT>>>"}]
+    graph = json.loads(plausible_reply("extract_graph", asked))
+    rows = [("entity", e["name"], e["type"], e["description"]) for e in graph["entities"]]
+    links = [
+        ("relationship", r["subject"], r["object"], r["description"], str(r["strength"]))
+        for r in graph["relationships"]
+    ]
+    records = (f'("{row[0]}"<|>' + "<|>".join(map(_flat, row[1:])) + ")" for row in rows + links)
+    return "\n##\n".join(records) + "\n<|COMPLETE|>"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.replace("##", " ").replace("<|", " ").split())
+
+
+def _summary(prompt: str) -> str:
+    found = _DESCRIPTIONS.search(prompt)
+    words = " ".join(dict.fromkeys(json.loads(found.group(1)) if found else ())).split()
+    return " ".join(words[:_SUMMARY_WORDS])
+
+
+def _community_report(prompt: str) -> dict[str, Any]:
+    rows = _ROW.findall(_real(prompt))
+    names = list(dict.fromkeys(name for _, name, _ in rows)) or ["Nobody"]
+    findings = [
+        {"summary": name, "explanation": f"{about} [Data: Entities ({number})]"}
+        for number, name, about in rows[:_FINDINGS]
+    ]
+    return {
+        "title": " and ".join(names[:2]),
+        "summary": f"This is about {', '.join(names[:10])}.",
+        "findings": findings,
+        "rating": 5.0,
+        "rating_explanation": "It is as important as any other.",
+    }
+
+
+def _points(prompt: str, question: str) -> list[dict[str, Any]]:
+    """A point of each report, scored by the words that the report's title shares with it."""
+    wanted = set(_WORD.findall(question.lower()))
+    return [
+        {
+            "description": f"It is about {title} [Data: Reports ({number})].",
+            "score": 10 + 10 * len(wanted & set(_WORD.findall(title.lower()))),
+        }
+        for number, title in _REPORT.findall(prompt)
+    ]
+
+
+def _follow_ups(prompt: str) -> dict[str, Any]:
+    """A score, and as many questions as the prompt asks for at least, about names in it."""
+    questions = [f"What did {name.title()} do?" for name in _some_names(prompt, _FOLLOW_UPS)]
+    return {"score": 50, "follow_up_queries": questions}
+
+
+def _said(prompt: str) -> str:
+    names = _some_names(prompt, _FINDINGS)
+    return " ".join(f"{name.title()} is named there [Data: Sources (1)]." for name in names)
+
+
+def _some_names(prompt: str, count: int) -> list[str]:
+    """Names that stand in the prompt, others for another prompt."""
+    names = sorted({name.upper() for name in _NAME.findall(prompt)}) or ["NOBODY"]
+    start = zlib.crc32(prompt.encode()) % len(names)
+    return (names[start:] + names[:start])[:count]
+
+
+def serve() -> None:
+    """Prints the base URL; then, for each line it reads, what has been asked since the last."""
+    seen = 0
+    with GraphRagServer(dimension=DIMENSION) as server:
+        print(server.base_url, flush=True)
+        for _ in sys.stdin:
+            asked = server.requests[seen:]
+            seen += len(asked)
+            prompts = [r.body["messages"] for r in asked if r.step != "embeddings"]
+            tokens = sum(sum(len(_content(m)) for m in ms) // 4 + 1 for ms in prompts)
+            print(json.dumps([len(prompts), len(asked) - len(prompts), tokens]), flush=True)
+
+
+if __name__ == "__main__":
+    serve()
