@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 from tgraph.errors import ModelError
 from tgraph.extract.parse import Row, Text, Texts
 from tgraph.extract.summaries import Summary, SummarySentence, one_line, within
-from tgraph.model import Agent, Prompt
-from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
+from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.prompted import Options, Prompted
 from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import ask
 from tgraph.models.tokens import count_tokens, truncate
-from tgraph.vocabulary import digest
 
 NAME = "summarise_descriptions"
 _LEAST_ROOM = 100
@@ -40,7 +39,7 @@ class _Item:
     rests_on: tuple[int, ...]
 
 
-class ModelSummariser:
+class ModelSummariser(Prompted):
     """A ``Summariser`` that asks a language model by the prompt ``summarise_descriptions``.
 
     Descriptions that don't fit into ``max_input_tokens`` together are summarised as far as they do;
@@ -54,29 +53,19 @@ class ModelSummariser:
         max_words: int,
         max_input_tokens: int,
         prompts: Path | None = None,
-        *,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        self._model = model
+        super().__init__(
+            model,
+            load_prompt(NAME, prompts),
+            (
+                max_words,
+                max_input_tokens,
+            ),
+            **options,
+        )
         self._max_words = max_words
         self._budget = max_input_tokens
-        self._prompt = load_prompt(NAME, prompts)
-        self._options = (temperature, seed, max_tokens)
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self._prompt,)
-
-    @property
-    def key(self) -> str:
-        options = map(str, (self._max_words, self._budget, *self._options))
-        return digest(self.agent.iri, self._prompt.sha256, *options)
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
@@ -96,7 +85,7 @@ class ModelSummariser:
         self, subject: str, batch: Sequence[_Item], rest: Sequence[_Item], dropped: Counter[str]
     ) -> list[_Item]:
         """As many of the rest as the prompt has room for beside the batch, but at least one."""
-        asked = self._messages(subject, batch)
+        asked = messages(self._prompt, self._values(subject, batch))
         room = self._budget - sum(count_tokens(message["content"]) for message in asked)
         taken: list[_Item] = []
         for item in rest:
@@ -111,30 +100,22 @@ class ModelSummariser:
             return [_Item(short, rest[0].rests_on)]
         return taken
 
-    def _messages(self, subject: str, items: Sequence[_Item]) -> list[dict[str, str]]:
+    def _values(self, subject: str, items: Sequence[_Item]) -> dict[str, str]:
         lines = (
             json.dumps({"id": str(number), "text": item.text}, ensure_ascii=False)
             for number, item in enumerate(items, 1)
         )
-        values = {
+        return {
             "subject": one_line(subject),
             "descriptions": "\n".join(lines),
             "max_words": str(self._max_words),
         }
-        return messages(self._prompt, values)
 
     def _fold(
         self, subject: str, items: Sequence[_Item], sink: CallSink, dropped: Counter[str]
     ) -> tuple[SummarySentence, ...]:
-        temperature, seed, max_tokens = self._options
-        request = ChatRequest(
-            self._prompt,
-            self._messages(subject, items),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-        )
-        reply = ask(self._model, request, SummaryReply, sink)
+        request = self._request(self._values(subject, items), SummaryReply)
+        reply = self._ask(request, SummaryReply, sink)
         dropped["malformed sentence of a summary"] += reply.dropped
         dropped["summary that was cut off"] += reply.truncated
         found = _checked(reply.value, items, dropped)

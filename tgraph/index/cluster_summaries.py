@@ -10,15 +10,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Unpack
 
-from tgraph.errors import ModelError
 from tgraph.extract.parse import Row, Text
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
-from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
-from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import Forgetful, ask, strict_schema
+from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.prompted import Options, Prompted
+from tgraph.models.prompts import load_prompt
 from tgraph.models.tokens import count_tokens, truncate
 from tgraph.version import __version__
 from tgraph.vocabulary import digest
@@ -139,7 +138,7 @@ class ClusterReply(Row):
     summary: Text
 
 
-class ModelWriter:
+class ModelWriter(Prompted):
     """A ``ClusterWriter`` that asks a language model by the prompt ``summarise_cluster``. A prompt
     shows at most ``max_tokens_in`` tokens of passages, the same share of each where they are
     more."""
@@ -150,52 +149,29 @@ class ModelWriter:
         max_words: int,
         max_tokens_in: int,
         prompts: Path | None = None,
-        *,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        self._model = model
+        super().__init__(
+            model,
+            load_prompt(NAME, prompts),
+            (
+                max_words,
+                max_tokens_in,
+            ),
+            **options,
+        )
         self._words = max_words
         self._room = max_tokens_in
-        self._prompt = load_prompt(NAME, prompts)
-        self._options = (temperature, seed, max_tokens)
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self._prompt,)
-
-    @property
-    def key(self) -> str:
-        options = map(str, (self._words, self._room, *self._options))
-        return digest(self.agent.iri, self._prompt.sha256, *options)
 
     def write(self, passages: Sequence[Passage], sink: CallSink = no_sink) -> ClusterSummary:
         """As ``ClusterWriter.write``."""
-        temperature, seed, max_tokens = self._options
         shown, cut = self._shown(passages)
-        request = ChatRequest(
-            self._prompt,
-            messages(self._prompt, {"passages": shown, "max_words": str(self._words)}),
-            strict_schema(ClusterReply),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-        )
-        reply = ask(self._model, request, ClusterReply, sink)
+        values = {"passages": shown, "max_words": str(self._words)}
+        request = self._request(values, ClusterReply)
+        reply = self._ask(request, ClusterReply, sink)
         title, text = (_line(said) for said in (reply.value.title, reply.value.summary))
         if not text or len(text.split()) > 4 * self._words:
-            if isinstance(self._model, Forgetful):
-                self._model.forget(request)
-            raise ModelError(
-                f"The reply of {self.agent.name} to the step {NAME} is"
-                f" {'much too long' if text else 'empty'}.",
-                "A larger model does better.",
-            )
+            raise self._refuse(request, "much too long" if text else "empty")
         dropped = {"passage cut for its summary": cut} if cut else {}
         return ClusterSummary(title[:_LONGEST_TITLE] or _title(passages), text, dropped)
 

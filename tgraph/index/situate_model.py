@@ -7,16 +7,14 @@ beginning of a prompt read it once.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
-from tgraph.errors import ModelError
 from tgraph.extract.parse import Row, Text
 from tgraph.index.contexts import Setting
-from tgraph.model import Agent, Prompt
-from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
-from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import Forgetful, ask, strict_schema
+from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.prompted import Options, Prompted
+from tgraph.models.prompts import load_prompt
 from tgraph.models.tokens import encoding_for, token_offsets
-from tgraph.vocabulary import digest
 
 NAME = "situate_chunk"
 MOST_WORDS = 80
@@ -29,7 +27,7 @@ class ContextReply(Row):
     context: Text
 
 
-class ModelSituator:
+class ModelSituator(Prompted):
     """A ``Situator`` that asks a language model by the prompt ``situate_chunk``.
 
     Of a document of more than ``max_document_tokens`` it is shown the part that the chunk begins
@@ -41,56 +39,24 @@ class ModelSituator:
         model: ChatModel,
         max_document_tokens: int,
         prompts: Path | None = None,
-        *,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        self._model = model
+        super().__init__(model, load_prompt(NAME, prompts), (max_document_tokens,), **options)
         self._budget = max_document_tokens
-        self._prompt = load_prompt(NAME, prompts)
-        self._options = (temperature, seed, max_tokens)
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self._prompt,)
-
-    @property
-    def key(self) -> str:
-        options = map(str, (self._budget, *self._options))
-        return digest(self.agent.iri, self._prompt.sha256, *options)
 
     def situate(self, setting: Setting, sink: CallSink = no_sink) -> str:
         """As ``Situator.situate``."""
-        temperature, seed, max_tokens = self._options
         values = {
             "title": setting.title,
             "document": self._part(setting),
             "chunk": setting.chunk.text,
             "max_words": str(MOST_WORDS),
         }
-        request = ChatRequest(
-            self._prompt,
-            messages(self._prompt, values),
-            strict_schema(ContextReply),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-        )
-        reply = ask(self._model, request, ContextReply, sink)
+        request = self._request(values, ContextReply)
+        reply = self._ask(request, ContextReply, sink)
         context = " ".join(reply.value.context.split())
         if not context or len(context) > _LONGEST:
-            if isinstance(self._model, Forgetful):
-                self._model.forget(request)
-            raise ModelError(
-                f"The reply of {self.agent.name} to the step {NAME} is"
-                f" {'empty' if not context else 'no short context'}.",
-                "A larger model does better.",
-            )
+            raise self._refuse(request, "empty" if not context else "no short context")
         return context
 
     def _part(self, setting: Setting) -> str:
