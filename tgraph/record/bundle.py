@@ -108,6 +108,18 @@ class BundleRecord:
         )
         self._write(type="end")
 
+    def _metrics(self, subject: str, metrics: Mapping[str, float]) -> None:
+        """State each measure of the subject as an entity of its own."""
+        for name, value in sorted(metrics.items()):
+            key = f"{subject}:{name}"
+            self._out.add(subject, (v.tg("metric"), iri(key)))
+            self._out.add(
+                key,
+                (v.RDF_TYPE, v.tg("Metric")),
+                (v.RDFS_LABEL, name),
+                (v.tg("value"), float(value)),
+            )
+
     def close(self) -> None:
         """Let go of the journal; what did not ``finish`` will be recorded as aborted."""
         self._journal.close()

@@ -109,14 +109,3 @@ class EvaluationRecord(BundleRecord):
         self._metrics(subject, metrics)
         self._write()
         return subject
-
-    def _metrics(self, subject: str, metrics: Mapping[str, float]) -> None:
-        for name, value in sorted(metrics.items()):
-            key = f"{subject}:{name}"
-            self._out.add(subject, (v.tg("metric"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, v.tg("Metric")),
-                (v.RDFS_LABEL, name),
-                (v.tg("value"), float(value)),
-            )

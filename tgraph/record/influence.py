@@ -112,15 +112,7 @@ class InfluenceRecord(BundleRecord):
             (v.prov("wasGeneratedBy"), iri(self.analysis)),
             (v.tg("lds"), lds),
         )
-        for name, value in sorted(metrics.items()):
-            key = f"{subject}:{name}"
-            self._out.add(subject, (v.tg("metric"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, v.tg("Metric")),
-                (v.RDFS_LABEL, name),
-                (v.tg("value"), float(value)),
-            )
+        self._metrics(subject, metrics)
         self.dropped(subject, dropped)
         self._write()
         return subject
