@@ -23,6 +23,11 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def member(reply: Any, name: str) -> Any:
+    """A member of a server's JSON object; None where it has none or is no object."""
+    return reply.get(name) if isinstance(reply, Mapping) else None
+
+
 def rough_tokens(text: str) -> int:
     """About how many tokens a text has: one for four bytes of UTF-8, at least one if any."""
     return -(-len(text.encode("utf-8", "replace")) // 4)
@@ -102,11 +107,11 @@ class Client:
             self._counter = lambda text: count_tokens(text, encoding)
         return self._counter(text)
 
-    def _usage(self, server: Any, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
+    def _usage(self, server: object, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
         """The usage, from the server or else estimated, and its form in the record."""
-        given = getattr(server, "prompt_tokens", None)
+        given, got_tokens = member(server, "prompt_tokens"), member(server, "completion_tokens")
         if isinstance(given, int):
-            usage = Usage(given, getattr(server, "completion_tokens", None) or 0, 1)
+            usage = Usage(given, got_tokens if isinstance(got_tokens, int) else 0, 1)
         else:
             count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
             usage = Usage(count, self._count(got) if got else 0, 1)

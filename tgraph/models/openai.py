@@ -19,13 +19,14 @@ from tgraph.errors import ModelError
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.models.dialect import Dialect
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.exchange import Client, Clock, Counter, Exchange, now, rough_tokens
+from tgraph.models.exchange import Client, Clock, Counter, Exchange, member, now, rough_tokens
 from tgraph.models.failures import refusal
 from tgraph.models.jsonl import without_surrogates
 
 _PATH = "/chat/completions"
-"""Posted to directly: ``chat.completions.create`` first walks the whole body, half a millisecond
-for one that is ready to be sent."""
+"""Posted to directly, and read as the plain object that it is: ``chat.completions.create`` first
+walks the whole body, half a millisecond for one that is ready to be sent, and makes a model of
+every chunk."""
 
 Send = Callable[["openai.OpenAI", Mapping[str, Any]], Any]
 
@@ -64,9 +65,10 @@ class OpenAIChat(Client):
             self._exchange("chat", request.prompt, sink) as exchange,
             self._opened(request, exchange, _complete, stream=False) as completion,
         ):
-            choice = completion.choices[0]
-            gathered = _Gathered(completion.model or self.model, completion.usage)
-            gathered.add(choice.message, choice.finish_reason or "stop")
+            choice = completion["choices"][0]
+            gathered = _Gathered(self.model)
+            gathered.about(completion)
+            gathered.add(choice["message"], member(choice, "finish_reason") or "stop")
             return self._finish(request, exchange, gathered)
 
     def stream(
@@ -188,23 +190,36 @@ class _Gathered:
     def text(self) -> str:
         return "".join(self.pieces)
 
-    def add(self, message: Any, finish_reason: str | None) -> str:
+    def about(self, reply: object) -> None:
+        """What a reply or a chunk says of itself."""
+        self.usage = member(reply, "usage") or self.usage
+        model = member(reply, "model")
+        self.model = model if isinstance(model, str) and model else self.model
+
+    def add(self, message: object, finish_reason: object) -> str:
         """Takes a message or a piece of one; the text that it adds."""
-        piece = without_surrogates(getattr(message, "content", None) or "")
+        content = member(message, "content")
+        piece = without_surrogates(content) if isinstance(content, str) else ""
         if piece:
             self.pieces.append(piece)
         for name, attribute in _EXTRAS:
-            value = getattr(message, attribute, None)
+            value = member(message, attribute)
             if isinstance(value, str) and value:
                 self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
-        self.finish_reason = finish_reason or self.finish_reason
+        if isinstance(finish_reason, str) and finish_reason:
+            self.finish_reason = finish_reason
         return piece
 
-    def add_chunk(self, chunk: Any) -> str:
-        self.usage = getattr(chunk, "usage", None) or self.usage
-        self.model = getattr(chunk, "model", None) or self.model
-        choices = getattr(chunk, "choices", None)
-        return self.add(choices[0].delta, choices[0].finish_reason) if choices else ""
+    def add_chunk(self, chunk: object) -> str:
+        self.about(chunk)
+        choice = _choice(chunk)
+        return self.add(member(choice, "delta"), member(choice, "finish_reason"))
+
+
+def _choice(reply: object) -> object:
+    """The first choice of a reply or a chunk, if it has any."""
+    choices = member(reply, "choices")
+    return choices[0] if isinstance(choices, list) and choices else None
 
 
 def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
@@ -222,10 +237,8 @@ def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
 
 
 def _complete(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
-    from openai.types.chat import ChatCompletion
-
-    completion: Any = client.post(_PATH, body=body, cast_to=ChatCompletion)
-    if not getattr(completion, "choices", None) or completion.choices[0].message is None:
+    completion = client.post(_PATH, body=body, cast_to=object)
+    if not isinstance(member(_choice(completion), "message"), Mapping):
         raise TypeError("not a chat completion")
     return completion
 
@@ -255,14 +268,9 @@ class _Stream:
 
 def _open_stream(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
     import openai
-    from openai.types.chat import ChatCompletionChunk
 
     chunks = client.post(
-        _PATH,
-        body=body,
-        cast_to=ChatCompletionChunk,
-        stream=True,
-        stream_cls=openai.Stream[ChatCompletionChunk],
+        _PATH, body=body, cast_to=object, stream=True, stream_cls=openai.Stream[object]
     )
     stream = _Stream(chunks)
     if stream.is_empty:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from tgraph.errors import EndpointError, ModelError
 from tgraph.models.base import CallSink, encode_vectors, no_sink
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.exchange import Client, Clock, Counter, now, rough_tokens
+from tgraph.models.exchange import Client, Clock, Counter, member, now, rough_tokens
 
 
 class OpenAIEmbedder(Client):
@@ -74,17 +74,17 @@ class OpenAIEmbedder(Client):
             exchange.request = body
 
             def send(client: openai.OpenAI) -> Any:
-                return client.embeddings.create(**body)
+                return client.post("/embeddings", body=body, cast_to=object)
 
             with self.endpoint.open(send, self.model, expected) as (result, slot):
                 vectors = self._vectors(result, len(texts))
-                counted, record = self._usage(getattr(result, "usage", None), texts, "")
+                counted, record = self._usage(member(result, "usage"), texts, "")
                 exchange.usage = replace(counted, output_tokens=0)
                 slot.spent(counted.input_tokens)
                 exchange.reply.update(
                     vectors=encode_vectors(vectors),
                     dimension=vectors.shape[1],
-                    model=getattr(result, "model", None) or self.model,
+                    model=member(result, "model") or self.model,
                     usage=record,
                 )
             return vectors
@@ -92,15 +92,16 @@ class OpenAIEmbedder(Client):
     def _vectors(self, result: Any, count: int) -> NDArray[float32]:
         import numpy as np
 
-        rows = getattr(result, "data", None)
-        if not rows or len(rows) != count:
+        data = member(result, "data")
+        rows = data if isinstance(data, list) else []
+        if len(rows) != count:
             raise ModelError(
-                f"{self.endpoint.url} returned {len(rows or ())} vectors for {count} texts.",
+                f"{self.endpoint.url} returned {len(rows)} vectors for {count} texts.",
                 f"Check that {self.model} is an embedding model.",
             )
-        ordered = sorted(rows, key=lambda row: row.index or 0)
         try:
-            vectors = np.asarray([row.embedding for row in ordered], dtype=np.float32)
+            ordered = sorted(rows, key=lambda row: member(row, "index") or 0)
+            vectors = np.asarray([member(row, "embedding") for row in ordered], dtype=np.float32)
         except (TypeError, ValueError):
             vectors = np.zeros((0, 0), dtype=np.float32)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tgraph.errors import ModelError, UsageError
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.exchange import Client, Clock, Counter, now, rough_tokens
+from tgraph.models.exchange import Client, Clock, Counter, member, now, rough_tokens
 
 if TYPE_CHECKING:
     import openai
@@ -58,14 +58,14 @@ class Reranker(Client):
 
             with self.endpoint.open(send, self.model, expected) as (result, slot):
                 scores = self._scores(result, len(texts))
-                usage, record = self._usage(_Counted(result), [question, *texts], "")
+                usage, record = self._usage(_counted(result), [question, *texts], "")
                 exchange.usage = usage
                 slot.spent(usage.input_tokens)
                 exchange.reply.update(scores=scores, model=self.model, usage=record)
         return scores
 
     def _scores(self, result: Any, count: int) -> list[tuple[int, float]]:
-        rows = result.get("results") if isinstance(result, Mapping) else None
+        rows = member(result, "results")
         found: dict[int, float] = {}
         for row in rows if isinstance(rows, list) else ():
             place, score = _row(row)
@@ -82,14 +82,11 @@ class Reranker(Client):
         return sorted(rounded.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-class _Counted:
+def _counted(result: object) -> dict[str, object]:
     """The usage of a reply, wherever the server says it."""
-
-    def __init__(self, result: Any) -> None:
-        said = result.get("usage") if isinstance(result, Mapping) else None
-        said = said if isinstance(said, Mapping) else {}
-        self.prompt_tokens = said.get("prompt_tokens", said.get("total_tokens"))
-        self.completion_tokens = 0
+    said = member(result, "usage")
+    given = member(said, "prompt_tokens")
+    return {"prompt_tokens": member(said, "total_tokens") if given is None else given}
 
 
 def _row(row: Any) -> tuple[int | None, float]:
