@@ -100,6 +100,24 @@ def test_a_report_loads_nothing_and_runs_nothing_of_others(graph):
     assert "default-src 'none'" in text
 
 
+def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
+    answer = graph.ask(QUESTION, history=[])
+    before = read(graph.report(answer.session))
+    graph.verify(answer.session)
+    found = graph.influence(answer.session)
+    after = read(graph.report(answer.session))
+    words = [" ".join("".join(seen.words).split()) for seen in (before, after)]
+    count = len(answer.sentences)
+    assert all(f"Cited{count} of {count}" in text for text in words)
+    assert ["sentences supported" in text for text in words] == [False, True]
+    assert ["influence of their own" in text for text in words] == [False, True]
+    assert f"Depends on{len(found.ranked)}of " in words[1]
+    targets = {a.get("id") for _, a in after.elements} - {None}
+    links = [a["href"] for tag, a in after.elements if tag == "a"]
+    assert links
+    assert {link.removeprefix("#") for link in links if link} <= targets
+
+
 def test_a_trace_writes_its_report(graph, tmp_path):
     graph.ask(QUESTION, history=[])
     trace = graph.trace()

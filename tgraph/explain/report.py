@@ -10,7 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
+from tgraph import vocabulary as v
 from tgraph.explain.stages import item_text, verdict_text
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
+
+_PROMPTS = f"{v.URN}prompt:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,26 @@ class ShownSentence:
     depends_on: tuple[ShownWeight, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A figure for a reader in a hurry: ``good`` is None where it is neither good nor bad, ``to``
+    the section that has more."""
+
+    name: str
+    value: str
+    detail: str = ""
+    good: bool | None = None
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPrompt:
+    """A prompt that the session's models were given; ``hash`` is of its text."""
+
+    name: str
+    hash: str
+
+
 def to_html(
     trace: Trace, record: bytes, picture: bytes, page_text: Callable[[str, int | None], str]
 ) -> str:
@@ -96,6 +120,10 @@ def to_html(
         trace=trace,
         sentences=sentences,
         influential=_influential(trace),
+        idle=_idle(trace),
+        glance=_glance(trace, sentences),
+        uses=_uses(trace),
+        prompts=_prompts(record),
         sources=list(dict.fromkeys((place.title, place.path) for place in shown)),
         agents=", ".join(agents),
         started=trace.started[:19].replace("T", " "),
@@ -139,6 +167,78 @@ def _sentences(trace: Trace, page_text: Callable[[str, int | None], str]) -> lis
             )
         )
     return found
+
+
+def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> list[Glance]:
+    """The answer's proof in a few figures; nothing where there is no answer."""
+    if not sentences:
+        return []
+    cited, judged = sum(bool(s.places) for s in sentences), [s for s in sentences if s.verdict]
+    found = [
+        Glance(
+            "Cited",
+            f"{cited} of {len(sentences)}",
+            "sentences",
+            cited == len(sentences),
+            "evidence",
+        )
+    ]
+    if judged:
+        good = sum(s.supported for s in judged)
+        found.append(
+            Glance(
+                "Verified",
+                f"{good} of {len(judged)}",
+                "sentences supported",
+                good == len(judged),
+                "evidence",
+            )
+        )
+    if trace.influence:
+        count = len(trace.influence.above)
+        detail = f"of {len(trace.selected)} items have influence of their own"
+        found.append(Glance("Depends on", str(count), detail, to="influence"))
+    if trace.selected:
+        seen = len(trace.selected) + len(trace.rejected)
+        to = "rejected" if trace.rejected else "selected"
+        found.append(Glance("Selected", str(len(trace.selected)), f"of {seen} seen", to=to))
+    documents = {c.document for s in trace.sentences for c in s.citations}
+    if documents:
+        found.append(Glance("Sources", str(len(documents)), "cited documents"))
+    return found
+
+
+def _uses(trace: Trace) -> dict[str, list[int]]:
+    """The numbers of the sentences that cite a selection, by its IRI."""
+    found: dict[str, list[int]] = {}
+    for number, sentence in enumerate(trace.sentences, 1):
+        for selection in sentence.edge_selections:
+            found.setdefault(selection, []).append(number)
+    return found
+
+
+def _prompts(record: bytes) -> list[ShownPrompt]:
+    """The prompts that the record names, in their order by name."""
+    from pyoxigraph import NamedNode, RdfFormat, parse
+
+    plan = v.prov("hadPlan")
+    said = (q.object for q in parse(record, RdfFormat.TRIG) if q.predicate == plan)
+    names = {term.value for term in said if isinstance(term, NamedNode)}
+    pairs = (name.removeprefix(_PROMPTS).rpartition(":") for name in sorted(names))
+    return [ShownPrompt(unquote(name), digest) for name, _, digest in pairs]
+
+
+def _idle(trace: Trace) -> list[str]:
+    """What is cited, and has no influence of its own."""
+    found = trace.influence
+    if found is None:
+        return []
+    cited = {s for sentence in trace.sentences for s in sentence.edge_selections}
+    return [
+        _label(item)
+        for item in trace.selected
+        if item.iri in cited and item.iri in found.weights and item.iri not in found.above
+    ]
 
 
 def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
