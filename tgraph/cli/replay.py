@@ -17,7 +17,7 @@ def replay(session: str, live: bool, as_json: bool) -> None:
     """Ask a recorded question again from its record, and compare the two records.
 
     Every reply comes from the record: no model and no embedder is called. Nothing of the replay is
-    recorded. Where the knowledge has changed since, the recorded candidates stand in for retrieval.
+    recorded. Where the knowledge has changed since, it is read as it was, from what the record has.
     With --live the models are called again, with the recorded prompts and parameters.
 
     Exit code 4: the replay came to another record (not with --live).

@@ -54,8 +54,11 @@ class Recollection(Replaying):
             )
         return Written(*self._seen, self._writers, tuple(dict.fromkeys(self.notes)))
 
-    def _retrieving(self, method: Method, settings: Settings, context: Context) -> Method:
-        return _Watched(super()._retrieving(method, settings, context), self._see)
+    def _retrieving(
+        self, method: Method, settings: Settings, context: Context, lost: str
+    ) -> Method | None:
+        found = super()._retrieving(method, settings, context, lost)
+        return None if found is None else _Watched(found, self._see)
 
     def _see(self, question: Question, selection: Selection) -> None:
         self._seen = question, selection

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,8 @@ from tgraph.engine.parameters import COUNT, filters_of, history_of, recorded, re
 from tgraph.engine.parts import Parts
 from tgraph.engine.standing_in import stand_in
 from tgraph.errors import TgraphError
+from tgraph.explain.past import as_of
+from tgraph.explain.past_vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.recorded import RecordedSession
 from tgraph.explain.replay_form import Difference, differences, replay_form, replay_hash
 from tgraph.explain.trace import read_so_far
@@ -26,15 +29,16 @@ from tgraph.models.replay import ReplayedChat, ReplayedEmbedder, UnrecordedError
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.narrowing import is_empty, narrowed
 from tgraph.store.journal import read_journal
+from tgraph.store.oxigraph import OxigraphStore
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
 
     from tgraph.explain.trace import Trace
     from tgraph.settings import Settings
+    from tgraph.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +90,62 @@ class Replaying:
 
     def _ask(self, place: Path, *, live: bool) -> str:
         """Why the run did not come as far as the recorded one; "" where it did."""
+        if live:
+            return self._asked(place, self.context, live=True)
+        with self._knowledge() as context:
+            try:
+                return self._asked(place, context)
+            except LostVectorsError as error:
+                (place / f"{self.session.uuid}.journal").unlink(missing_ok=True)
+                self.session.calls.start_again()
+                return self._asked(place, context, lost=error.message)
+
+    @contextmanager
+    def _knowledge(self) -> Iterator[Context]:
+        """What the session read; it is put together from the record where it is not there now."""
+        session, context = self.session, self.context
+        if session.generation == self.generation:
+            yield self._over(context.store)
+            return
+        assert isinstance(context.store, OxigraphStore)
+        self.notes.append(
+            f"The knowledge has changed since (generation {session.generation}, now"
+            f" {self.generation}): it is read as it was, put together from the record."
+        )
+        with as_of(context.store, self.librarian, session.generation) as store:
+            yield self._over(store)
+
+    def _over(self, store: Store) -> Context:
+        """The store with the vectors that it had; nobody far away is asked for any."""
+        context, own = self.context, self.parts.embedder
+        agent = self.session.embedder or own.agent
+        local = None if isinstance(own, Client) else own
+        embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
+        vectors = context.vectors
+        if store is not context.store or agent.iri != own.agent.iri:
+            vectors = PastVectors(store, self.librarian, vectors, embedder)
+        return Context(store, context.texts.over(store), vectors, embedder, self.settings)
+
+    def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
+        """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
         session = self.session
         settings = restored(self.settings, session.mode, session.parameters)
         settings = settings.model_copy(update={"prompts": self._prompts(place)})
         parts = self._live(settings, place) if live else self._replayed(settings, place)
         filters = filters_of(session.parameters)
-        context = self._context(settings, parts.embedder, filters)
+        left = narrowed(replace(known, settings=settings, embedder=known.embedder), filters)
+        context = Context(left.store, left.texts, left.vectors, parts.embedder, settings)
+        context = replace(context, filters=left.filters)
         history = history_of(session.parameters)
         question = Question(session.question, history)
         method = self._method(parts, question, context)
         if filters and is_empty(context):
             method = without_retrieval(method)
         elif not live:
-            method = self._retrieving(method, settings, context)
+            found = self._retrieving(method, settings, context, lost)
+            if found is None:
+                return f"{lost} The mode {method.mode} can't retrieve without them."
+            method = found
         record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
         asking = Asking(method, context, record, self.settings.explain_collection)
         count = session.parameters.get(COUNT)
@@ -116,6 +163,8 @@ class Replaying:
             for _ in asking.stream(question, values, session.generation, session.collection):
                 pass
         except TgraphError as error:
+            if isinstance(error, LostVectorsError) and not lost:
+                raise
             if live or isinstance(error, UnrecordedError):
                 return str(error)
             return "" if str(error) == session.calls.fatal else str(error)
@@ -131,11 +180,23 @@ class Replaying:
             return suggesting(parts, int(count))
         return method_of(self.session.mode, parts)
 
-    def _retrieving(self, method: Method, settings: Settings, context: Context) -> Method:
-        """The method with all of its retrieval from the record, or from knowledge as it was."""
+    def _retrieving(
+        self, method: Method, settings: Settings, context: Context, lost: str
+    ) -> Method | None:
+        """The method as it retrieved; where vectors are lost, with the recorded candidates, or None
+        if it can't do with these."""
         if isinstance(method, Chosen):
-            return replace(method, inner=self._retrieving(method.inner, settings, context))
-        return self._standing_in(self._reranking(method, settings), context)
+            inner = self._retrieving(method.inner, settings, context, lost)
+            return None if inner is None else replace(method, inner=inner)
+        method = self._reranking(method, settings)
+        if not lost:
+            return method
+        stood_in = stand_in(method, self.session, context, self.librarian)
+        if stood_in is None:
+            return None
+        self.notes.append(f"{lost} The recorded candidates stand in for retrieval.")
+        self.notes += stood_in.notes
+        return stood_in.method
 
     def _reranking(self, method: Method, settings: Settings) -> Method:
         """The method with the recorded ranking, where a server had ranked the texts anew."""
@@ -151,7 +212,7 @@ class Replaying:
     def _prompts(self, place: Path) -> Path:
         """The recorded prompts, as a folder that replaces today's."""
         folder = place / "prompts"
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         known = set(names("prompts"))
         for name, text in self.session.prompts.items():
             if f"{name}.md" in known:
@@ -186,41 +247,6 @@ class Replaying:
             max_tokens=own.max_tokens,
         )
 
-    def _context(self, settings: Settings, embedder: Embedder, filters: Filters) -> Context:
-        """What is read; of what filters leave, vectors are derived anew, by nobody far away."""
-        whole = self.context
-        if not filters or self._asks_a_server():
-            whole = Context(whole.store, whole.texts, whole.vectors, embedder, settings)
-        left = narrowed(whole, filters)
-        return Context(left.store, left.texts, left.vectors, embedder, settings)
-
-    def _asks_a_server(self) -> bool:
-        return isinstance(self.parts.embedder, Client)
-
-    def _standing_in(self, method: Method, context: Context) -> Method:
-        """The method, with the recorded candidates where retrieval can't be had as it was."""
-        why = self._why_not_retrieved()
-        if not why:
-            return method
-        stood_in = stand_in(method, self.session, context, self.librarian)
-        if stood_in is None:
-            self.notes.append(f"{why}; the mode {method.mode} was asked of what there is now.")
-            return method
-        self.notes.append(f"{why}: the recorded candidates stand in for retrieval.")
-        self.notes += stood_in.notes
-        return stood_in.method
-
-    def _why_not_retrieved(self) -> str:
-        session, embedder = self.session, self.session.embedder
-        if session.generation != self.generation:
-            generations = f"generation {session.generation}, now {self.generation}"
-            return f"The knowledge has changed since ({generations})"
-        if embedder is not None and embedder.iri != self.parts.embedder.agent.iri:
-            return "The graph's embedder is another one than the session's"
-        if filters_of(session.parameters) and self._asks_a_server():
-            return "A server would have to embed what the filters leave"
-        return ""
-
     # --- comparing ---
 
     def _compare(self, journal: Path, problem: str) -> Replay:
@@ -238,7 +264,7 @@ class Replaying:
             replay_hash(new),
             tuple(differences(old, new)),
             problem,
-            tuple(self.notes),
+            tuple(dict.fromkeys(self.notes)),
             trace,
         )
 
@@ -246,5 +272,5 @@ class Replaying:
 def _quads(journal: Path) -> list[Quad]:
     from pyoxigraph import RdfFormat, parse
 
-    frames = read_journal(journal).frames
+    frames = read_journal(journal).frames if journal.exists() else ()
     return [quad for frame in frames for quad in parse(frame.get("quads", ""), RdfFormat.N_QUADS)]

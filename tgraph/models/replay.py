@@ -53,6 +53,11 @@ class RecordedCalls:
         self._taken: set[int] = set()
         self._lock = threading.Lock()
 
+    def start_again(self) -> None:
+        """As if nothing had been given yet."""
+        with self._lock:
+            self._taken.clear()
+
     def left(self) -> list[Call]:
         """The calls that nobody has asked for."""
         return [call for number, call in enumerate(self.calls) if number not in self._taken]
