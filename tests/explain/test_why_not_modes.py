@@ -16,6 +16,7 @@ from tgraph.engine.parts import Parts
 from tgraph.explain.traced import Trace, TracedItem
 from tgraph.explain.whynot import WhyNot
 from tgraph.index.tree import is_chunk, standing_tree, summary_text
+from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -158,6 +159,8 @@ def test_over_the_budget_is_not_selected_with_that_reason(asking: Asking, mode: 
     ):
         assert found.cause == "not-selected"
         assert "budget" in found.reason
+        taken = sum(i.tokens for i in trace.selected if i.kind == item.kind or mode[:6] == "raptor")
+        assert f"it costs {item.tokens:,} tokens, and {taken:,} were taken" in found.reason
         assert found.rank == item.rank
 
 
@@ -172,8 +175,8 @@ def test_beyond_the_limit_with_the_rank_that_it_has_without(asking: Asking, mode
     assert len(cut) >= len(TEXTS) - 2
     for found, chunk in zip(asking.why_each(trace.explain_id, cut), cut, strict=True):
         assert (found.cause, found.limit, found.cutoff) == ("beyond-limit", name, 2)
-        if mode in ("basic", "naive", "raptor"):
-            assert found.rank == ranks[chunk]
+        first = min(ranks.values()) if mode == "ppr" else 1
+        assert found.rank == ranks[chunk] - first + 1, "edges stand before the chunks"
 
 
 def test_what_is_too_unlike_is_beyond_that_limit(asking: Asking) -> None:
@@ -332,20 +335,61 @@ def test_a_follow_up_that_was_not_asked_is_the_limit(asking: Asking) -> None:
     assert follow_up.reason in found.reason
 
 
-def test_ranks_of_other_knowledge_are_not_made_up(asking: Asking, tmp_path: Path) -> None:
+def test_ranks_are_those_of_the_knowledge_that_was_asked(asking: Asking, tmp_path: Path) -> None:
     later = Asking(Path(shutil.copytree(asking.folder, tmp_path / "copy")))
-    few = {**ALL_ALIKE, "raptor_search.k": 1, "raptor_search.top_k": 1}
-    with later.open(**few) as kg:
-        asked = [kg.ask(QUESTION, mode, history=[]) for mode in ("raptor", "raptor-traversal")]
+    few = {**ALL_ALIKE, "raptor_search.k": 1, "raptor_search.top_k": 1, "contextual_search.k": 1}
+    modes = ("raptor", "raptor-traversal", "contextual", "ppr")
+    with later.open(**{**few, "ppr_search.passages": 1}) as kg:
+        asked = [kg.ask(QUESTION, mode, history=[]) for mode in modes]
+        before = [kg.why_not(answer.session, "anna.md") for answer in asked]
         new = later.folder / "new.md"
         new.write_text("The Scotia was a ship of the north.\n")
         kg.index([new])
+        kg.retract("anna.md", reason="It was forged.")
         found = [kg.why_not(answer.session, "anna.md") for answer in asked]
-    assert [(f.cause, f.limit, f.rank, f.cutoff) for f in found] == [
-        ("beyond-limit", "k", None, 1),
-        ("beyond-limit", "top-k", None, 1),
+    assert [f.limit for f in found] == ["k", "top-k", "k", "passages"]
+    assert all(f.rank and f.rank > 1 for f in found)
+    assert [(f.cause, f.rank, f.reason) for f in found] == [
+        (f.cause, f.rank, f.reason) for f in before
     ]
     assert all("changed since" in note for f in found for note in f.notes)
+
+
+def test_edges_that_lead_out_come_with_their_rank(tmp_path: Path) -> None:
+    """One entity with more chunks than local search looks at, so that edges alone carry some."""
+    for number in range(45):
+        (tmp_path / f"{number}.txt").write_text(f"Fram carried Sailor{number:02}.\n")
+    many = Asking(tmp_path)
+    with many.open() as kg:
+        kg.index(sorted(tmp_path.glob("*.txt")))
+    one = {"local_search.top_k_entities": 1, "local_search.include": ("Fram",)}
+    wide, _ = many.ask("local", **one, **{"local_search.top_k_relationships": 100})
+    every = sorted((*wide.selected, *wide.rejected), key=lambda item: item.rank)
+    edges = [item.item for item in every if item.kind == "edge"]
+    trace, _ = many.ask("local", **one, **{"local_search.top_k_relationships": 3})
+    inside = len(trace.matches)
+    found = [f for f in many.why_each(trace.explain_id, edges) if f.limit == "top-k-relationships"]
+    assert found
+    for each in found:
+        assert (each.cause, each.cutoff) == ("beyond-limit", 3 * inside)
+        among = len(edges) - int(each.reason.partition(" edges that")[0].rpartition(" ")[2])
+        assert each.rank == edges.index(each.expected) + 1 - among
+
+
+@pytest.mark.parametrize("mode", ["graph", "local", *BY_CHUNK, "lightrag-local"])
+def test_the_filter_that_kept_it_out_is_named(asking: Asking, mode: str) -> None:
+    filters = Filters(documents=("fram.md", "gauss.md"), until="2100")
+    with asking.open() as kg:
+        session = kg.ask(QUESTION, mode, history=[], filters=filters).session
+        for expected in ("anna.md", "Berta sold bread to Oslo."):
+            found = kg.why_not(session, expected)
+            assert (found.cause, found.limit) == ("beyond-limit", "filter-document"), expected
+            assert "kept out by the filter document fram.md, gauss.md" in found.reason
+        late = kg.ask(QUESTION, mode, history=[], filters=Filters(until="1900")).session
+        found = kg.why_not(late, "anna.md")
+        assert (found.limit, found.cutoff) == ("filter-until", None)
+        assert "kept out by the filter until 1900" in found.reason
+        assert kg.why_not(session, "penicillin").cause == "not-in-corpus"
 
 
 def test_nothing_is_linked_where_nothing_is_retrieved(asking: Asking) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tgraph.explain.entities import Merge, Split
     from tgraph.explain.extraction import SourceTree
     from tgraph.explain.influence import Influence, InfluenceEstimate
+    from tgraph.explain.read_again import Asked
     from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.sparql import Bounds
     from tgraph.explain.trace import Trace
@@ -119,7 +121,26 @@ class Explaining(Opened):
         from tgraph.explain.whynot import why_not
 
         store, summary = self.read(), self.find_session(session)
-        return why_not(store, self.librarian, self._folder.vectors, summary, expected)
+        asked = partial(self._how_asked, summary)
+        return why_not(store, self.librarian, self._folder.vectors, summary, expected, asked)
+
+    def _how_asked(self, summary: SessionSummary, trace: Trace) -> Asked:
+        """How a session was asked, as far as its record can be read."""
+        from tgraph.engine.parameters import filters_of, history_of, restored
+        from tgraph.explain.read_again import Asked
+        from tgraph.explain.recorded import read_recorded
+        from tgraph.retrieve.base import Question
+
+        settings, embedder, rank = self.settings, None, None
+        with suppress(UsageError):
+            settings = restored(settings, trace.mode, trace.parameters)
+        with suppress(UsageError):
+            found = read_recorded(self.read(), self.librarian, summary.bundle, summary.explain_id)
+            ranked = any(call.kind == "rerank" for call in found.calls.calls)
+            embedder, rank = found.embedder, found.calls.rank if ranked else None
+        question = Question(trace.question, history_of(trace.parameters), trace.concepts)
+        filters = filters_of(trace.parameters)
+        return Asked(question, settings, filters, self._parts.embedder, embedder, rank)
 
     def verify(
         self, session: str = "last", *, lexical: bool = False, progress: OnProgress = silent

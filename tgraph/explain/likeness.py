@@ -1,15 +1,14 @@
 """Ranks by likeness of meaning, from the vectors that a session's calls are on record with.
 
 No embedder is asked: the question's vector is in the librarian's record of the call, the others are
-in the index, as long as that is of the same knowledge.
+those of the knowledge as the session read it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
@@ -20,15 +19,17 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
+    from tgraph.index.vectors import VectorSet
+
 
 class Likeness:
-    """``calls`` are the content hashes of the session's embedding calls, in their order."""
+    """``vectors`` are those that the session searched, ``calls`` the content hashes of its
+    embedding calls, in their order."""
 
     def __init__(
-        self, vectors: Path, generation: int, librarian: Librarian, calls: Collection[str]
+        self, vectors: Mapping[str, VectorSet], librarian: Librarian, calls: Collection[str]
     ) -> None:
-        self._folder = vectors
-        self._generation = generation
+        self._vectors = vectors
         self._librarian = librarian
         self._calls = calls
 
@@ -47,12 +48,10 @@ class Likeness:
     ) -> list[tuple[str, float]]:
         """All of a kind, nearest to the question first, with their likeness; nothing where that
         can't be known any more."""
-        from tgraph.index.vectors import load
-
         with suppress(TgraphError, KeyError, ValueError, OSError):
             vector = self._vector(question)
             if vector is not None:
-                found = load(self._folder, kind, generation=self._generation)
+                found = self._vectors[kind]
                 return list(found.search(vector, max(1, len(found)), among)[0])
         return []
 

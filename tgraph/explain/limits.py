@@ -10,23 +10,33 @@ from tgraph import vocabulary as v
 from tgraph.explain.expected import Expected
 from tgraph.explain.likeness import Likeness
 from tgraph.explain.nearest_limits import Limit, Nearest, nth, number
+from tgraph.explain.ranked_limits import Ranked
 from tgraph.explain.reached import Search
+from tgraph.explain.read_again import Asked
 from tgraph.explain.safety import one_line
 from tgraph.explain.traced import Trace
 from tgraph.index.knowledge import is_statement
-from tgraph.store.base import Store
+from tgraph.retrieve.base import Context
 
 NEAR = 2
 """Hops beyond ``max-path-length`` within which something still counts as linked to the question."""
 
 
 class Limits:
-    """``cut`` is the complete list of what was retrieved, where some of it was no candidate."""
+    """``context`` is what the session read, ``cut`` the complete list of what was retrieved, where
+    some of it was no candidate."""
 
     def __init__(
-        self, store: Store, trace: Trace, expected: Expected, cut: list[str], likeness: Likeness
+        self,
+        trace: Trace,
+        expected: Expected,
+        cut: list[str],
+        likeness: Likeness,
+        context: Context,
+        asked: Asked,
     ) -> None:
-        self._store = store
+        self._store = context.store
+        self._ranked = Ranked(trace, expected, context, asked)
         self._trace = trace
         self._expected = expected
         self._cut = cut
@@ -40,6 +50,7 @@ class Limits:
             self._listed,
             self._unasked,
             near.find,
+            self._ranked.find,
             self._around,
             self._walked,
             self._fused,

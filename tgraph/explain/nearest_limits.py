@@ -32,10 +32,10 @@ Hits = Sequence[tuple[str, float]]
 @dataclass(frozen=True, slots=True)
 class Limit:
     """What was in the way: the parameter, its value, and where the expected stood; ``rank`` is None
-    where that is not on record. ``reason`` says it in words."""
+    where that is not on record, ``cutoff`` where it is no number. ``reason`` says it in words."""
 
     name: str
-    cutoff: int | float
+    cutoff: int | float | None
     rank: int | None
     reason: str
 

@@ -6,7 +6,7 @@ Every call of an embedder is kept whole, those of index runs included; so nobody
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -46,7 +46,13 @@ class VectorsOnRecord:
     """
 
     def __init__(
-        self, agent: Agent, store: Store, librarian: Librarian, like: Embedder, own: Embedder | None
+        self,
+        agent: Agent,
+        store: Store,
+        librarian: Librarian,
+        like: Embedder,
+        own: Embedder | None,
+        calls: Sequence[str] = (),
     ) -> None:
         self.agent = agent
         self.lexical = like.lexical
@@ -55,6 +61,7 @@ class VectorsOnRecord:
         self._own = own if own is not None and own.agent.iri == agent.iri else None
         self._store = store
         self._librarian = librarian
+        self._calls = calls
         self._reply = lru_cache(_READ)(self._read)
 
     @property
@@ -77,7 +84,7 @@ class VectorsOnRecord:
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np
 
-        found = [self._places.get(text) for text in texts]
+        found = [self._asked.get(text) or self._places.get(text) for text in texts]
         missing = [text for text, place in zip(texts, found, strict=True) if place is None]
         if missing and self._own is None:
             raise LostVectorsError(
@@ -92,10 +99,17 @@ class VectorsOnRecord:
         return np.stack(rows).astype(np.float32)
 
     @cached_property
+    def _asked(self) -> dict[str, tuple[str, int]]:
+        return self._read_places(self._calls)
+
+    @cached_property
     def _places(self) -> dict[str, tuple[str, int]]:
+        return self._read_places(self._keys())
+
+    def _read_places(self, keys: Iterable[str]) -> dict[str, tuple[str, int]]:
         """Where the vector of each text is: the hash of a call's text, and the row."""
         found: dict[str, tuple[str, int]] = {}
-        for key in self._keys():
+        for key in keys:
             with suppress(StoreError, KeyError, ValueError):
                 call = json.loads(self._librarian.get_text(key))
                 if call["agent"] == self.agent.iri and "vectors" in call["reply"]:

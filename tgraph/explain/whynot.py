@@ -15,18 +15,23 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.answer.budget import GROUPS
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.earlier import Earlier, Place
 from tgraph.explain.expected import Expected, Finder
+from tgraph.explain.kept_out import kept_out
 from tgraph.explain.likeness import Likeness
 from tgraph.explain.limits import Limits
+from tgraph.explain.nearest_limits import Limit
 from tgraph.explain.reached import Carrier, Reached, Search
+from tgraph.explain.read_again import Asked, known_to
 from tgraph.explain.safety import one_line
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.trace import read_trace
 from tgraph.explain.traced import Trace
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
+from tgraph.retrieve.narrowing import narrowed
 from tgraph.store.base import Store
 
 Cause = Choice[
@@ -133,10 +138,15 @@ class _Case:
 
 
 def why_not(
-    store: Store, librarian: Librarian, vectors: Path, summary: SessionSummary, wanted: str
+    store: Store,
+    librarian: Librarian,
+    vectors: Path,
+    summary: SessionSummary,
+    wanted: str,
+    ask: Callable[[Trace], Asked],
 ) -> WhyNot:
     """Why ``wanted`` (a name, an IRI, a path, a fact or words of a document) is not in the answer
-    of the session. ``UsageError`` where it is empty."""
+    of the session. ``ask`` tells how it was asked. ``UsageError`` where ``wanted`` is empty."""
     if not wanted.strip():
         raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
     trace = read_trace(store, librarian, summary, "")
@@ -155,10 +165,11 @@ def why_not(
         found = way(case)
         if found is not None:
             return found
-    calls = _embedding_calls(store, trace, summary.bundle)
-    likeness = Likeness(vectors, trace.generation, librarian, calls)
-    cut = _complete_list(store, librarian, summary)
-    limit = Limits(store, trace, expected, cut, likeness).find()
+    limit = _limit(case, store, librarian, vectors, summary, ask(trace))
+    if limit is not None and limit.name.startswith("filter-"):
+        return case.because(
+            "beyond-limit", f"I{limit.reason[1:]}.", limit=limit.name, places=_places(case)
+        )
     if limit is not None:
         return case.because(
             "beyond-limit",
@@ -169,6 +180,30 @@ def why_not(
             places=_places(case),
         )
     return case.because("not-linked", _unlinked(trace), places=_places(case))
+
+
+def _limit(
+    case: _Case,
+    store: Store,
+    librarian: Librarian,
+    vectors: Path,
+    summary: SessionSummary,
+    asked: Asked,
+) -> Limit | None:
+    """The limit, looked for in what the session read."""
+    trace, expected = case.trace, case.expected
+    calls = _embedding_calls(store, trace, summary.bundle)
+    cut = _complete_list(store, librarian, summary)
+    generations = trace.generation, case.earlier.current
+    with known_to(store, librarian, vectors, generations, asked, calls) as context:
+        if asked.filters:
+            by_text = trace.mode in _BY_TEXT
+            found = kept_out(context, asked.filters, expected, by_text=by_text)
+            if found is not None:
+                return found
+        left = narrowed(context, asked.filters)
+        likeness = Likeness(left.vectors, librarian, calls)
+        return Limits(trace, expected, cut, likeness, left, asked).find()
 
 
 # --- the causes, the furthest stage first ---------------------------------------------------------
@@ -208,12 +243,26 @@ def _unselected(case: _Case) -> WhyNot | None:
     best = found[0]
     rank = f" with rank {best.rank}" if best.rank else ""
     why = best.reason or "no reason is on record, for the session ended before it selected"
+    why += _tokens(case.trace, best)
     return case.because(
         "not-selected",
         f"It was retrieved ({_named(best)}{rank}), but not selected: {one_line(why)}.",
         rank=best.rank or None,
         items=found[:SHOWN],
     )
+
+
+def _tokens(trace: Trace, carrier: Carrier) -> str:
+    """What it costs, and what was taken, where a budget of tokens was in the way."""
+    cost = next((item.tokens for item in trace.rejected if item.iri == carrier.iri), 0)
+    if "token budget" not in carrier.reason or not cost:
+        return ""
+    alike = trace.selected
+    if "of its kind" in carrier.reason:
+        group = GROUPS.get(carrier.kind, carrier.kind)
+        alike = tuple(item for item in alike if GROUPS.get(item.kind, item.kind) == group)
+    taken = sum(item.tokens for item in alike)
+    return f"; it costs {cost:,} tokens, and {taken:,} were taken by {len(alike)} others"
 
 
 def _absent(case: _Case) -> WhyNot | None:

@@ -82,6 +82,16 @@ class PprRetriever:
         self._keep = keep
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
+        found, edges, order = self._walked(question, context)
+        return found.retrieval(edges, dict(islice(order.items(), self._settings.passages)))
+
+    def order(self, question: Question, context: Context) -> list[str]:
+        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
+        return list(self._walked(question, context)[2])
+
+    def _walked(
+        self, question: Question, context: Context
+    ) -> tuple[_Found, list[Candidate], dict[str, float]]:
         settings = self._settings
         network = network_of(context, settings.synonymy, settings.subject_weight)
         text = in_conversation(question)
@@ -95,9 +105,8 @@ class PprRetriever:
         order = ranked(network, walk, chunks, vector, settings, context)
         read = read_first(question, settings.read, context)
         order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
-        order = dict(list(order.items())[: settings.passages])
         found = _Found(network, starts, dict(chunks), frozenset(read), walk, context)
-        return found.retrieval(edges, order)
+        return found, edges, order
 
     def _kept(
         self, question: Question, edges: list[Candidate], context: Context
@@ -145,7 +154,7 @@ def ranked(
     settings: PprSearchSettings,
     context: Context,
 ) -> dict[str, float]:
-    """The chunks, best first, at most ``passages``, with their scores: 1 for the best.
+    """The chunks, best first, with their scores: 1 for the best.
 
     A score is the chunk's share of the walk times e to the ``likeness``-fold cosine between chunk
     and question. The nearest ``head`` stand first, with the score of the best.
@@ -171,7 +180,7 @@ def ranked(
     best = scores[order[0]] if order else 0.0
     return {
         chunk: 1.0 if chunk in head else round(math.exp(scores[chunk] - best), 6)
-        for chunk in list(dict.fromkeys((*head, *order)))[: settings.passages]
+        for chunk in dict.fromkeys((*head, *order))
     }
 
 
