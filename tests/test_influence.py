@@ -252,8 +252,8 @@ def test_a_reply_that_cannot_be_used_costs_its_ablation_alone(ship, nearest):
     assert weights[cargo(a)] == 1.0
     assert weights[cargo(b)] is None
     assert found.dropped == {
-        "ablation whose reply can't be used": 2
-    }  # what is cited has no b either
+        "ablation whose reply can't be used": 4
+    }  # what is cited has no b either, and is tried three times
     assert found_in(found) == {cargo(a)}
 
 
@@ -310,6 +310,11 @@ def test_a_model_that_forgets_raises_the_floor_and_what_is_unrelated_is_not_show
         found = kg.influence(session)
         assert made.written - before <= kg.influence_estimate(session).calls + 64 + limit
     assert found.method == "sampled", "leaving one out tells little where answers differ anyway"
+    kinds = [kind for run in found.runs for kind in run.kinds]
+    assert (kinds.count("cited-only"), kinds.count("without-cited")) == (3, 3)
+    shares = [r.said.count("1") / 4 for r in found.runs if "cited-only" in r.kinds and r.said]
+    assert found.cited_set.sufficiency == pytest.approx(sum(shares) / 3)
+    assert found.cited_set.spread == pytest.approx(max(shares) - min(shares))
     assert found.noise_floor > 0
     assert min(s.reproduced for s in found.sentences) < 1
     assert found_in(found) == {cargo(n) for n in planted}

@@ -111,6 +111,7 @@ def _measures(found: Influence) -> Iterator[str]:
     yield (
         f"Cited set: necessity {_weight(cited.necessity)}, sufficiency"
         f" {_weight(cited.sufficiency)}, F1 {_weight(cited.f1)}"
+        + (f" (runs differ by up to {cited.spread:.2f})" if cited.spread is not None else "")
     )
     yield f"Said without any document: {_weight(found.parametric)} of the answer"
     idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited

@@ -177,6 +177,7 @@ def prepare(
         repeats=repeats,
         samples=samples,
         budget=budget if chat is not None else None,
+        is_sure=chat is None,
     )
     model = chat.agent.name if chat is not None else None
     regenerator = Regenerator(written, chat, cache)

@@ -64,20 +64,26 @@ class CitedSet:
     """The set of all that the answer cites (0 to 1, None where it could not be measured).
 
     ``sufficiency`` is the share of the answer that is said from it alone, ``necessity`` the share
-    that is lost without it, ``f1`` their harmonic mean.
+    that is lost without it, ``f1`` their harmonic mean. Each is the mean of as many runs as could
+    be used; ``spread`` is the most by which two runs of the same kind differ, None where none was
+    repeated.
     """
 
     necessity: float | None
     sufficiency: float | None
     f1: float | None
+    spread: float | None = None
 
     @classmethod
-    def of(cls, necessity: float | None, sufficiency: float | None) -> CitedSet:
+    def of(
+        cls, necessity: float | None, sufficiency: float | None, spread: float | None = None
+    ) -> CitedSet:
         """The two with their mean."""
         if necessity is None or sufficiency is None:
-            return cls(necessity, sufficiency, None)
+            return cls(necessity, sufficiency, None, spread)
         both = necessity + sufficiency
-        return cls(necessity, sufficiency, 2 * necessity * sufficiency / both if both else 0.0)
+        f1 = 2 * necessity * sufficiency / both if both else 0.0
+        return cls(necessity, sufficiency, f1, spread)
 
 
 @dataclass(frozen=True, slots=True)

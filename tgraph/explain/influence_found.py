@@ -52,12 +52,33 @@ class Findings:
         run = next(alike, None)
         return None if run is None else self.outcomes[run]
 
+    def shares(self, kind: Kind) -> list[float]:
+        """The share of the answer that each run of the kind still says, of those that could be
+        used."""
+        runs = dict.fromkeys(a.run for a in self.ablations if a.kind == kind)
+        return [share(said) for run in runs if (said := self.outcomes[run]) is not None]
+
+    def kept(self, kind: Kind) -> float | None:
+        """The share that they say on average."""
+        shares = self.shares(kind)
+        return sum(shares) / len(shares) if shares else None
+
     def lost(self, kind: Kind) -> float | None:
-        """The share of the answer that it loses of what is said with nothing removed."""
-        said = self.said(kind)
-        if said is None:
-            return None
-        return max(0.0, 1 - self.noise.loss - share(said))
+        """The share of the answer that they lose, on average, of what is said with nothing
+        removed."""
+        kept = self.kept(kind)
+        return None if kept is None else max(0.0, 1 - self.noise.loss - kept)
+
+    @property
+    def cited_set(self) -> CitedSet:
+        """What everything that is cited is worth."""
+        if not self.all_cited:
+            return CitedSet.of(None, None)
+        shares = [self.shares("cited-only"), self.shares("without-cited")]
+        spreads = [max(found) - min(found) for found in shares if len(found) > 1]
+        return CitedSet.of(
+            self.lost("without-cited"), self.kept("cited-only"), max(spreads, default=None)
+        )
 
 
 def made(
@@ -71,8 +92,7 @@ def made(
     notes: tuple[str, ...],
 ) -> Influence:
     """The analysis as it is told and recorded."""
-    trace, alone, from_cited = found.trace, found.said("closed-book"), found.said("cited-only")
-    necessity = found.lost("without-cited")
+    trace, alone = found.trace, found.said("closed-book")
     return Influence(
         session=trace.explain_id,
         question=trace.question,
@@ -83,10 +103,7 @@ def made(
         items=tuple(_item(found, n, item) for n, item in enumerate(trace.selected)),
         sentences=tuple(_sentence(found, n) for n in range(len(trace.sentences))),
         noise_floor=found.weights.noise,
-        cited_set=CitedSet.of(
-            necessity if found.all_cited else None,
-            share(from_cited) if from_cited is not None and found.all_cited else None,
-        ),
+        cited_set=found.cited_set,
         parametric=None if alone is None else share(alone),
         gap=_gap(found),
         fit=found.weights.fit,

@@ -96,11 +96,14 @@ def plan(
     repeats: int = REPEATS,
     samples: int = SAMPLES,
     budget: int | None = None,
+    is_sure: bool = False,
 ) -> Plan:
     """The ablations for ``count`` items, of which each sentence cites those in ``cited``; those in
     ``resting`` rest on the places that it cites.
 
-    Within ``budget`` calls. ``UsageError`` where these are too few for anything to be told.
+    What is cited is tried as often as the whole selection, unless ``is_sure``: then equal runs
+    come to the same. Within ``budget`` calls. ``UsageError`` where these are too few for anything
+    to be told.
     """
     whole = frozenset(range(count))
     fixed = _fixed(whole, frozenset().union(*cited), repeats)
@@ -113,6 +116,11 @@ def plan(
     if budget is not None and groups and calls_of(kept) > budget:
         kept = [*fixed, *main]
         notes = ("The budget left no call to try each sentence by itself.",)
+    again = [] if is_sure else _again(fixed, repeats)
+    if budget is None or calls_of([*kept, *again]) <= budget:
+        kept += again
+    else:
+        notes = (*notes, "The budget left no call to try what is cited more than once.")
     later = 2 if method == "sampled" else 2 + len(main) + samples
     if budget is not None:
         later = min(later, budget - calls_of(kept))
@@ -131,6 +139,12 @@ def _fixed(whole: frozenset[int], cited: frozenset[int], repeats: int) -> list[A
         Ablation("cited-only", Run(cited)),
         Ablation("without-cited", Run(whole - cited)),
     ]
+
+
+def _again(fixed: Sequence[Ablation], repeats: int) -> list[Ablation]:
+    """The cited set once more, and the rest without it; what asks nobody always says the same."""
+    sets = [a for a in fixed if a.kind in ("cited-only", "without-cited") and asks(a.run)]
+    return [replace(a, run=replace(a.run, repeat=n)) for n in range(1, repeats) for a in sets]
 
 
 def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means, list[Ablation]]:
