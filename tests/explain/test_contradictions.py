@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 
 import pytest
 from click.testing import CliRunner
@@ -145,6 +146,9 @@ def test_an_answer_that_cites_one_side_notes_both(graph):
     trace = graph.trace(answer.session)
     assert [note.text for note in trace.notes] == [note.text for note in answer.notes]
     assert all(len(note.places) == 2 for note in trace.notes)
+    page = unescape(graph.report(answer.session))
+    assert all(note.text in page for note in trace.notes)
+    assert all(place.quote in page for note in trace.notes for place in note.places)
     shapes = run_audit(
         graph.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
     )
