@@ -6,6 +6,7 @@ users, so the template escapes all of it; a content security policy forbids it t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
+
+READABLE = 0.43
+"""The share of its own size to which a picture may shrink on a screen."""
 
 _PROMPTS = f"{v.URN}prompt:"
 
@@ -130,6 +134,7 @@ def to_html(
         took=_took(trace.started, trace.ended),
         words=item_text,
         seconds=_seconds,
+        least=_least(picture),
         svg=Markup(picture.decode()),  # noqa: S704
         record=Markup(in_script(record.decode())),  # noqa: S704
         version=__version__,
@@ -306,6 +311,12 @@ def _place(
 
 def _label(item: TracedItem) -> str:
     return item_text(item) if item.kind == "edge" else item.label
+
+
+def _least(picture: bytes) -> int:
+    """The width in pixels below which the words of the picture can't be read any more."""
+    width = re.search(rb'<svg[^>]* width="(\d+)"', picture)
+    return round(int(width.group(1)) * READABLE) if width else 0
 
 
 def _took(started: str, ended: str) -> str:
