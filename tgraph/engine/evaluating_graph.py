@@ -15,7 +15,8 @@ from tgraph.engine.evaluating import EvaluationRun
 from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnProgress
-from tgraph.errors import TgraphError, UsageError
+from tgraph.engine.recorded_run import on_record
+from tgraph.errors import UsageError
 from tgraph.explain.evaluated import Evaluation
 from tgraph.explain.evaluation import EvaluationItem
 from tgraph.explain.evaluation_context import ranking_of, shown_context
@@ -64,21 +65,10 @@ class GraphEvaluation:
         settings = self._graph.settings
         collection = settings.explain_collection
         chosen = mode if unanswered else None
-        try:
+        with on_record(record, "evaluation"):
             record.start(name, content, chosen, {}, self._graph.collection, collection)
             evaluation = run.run(items, chosen)
             record.finish("completed")
-        except (KeyboardInterrupt, GeneratorExit):
-            record.finish("interrupted", "The evaluation was interrupted.")
-            raise
-        except TgraphError as error:
-            record.finish("failed", str(error))
-            raise
-        except Exception as error:
-            record.finish("failed", f"{type(error).__name__}: {error}")
-            raise
-        finally:
-            record.close()
         return replace(evaluation, explain_collection=collection)
 
     def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:

@@ -8,15 +8,14 @@ answer that it did not write, so an outcome is which sentences of the answer are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from tgraph import vocabulary as v
 from tgraph.answer.support import LexicalJudge
 from tgraph.engine.progress import OnProgress, Progress
+from tgraph.engine.recorded_run import answer_of, on_record, usage_of
 from tgraph.engine.regenerating import Regenerator
-from tgraph.errors import EndpointError, ModelError, StoreError, TgraphError
+from tgraph.errors import EndpointError, ModelError
 from tgraph.explain.influence import Influence
 from tgraph.explain.influence_found import Findings, bits, cited_by, made
 from tgraph.explain.influence_plan import (
@@ -92,25 +91,17 @@ class InfluenceRun:
         """The weights, on record. ``EndpointError`` where the model is gone; what it said until
         then is kept, and the next analysis does not ask for it again."""
         record = self._record
-        uuid = self._trace.explain_id.removeprefix(v.session_iri(""))
-        try:
+        answer = answer_of(self._trace)
+        with on_record(record, "analysis"):
             record.start(
-                v.answer_iri(uuid),
+                answer,
                 self._regenerator.agent,
                 LexicalJudge.agent,
                 {"repeats": len(self._plan.of("none")), "measure": self._again.measure},
                 explain_collection,
             )
             found = self._measured()
-            self._put_on_record(found, v.answer_iri(uuid))
-        except KeyboardInterrupt:
-            self._fail("interrupted", "The analysis was interrupted.")
-            raise
-        except TgraphError as error:
-            self._fail("failed", str(error))
-            raise
-        finally:
-            record.close()
+            self._put_on_record(found, answer)
         return found
 
     def _parameters(self) -> dict[str, str | int | float]:
@@ -146,17 +137,12 @@ class InfluenceRun:
             self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
             self._cited,
         )  # fmt: skip
-        usage = self._record.usage
         return made(
             findings,
             writer=self._regenerator.agent.name,
             measure=self._again.measure,
             analysis=self._record.analysis,
-            usage={
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "calls": usage.calls,
-            },
+            usage=usage_of(self._record),
             dropped=self._dropped(),
             notes=tuple(self._notes),
         )
@@ -273,11 +259,6 @@ class InfluenceRun:
         known = {name: value for name, value in measures.items() if value is not None}
         record.result(known, found.fit.lds if found.fit else None, found.dropped)
         record.finish("completed")
-
-    def _fail(self, status: str, error: str) -> None:
-        """Record the end, if the disk lets us; a record without one counts as aborted."""
-        with suppress(StoreError):
-            self._record.finish(status, error)
 
 
 def mask_of(run: Run, count: int) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 
-from tgraph import vocabulary as v
 from tgraph.answer.support import SupportJudge
 from tgraph.engine.progress import OnProgress, Progress
-from tgraph.errors import StoreError, TgraphError, UsageError
+from tgraph.engine.recorded_run import answer_of, on_record, usage_of
+from tgraph.errors import UsageError
 from tgraph.explain.origins import Origins
 from tgraph.explain.traced import Trace
 from tgraph.explain.verified import (
@@ -49,23 +48,14 @@ class VerificationRun:
         trace, record = self._trace, self._record
         if not trace.sentences:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
-        uuid = trace.explain_id.removeprefix(v.session_iri(""))
         agent, prompts = self._judge.agent, self._judge.prompts
         origins = Origins(store, librarian, trace, changed=self._changed)
         verifier = Verifier(trace, origins, self._judge, record.call)
-        try:
-            record.start(v.answer_iri(uuid), agent, prompts, self._explain_collection)
+        with on_record(record, "verification"):
+            record.start(answer_of(trace), agent, prompts, self._explain_collection)
             judged = judge_all(verifier, trace.sentences, self._counting())
             made = self._made(judged, verifier)
             self._put_on_record(made)
-        except KeyboardInterrupt:
-            self._fail("interrupted", "The verification was interrupted.")
-            raise
-        except TgraphError as error:
-            self._fail("failed", str(error))
-            raise
-        finally:
-            record.close()
         return made
 
     @property
@@ -83,7 +73,7 @@ class VerificationRun:
         return one
 
     def _made(self, judged: tuple[JudgedSentence, ...], verifier: Verifier) -> Verification:
-        trace, usage = self._trace, self._record.usage
+        trace = self._trace
         note = "Knowledge has changed since the session: steps before the selection are as now."
         return Verification(
             session=trace.explain_id,
@@ -94,11 +84,7 @@ class VerificationRun:
             recall=citation_recall(judged),
             precision=citation_precision(judged),
             verification=self._record.verification,
-            usage={
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "calls": usage.calls,
-            },
+            usage=usage_of(self._record),
             dropped=dict(+verifier.dropped),
             notes=(note,) if self._changed else (),
         )
@@ -117,8 +103,3 @@ class VerificationRun:
         measures = {"citation-recall": made.recall, "citation-precision": made.precision}
         record.result({k: m for k, m in measures.items() if m is not None}, made.dropped)
         record.finish("completed")
-
-    def _fail(self, status: str, error: str) -> None:
-        """Record the end, if the disk lets us; a record without one counts as aborted."""
-        with suppress(StoreError):
-            self._record.finish(status, error)
