@@ -14,8 +14,18 @@ from dataclasses import replace
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.ingest.sentences import sentences
-from tgraph.model import Citation, CitationKind, Edge, Evidence, Selected, Sentence
+from tgraph.model import (
+    Citation,
+    CitationKind,
+    CommunityReport,
+    Edge,
+    Evidence,
+    Selected,
+    Sentence,
+)
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.lexical import term_set, terms
+from tgraph.retrieve.reports import evidence_of_parts, reports_of
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -35,9 +45,41 @@ NEAR = 0.6
 """The share of the best place's words that a place must have to be cited beside it."""
 
 ENOUGH = 0.4
-"""The share of a sentence's words that a sentence of a chunk must have to be cited for it all."""
+"""The share of a sentence's words that a sentence of a chunk must have to be cited for it all, and
+a finding to be what the sentence was taken from."""
 
 _GAP = re.compile(r"\n[^\S\r\n]*\n")
+
+
+def with_grounds(draft: Draft, context: Context) -> Draft:
+    """The draft, the reports that it names with what carries it: the evidence of the findings that
+    share most of its words, or else of the report as a whole."""
+    said = term_set(draft.text)
+    named = tuple(_with_grounds(each, said, context) for each in draft.selections)
+    return replace(draft, selections=named)
+
+
+def _with_grounds(selected: Selected, said: frozenset[str], context: Context) -> Selected:
+    candidate = selected.candidate
+    if candidate.item.kind != "report" or candidate.evidence:
+        return selected
+    parts = _carrying(said, reports_of(context).by_iri[candidate.item.iri])
+    places = evidence_of_parts(parts, context)
+    evidence = tuple(place for part in parts for place in places.get(part, ()))
+    return replace(selected, candidate=replace(candidate, evidence=evidence))
+
+
+def _carrying(said: frozenset[str], report: CommunityReport) -> list[str]:
+    """The findings, by IRI, that share most of the words; the report where none has enough."""
+    found = [
+        (_share_of(said, f"{finding.summary}\n{finding.explanation}"), place)
+        for place, finding in enumerate(report.findings)
+    ]
+    best = max((share for share, _ in found), default=0.0)
+    if best < ENOUGH:
+        return [report.iri]
+    near = sorted((-share, place) for share, place in found if share >= NEAR * best)
+    return [report.findings[place].iri for _, place in near[:MOST_PLACES]]
 
 
 def cite(draft: Draft, session_uuid: str) -> Sentence:
@@ -67,8 +109,7 @@ def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evi
     """The places that share most of the words, at most ``MOST_PLACES``, best first."""
     if len(evidence) <= 1:
         return evidence
-    size = len(said) or 1
-    shares = [(len(said & term_set(e.quote)) / size, place) for place, e in enumerate(evidence)]
+    shares = [(_share_of(said, e.quote), place) for place, e in enumerate(evidence)]
     best = max(share for share, _ in shares)
     near = sorted((-share, place) for share, place in shares if share >= NEAR * best)
     return [evidence[place] for _, place in near[:MOST_PLACES]]
@@ -112,6 +153,11 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield start, gap.start()
         start = gap.end()
     yield start, len(text)
+
+
+def _share_of(said: frozenset[str], text: str) -> float:
+    """``_share`` of a text that is likely to be met again."""
+    return len(said & term_set(text)) / (len(said) or 1)
 
 
 def _share(said: frozenset[str], quote: str) -> float:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import Generic, Protocol, TypeVar
 
@@ -133,10 +134,18 @@ def _fitting(
         return [True] * len(lines)
     fits = []
     for line in lines:
-        cost = count_tokens(line, encoding) + 1  # and the end of the line
+        cost = _tokens(line, encoding) + 1  # and the end of the line
         fits.append(cost <= room)
         room -= cost if fits[-1] else 0
     return fits
+
+
+@lru_cache(maxsize=1_024)
+def _tokens(line: str, encoding: str) -> int:
+    """What a line costs; what doesn't fit is looked for before the same lines are shown."""
+    from tgraph.models.tokens import count_tokens
+
+    return count_tokens(line, encoding)
 
 
 def _size(texts: Iterable[str]) -> int:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tgraph.answer.base import Notes
-from tgraph.answer.citations import cite
+from tgraph.answer.citations import cite, with_grounds
 from tgraph.engine.methods import Method
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
@@ -112,7 +112,7 @@ class Asking:
         notes, sentences = Notes(), []
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
-                sentence = cite(draft, record.uuid)
+                sentence = cite(with_grounds(draft, self._context), record.uuid)
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(

@@ -11,7 +11,6 @@ from tgraph.model import Agent, Retrieval, Selection
 from tgraph.models.base import Call
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.sharpen import sharpened
 
 if TYPE_CHECKING:
@@ -59,7 +58,6 @@ class TwoStages:
         limit = context.limits.edge_limit
         with record.step(self.selector.step, self.selector.agent, [stage]) as step:
             selection = self.selector.select(question, retrieval, limit, record.call)
-            selection = replace(selection, selected=grounded_selection(selection.selected, context))
             stage = record.selection(step, selection)
         yield stage
         return question, selection

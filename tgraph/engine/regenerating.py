@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,7 @@ from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_s
 from tgraph.models.cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reports import grounded_selection
 from tgraph.settings import Settings
 
 Writers = tuple[Synthesiser, Synthesiser | None]
@@ -58,10 +60,11 @@ class Recollection(Replaying):
         self, method: Method, settings: Settings, context: Context, lost: str
     ) -> Method | None:
         found = super()._retrieving(method, settings, context, lost)
-        return None if found is None else _Watched(found, self._see)
+        return None if found is None else _Watched(found, partial(self._see, context))
 
-    def _see(self, question: Question, selection: Selection) -> None:
-        self._seen = question, selection
+    def _see(self, context: Context, question: Question, selection: Selection) -> None:
+        selected = grounded_selection(selection.selected, context)
+        self._seen = question, replace(selection, selected=selected)
 
     def _writers(self, chat: ChatModel | None) -> Writers:
         session = self.session

@@ -23,7 +23,7 @@ from tgraph.record.agents import agent_quads, associations, prompt_quads
 from tgraph.record.calls import call_content, describe_call
 from tgraph.record.lines import Lines
 from tgraph.store.journal import Journal
-from tgraph.store.statements import Statements, Value, iri, nquads
+from tgraph.store.statements import Value, iri, nquads
 
 Clock = Callable[[], datetime]
 
@@ -87,7 +87,7 @@ class BundleRecord:
         self._finished = False
 
     @property
-    def out(self) -> Statements:
+    def out(self) -> Lines:
         """What is stated beside the patterns below; it is written with the next of them."""
         return self._out
 

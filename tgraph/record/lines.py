@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -30,19 +30,28 @@ class Lines(Statements):
         node = NamedNode(subject)
         start, end, lines = str(node), self._end, self._lines
         for predicate, value in pairs:
-            if value is None:
-                continue
-            head = f"{start} {predicate} "
-            kind = type(value)
-            if kind is NamedNode:
-                lines.append(f"{head}{value}{end}")
-            elif kind is float and value:  # 0.0 and -0.0 are one key, and two literals
-                lines.append(f"{head}{_number(value)}{end}")  # type: ignore[arg-type]
-            elif kind is int:
-                lines.append(f'{head}"{value}{_INTEGER}{end}')
-            else:
+            if value is not None:
+                head = f"{start} {predicate} "
                 lines += [f"{head}{term}{end}" for term in _terms(value)]
         return node
+
+    def add_all(
+        self,
+        subjects: Iterable[tuple[str, Sequence[Statable]]],
+        predicates: Sequence[NamedNode],
+        *always: tuple[NamedNode, Statable],
+    ) -> None:
+        """State the same of many subjects: ``always``, and of each its values of the predicates, in
+        their order."""
+        heads = [f" {predicate} " for predicate in predicates]
+        end, lines = self._end, self._lines
+        tails = [f" {p} {term}{end}" for p, value in always for term in _terms(value)]
+        for subject, values in subjects:
+            start = str(NamedNode(subject))
+            lines += [start + tail for tail in tails]
+            for head, value in zip(heads, values, strict=True):
+                if value is not None:
+                    lines += [f"{start}{head}{term}{end}" for term in _terms(value)]
 
     def take(self) -> str:
         """What was stated since the last time."""
@@ -55,14 +64,18 @@ def _number(value: float) -> str:
     return str(literal(value))
 
 
-def _terms(value: Statable) -> Iterator[str]:
+def _terms(value: Statable) -> Sequence[str]:
     """Each of the terms as N-Quads has it."""
-    if isinstance(value, NamedNode):
-        yield str(value)
-    elif isinstance(value, str | int | float | datetime):
-        yield str(literal(value))
-    elif isinstance(value, Literal):
-        yield str(v.canonical(value))
-    else:
-        for item in value or ():
-            yield from _terms(item)
+    kind = type(value)
+    if kind is NamedNode:
+        return (str(value),)
+    if kind is int:
+        return (f'"{value}{_INTEGER}',)
+    if kind is float and value:  # 0.0 and -0.0 are one key, and two literals
+        return (_number(value),)  # type: ignore[arg-type]
+    if isinstance(value, str | int | float | datetime):
+        return (str(literal(value)),)
+    if isinstance(value, Literal):
+        return (str(v.canonical(value)),)
+    assert not isinstance(value, NamedNode)  # which has no subclasses
+    return [term for item in value or () for term in _terms(item)]

@@ -68,16 +68,15 @@ def record_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) ->
             v.session_part_iri("point", record.uuid, number, index)
             for index, _ in enumerate(each.points)
         ]
-        for index, (key, point) in enumerate(zip(points, each.points, strict=True)):
-            record.out.add(
-                key,
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")]),
-                (v.prov("wasGeneratedBy"), iri(step)),
-                (v.prov("wasDerivedFrom"), map(iri, _origins(point))),
-                (v.tg("index"), index),
-                (v.tg("text"), point.text),
-                (v.tg("score"), point.score),
-            )
+        record.out.add_all(
+            [
+                (key, (map(iri, _origins(point)), index, point.text, point.score))
+                for index, (key, point) in enumerate(zip(points, each.points, strict=True))
+            ],
+            [v.prov("wasDerivedFrom"), v.tg("index"), v.tg("text"), v.tg("score")],
+            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")]),
+            (v.prov("wasGeneratedBy"), iri(step)),
+        )
         batch = batch_iri(record.uuid, number)
         failure = each.failure or None
         record.out.add(batch, (v.tg("point"), map(iri, points)), (v.tg("error"), failure))

@@ -178,21 +178,27 @@ class SessionRecord(BundleRecord):
             (v.tg("contentHash"), self._text("\n".join(cut)) if cut else None),
         )
         self.dropped(subject, retrieval.dropped)
-        for candidate in retrieval.candidates:
-            key = v.session_part_iri("candidate", self.uuid, candidate.rank)
-            is_edge = isinstance(candidate.item, Edge)
-            self._out.add(subject, (v.tg("candidate"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")]),
-                (v.tg("edge") if is_edge else v.tg("item"), iri(candidate.item.iri)),
-                (v.tg("rank"), candidate.rank),
-                (v.tg("score"), candidate.score),
-                (v.tg("hop"), candidate.hop if is_edge else None),
-                (v.tg("tokenCount"), candidate.tokens),
-            )
+        self._candidates(subject, retrieval.candidates)
         self._write()
         return subject
+
+    def _candidates(self, retrieval: str, candidates: Sequence[Candidate]) -> None:
+        keys = [self._candidate(candidate) for candidate in candidates]
+        self._out.add(retrieval, (v.tg("candidate"), map(iri, keys)))
+        edges = [
+            (key, (iri(c.item.iri), c.hop, c.rank, c.score, c.tokens))
+            for key, c in zip(keys, candidates, strict=True)
+            if isinstance(c.item, Edge)
+        ]
+        items = [
+            (key, (iri(c.item.iri), c.rank, c.score, c.tokens))
+            for key, c in zip(keys, candidates, strict=True)
+            if not isinstance(c.item, Edge)
+        ]
+        kind = (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")])
+        ranked = [v.tg("rank"), v.tg("score"), v.tg("tokenCount")]
+        self._out.add_all(edges, [v.tg("edge"), v.tg("hop"), *ranked], kind)
+        self._out.add_all(items, [v.tg("item"), *ranked], kind)
 
     def selection(self, step: str, selection: Selection) -> str:
         """What was selected with the reasoning, and each rejected candidate with the reason."""
@@ -240,10 +246,16 @@ class SessionRecord(BundleRecord):
         return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
     def _rejections(self, rejected: Iterable[Rejected]) -> None:
-        for each in rejected:
-            item = each.candidate.item
-            subject = item.iri if item.kind == "point" else self._candidate(each.candidate)
-            self._out.add(subject, (v.tg("rejectionReason"), each.reason))
+        reasons = (
+            (
+                each.candidate.item.iri
+                if each.candidate.item.kind == "point"
+                else self._candidate(each.candidate),
+                (each.reason,),
+            )
+            for each in rejected
+        )
+        self._out.add_all(reasons, [v.tg("rejectionReason")])
 
     def _candidate(self, candidate: Candidate) -> str:
         return v.session_part_iri("candidate", self.uuid, candidate.rank)

@@ -131,7 +131,7 @@ class _Around:
 
     def told(self) -> Iterator[Candidate]:
         """The reports of the entities' communities: those with most of the entities first, then
-        those rated highest. Their evidence is read of those that are selected (``grounded``)."""
+        those rated highest. Their evidence is read of those that are cited (``grounded``)."""
         known = reports_at_hand(self.context)
         if known is None:
             return

@@ -129,8 +129,8 @@ def evidence_of_parts(parts: Iterable[str], context: Context) -> dict[str, tuple
 def grounded(candidates: Iterable[Candidate], context: Context) -> tuple[Candidate, ...]:
     """The candidates, reports with the evidence that they rest on.
 
-    A report rests on dozens of places, so a retriever leaves them to be read of those reports that
-    an answer may cite.
+    A report rests on dozens or hundreds of places, so a retriever leaves them to be read of those
+    reports that an answer cites.
     """
     all_ = tuple(candidates)
     bare = [c.item.iri for c in all_ if c.item.kind == "report" and not c.evidence]
