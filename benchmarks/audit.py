@@ -1,9 +1,10 @@
 """What each audit costs on a graph with many sessions: CPU and wall seconds and peak memory.
 
 A few dozen sessions are really recorded, with the scripted model and hashed vectors, over the
-example corpus: in several modes, some failing, some verified, one document retracted and one
-changed. The rest are copies of these under other UUIDs and on other days, each a bundle of its own
-with its own entry in the chain, loaded in bulk. Every audit then runs in a process of its own.
+example corpus: in several modes, some failing, some verified or their influence measured, one document retracted
+and one changed. The rest are copies of these under other UUIDs and on other days, each a bundle of
+its own with its own entry in the chain, loaded in bulk. Every audit then runs in a process of its
+own.
 
 Run: python -m benchmarks.audit [--sessions 10000] [--folder FOLDER] [--audits uncited,...]
 """
@@ -61,8 +62,8 @@ QUESTIONS = (
 MODES = ("graph", "basic", "graph", "bypass", "graph", "basic", "local")
 FAILING = 7
 """Each so many questions the model fails; some sessions of any record have."""
-CANDIDATES = 40
-"""``--max-subgraph-size`` of the recorded sessions."""
+CANDIDATES = 150
+"""``--max-subgraph-size`` of the recorded sessions, as by default; the corpus fills it."""
 PER_DAY = 40
 SKIPPED = ("integrity", "shapes")
 """No queries: they read everything, in time that grows with the record."""
@@ -103,37 +104,39 @@ def record(folder: Path) -> None:
     with tgraph.open(folder / "graph", create=True, parts=parts) as graph:
         graph.index([corpus])
         for number, question in enumerate(QUESTIONS * 4):
-            _ask(graph, question, MODES[number % len(MODES)], verified=number % 3 == 0)
+            _ask(graph, question, MODES[number % len(MODES)], number)
         graph.retract(str(corpus / "belgica.txt"), reason="It was forged.")
         changed = corpus / "fram.md"
         changed.write_text(changed.read_text("utf-8") + "\nThe Fram lies in Oslo.\n", "utf-8")
         graph.index([changed])
 
 
-def _ask(graph: KnowledgeGraph, question: str, mode: str, *, verified: bool) -> None:
+def _ask(graph: KnowledgeGraph, question: str, mode: str, number: int) -> None:
     try:
         answer = graph.ask(question, mode, history=[])
     except tgraph.TgraphError:
         return
-    if verified and answer.sentences:
+    if number % 3 == 0 and answer.sentences:
         graph.verify(answer.session, lexical=True)
+    if number % 8 == 1 and mode == "graph":
+        graph.influence(answer.session)
 
 
 def originals(store: Store, catalogue: NamedNode) -> list[Original]:
-    """The sessions on record, each with its verifications."""
+    """The sessions on record, each with its verifications and influence analyses."""
     about: dict[str, list[tuple[str, str, bytes]]] = {}
-    for kind in ("session", "verification"):
+    for kind in ("session", "verification", "influence"):
         for quad in store.match(None, v.tg("kind"), Literal(kind), catalogue):
             bundle = _iri(quad.subject)
             lines = to_bytes(store.match(None, None, None, NamedNode(bundle)))
             uuid = bundle.removeprefix(v.bundle_iri(""))
-            key = uuid if kind == "session" else _judged(store, uuid)
+            key = uuid if kind == "session" else _judged(store, KINDS[kind].subject_iri(uuid))
             about.setdefault(key, []).append((uuid, kind, lines))
     return [Original(tuple(bundles)) for _, bundles in sorted(about.items())]
 
 
-def _judged(store: Store, uuid: str) -> str:
-    used = store.match(NamedNode(v.verification_iri(uuid)), v.prov("used"), None, None)
+def _judged(store: Store, activity: str) -> str:
+    used = store.match(NamedNode(activity), v.prov("used"), None, None)
     return _iri(next(used).object).removeprefix(v.answer_iri(""))
 
 
