@@ -1,10 +1,10 @@
 """What each audit costs on a graph with many sessions: CPU and wall seconds and peak memory.
 
 A few dozen sessions are really recorded, with the scripted model and hashed vectors, over the
-example corpus: in several modes, some failing, some verified or their influence measured, one document retracted
-and one changed. The rest are copies of these under other UUIDs and on other days, each a bundle of
-its own with its own entry in the chain, loaded in bulk. Every audit then runs in a process of its
-own.
+example corpus: in several modes, some failing, some verified or their influence measured, one
+document retracted and one changed. The rest are copies of these under other UUIDs and on other
+days, each a bundle of its own with its own entry in the chain, loaded in bulk. Every audit then
+runs in a process of its own.
 
 Run: python -m benchmarks.audit [--sessions 10000] [--folder FOLDER] [--audits uncited,...]
 """

@@ -1,4 +1,4 @@
-"""The audit of what answers depend on without citing it, against a writer whose dependence is known."""
+"""The audit of what answers depend on without citing it, against a writer that is known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ HIDDEN, CITED = "Cobalt was the heaviest of all.", "Aster was loaded first."
 def choose_all(request: Any) -> str:
     rows = [json.loads(row) for row in blocks(request.messages)["EDGES"].splitlines()]
     return "\n".join(
-        json.dumps({"id": row["id"], "reasoning": "It is about Fram.", "score": 0.5}) for row in rows
+        json.dumps({"id": row["id"], "reasoning": "It is about Fram.", "score": 0.5})
+        for row in rows
     )
 
 
