@@ -182,9 +182,10 @@ def test_a_file_is_loaded_whole_in_either_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "q.nq").write_text(nquads(QUADS))
-    for bulk in (50_000, 0):
+    for bulk, at_once in ((50_000, 1), (0, 10_000), (0, 1)):
         monkeypatch.setattr("tgraph.store.oxigraph.BULK", bulk)
-        store = OxigraphStore.open(tmp_path / f"store{bulk}")
+        monkeypatch.setattr("tgraph.store.oxigraph.AT_ONCE", at_once)
+        store = OxigraphStore.open(tmp_path / f"store{bulk}-{at_once}")
         store.load(tmp_path / "q.nq")
         store.load(tmp_path / "q.nq")
         store.flush()

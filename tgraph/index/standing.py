@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
@@ -73,9 +74,9 @@ class StandingEvidence:
         assert isinstance(subject, NamedNode)
         found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
         for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
-            name = quad.predicate.value.rpartition("#")[2].rpartition("/")[2]
-            assert isinstance(quad.object, NamedNode | Literal)
-            found.setdefault(name, []).append(quad.object)
+            _, predicate, term, _ = quad
+            assert isinstance(term, NamedNode | Literal)
+            found.setdefault(_last_part(predicate.value), []).append(term)
         return found
 
     def keys_of(self, entity: str) -> set[str]:
@@ -167,6 +168,11 @@ def value(term: object) -> str:
 
 def _end(term: object) -> str:
     return term.value if isinstance(term, NamedNode) else ""
+
+
+@cache
+def _last_part(predicate: str) -> str:
+    return predicate.rpartition("#")[2].rpartition("/")[2]
 
 
 def _subject(quad: Quad) -> str:

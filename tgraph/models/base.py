@@ -36,7 +36,8 @@ class Call:
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
     usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
     scores for a ranking), or ``{"error": ...}``. ``occurrence`` counts equal requests within one
-    session or run, from 0. ``request_hash`` is found once, from kind and request.
+    session or run, from 0. ``request_text`` is the request as canonical JSON, ``request_hash``
+    the hash of kind and request: each is made once, since prompts are long.
     """
 
     kind: Choice["chat", "embedding", "rerank"]
@@ -51,15 +52,22 @@ class Call:
     repaired: bool = False
     occurrence: int = 0
     request_hash: str = field(default="", compare=False, repr=False)
+    request_text: str = field(default="", compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if not self.request_text:
+            object.__setattr__(self, "request_text", canonical_json(self.request))
         if not self.request_hash:
-            object.__setattr__(self, "request_hash", request_hash(self.kind, self.request))
+            object.__setattr__(self, "request_hash", _hash_of(self.kind, self.request_text))
 
 
 def request_hash(kind: str, request: Json) -> str:
     """The key under which a reply to this request may be reused."""
-    return sha256(canonical_json([kind, request]).encode()).hexdigest()
+    return _hash_of(kind, canonical_json(request))
+
+
+def _hash_of(kind: str, request_text: str) -> str:
+    return sha256(f"[{canonical_json(kind)},{request_text}]".encode()).hexdigest()
 
 
 def encode_vectors(vectors: NDArray[float32]) -> str:

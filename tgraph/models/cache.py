@@ -182,8 +182,8 @@ class CachedChat:
     def _keeping(self, key: str, sink: CallSink) -> CallSink:
         def keep(call: Call) -> None:
             if _is_fit(call):
-                entry = {"key": key, "request": dict(call.request), "reply": dict(call.reply)}
-                self._cache[key] = json.dumps(entry, ensure_ascii=False).encode()
+                others = json.dumps({"key": key, "reply": dict(call.reply)}, ensure_ascii=False)
+                self._cache[key] = f'{others[:-1]}, "request": {call.request_text}}}'.encode()
             sink(call)
 
         return keep

@@ -11,16 +11,16 @@ from tgraph.store.statements import Statements, iri
 
 def call_content(call: Call) -> str:
     """The librarian's record of the call: request and reply without times, so it can replay."""
-    return canonical_json(
+    others = canonical_json(
         {
-            "kind": call.kind,
             "agent": call.agent.iri,
-            "prompt": call.prompt.iri if call.prompt else None,
-            "request": call.request,
-            "reply": call.reply,
+            "kind": call.kind,
             "occurrence": call.occurrence,
+            "prompt": call.prompt.iri if call.prompt else None,
+            "reply": call.reply,
         }
     )
+    return f'{others[:-1]},"request":{call.request_text}}}'  # in the order of the names
 
 
 def call_iri(run: str, call: Call, request_hash: str = "") -> str:

@@ -100,19 +100,26 @@ def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
 
     ``sweep`` finds it if this process dies.
     """
-    scratch.mkdir(parents=True, exist_ok=True)
     while True:
-        path = scratch / f".{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        with path.open("xb") as file:
+        path = f"{scratch}{os.sep}.{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
+        with _new(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            if not path.exists():  # swept in the moment before it was locked
+            if not os.fstat(file.fileno()).st_nlink:  # swept in the moment before it was locked
                 continue
             try:
                 yield file
             finally:
                 with suppress(OSError):
-                    path.unlink(missing_ok=True)
+                    os.unlink(path)  # noqa: PTH108  thousands a run
             return
+
+
+def _new(path: str) -> BinaryIO:
+    try:
+        return open(path, "xb")  # noqa: PTH123
+    except FileNotFoundError:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "xb")  # noqa: PTH123
 
 
 def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
@@ -120,7 +127,7 @@ def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
     file.flush()
     if durable:
         os.fsync(file.fileno())
-    Path(file.name).replace(path)
+    os.replace(file.name, path)  # noqa: PTH105
     if durable:
         sync_folder(path.parent)
 

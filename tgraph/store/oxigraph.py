@@ -18,6 +18,10 @@ from tgraph.vocabulary import PREFIXES
 BULK = 10_000
 """From this many quads on bulk loading is faster than a transaction."""
 
+AT_ONCE = 60_000_000
+"""Bytes of N-Quads in one bulk load, which takes several times as much memory; less would leave
+more files to search when reading, until they are compacted."""
+
 LOCK_PATIENCE = 5.0
 """Seconds in which a handle of a database that nobody uses any more has to go away."""
 
@@ -97,7 +101,8 @@ class OxigraphStore:
         again."""
         with disk_errors():
             if path.stat().st_size > BULK * 150:
-                self._store.bulk_load(path=str(path), format=RdfFormat.N_QUADS, lenient=True)
+                for block in _blocks(path):
+                    self._store.bulk_load(input=block, format=RdfFormat.N_QUADS, lenient=True)
             else:
                 self._store.load(path=str(path), format=RdfFormat.N_QUADS)
 
@@ -108,6 +113,13 @@ class OxigraphStore:
     def backup(self, target: Path) -> None:
         with disk_errors():
             self._store.backup(str(target))
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """The file in parts of whole lines."""
+    with path.open("rb") as file:
+        while block := file.read(AT_ONCE):
+            yield block + file.readline()
 
 
 def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:

@@ -12,6 +12,8 @@ from tgraph import vocabulary as v
 Value = NamedNode | Literal | str | int | float | bool | datetime
 """What may be stated: a term, or a plain value; a ``str`` is a text (an IRI is a ``NamedNode``)."""
 
+_INTEGER, _DATE_TIME = v.xsd("integer"), v.xsd("dateTime")
+
 Statable = Value | Iterable[Value] | None
 
 
@@ -22,15 +24,20 @@ def iri(value: str) -> NamedNode:
 def literal(value: str | int | float | bool | datetime) -> Literal:
     """The canonical literal: xsd:integer, xsd:double (six decimals), xsd:dateTime in UTC..."""
     if isinstance(value, datetime):
-        text = value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        return v.canonical(Literal(text, datatype=v.xsd("dateTime")))
+        return Literal(_time(value), datatype=_DATE_TIME)
     if isinstance(value, str):
         return Literal(_storable(value))
     if isinstance(value, bool):
         return Literal(value)
     if isinstance(value, int):
-        return Literal(str(value), datatype=v.xsd("integer"))
+        return Literal(str(value), datatype=_INTEGER)
     return v.canonical(Literal(round(value, 6)))
+
+
+def _time(moment: datetime) -> str:
+    """The canonical form: in UTC, with no more digits of a fraction than it has."""
+    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return (text.rstrip("0") if moment.microsecond else text) + "Z"
 
 
 def _storable(text: str) -> str:
@@ -54,10 +61,12 @@ class Statements:
 
     def add(self, subject: str, *pairs: tuple[NamedNode, Statable]) -> NamedNode:
         """State each (predicate, value) of the subject; None and empty lists state nothing."""
-        node = NamedNode(subject)
+        node, graph, quads = NamedNode(subject), self.graph, self.quads
         for predicate, value in pairs:
-            for term in _terms(value):
-                self.quads.append(Quad(node, predicate, term, self.graph))
+            if isinstance(value, NamedNode):
+                quads.append(Quad(node, predicate, value, graph))
+            elif value is not None:
+                quads += [Quad(node, predicate, term, graph) for term in _terms(value)]
         return node
 
 
