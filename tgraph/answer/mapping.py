@@ -25,7 +25,7 @@ from tgraph.models.structured import Structured, ask
 from tgraph.models.together import nothing, together
 from tgraph.models.tokens import count_tokens, encoding_for
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.reports import Reports, reports_of
+from tgraph.retrieve.reports import Reports, evidence_of_parts, reports_of
 
 _FRAME = 16  # tokens that a chat template puts around the messages
 
@@ -144,8 +144,10 @@ class _Reading:
         self._drop("malformed row", reply.dropped)
         self._drop("reply that was cut off", int(reply.truncated))
         points: dict[str, Point] = {}
-        for row in reply.value.points:
-            point = self._point(row)
+        said = [(row, *self._said(row)) for row in reply.value.points]
+        evidence_of_parts({iri for *_, cites in said for iri in cites}, self._context)  # at once
+        for row, text, cites in said:
+            point = self._point(row, text, cites)
             if point is None:
                 continue
             if point.text in points:
@@ -157,13 +159,16 @@ class _Reading:
                 points[point.text] = point
         return Mapped(tuple(points.values()), dict(+self._dropped))
 
-    def _point(self, row: PointRow) -> Point | None:
+    def _said(self, row: PointRow) -> tuple[str, tuple[str, ...]]:
+        """What the row says, and what it cites of what was shown."""
         text, cited, unknown = read_citations(row.description, row.citations, self._shown.by_id)
         self._drop("citation of an id that was not shown", unknown)
+        return text, self._narrowed([self._shown.by_id[identity] for identity in cited])
+
+    def _point(self, row: PointRow, text: str, cites: tuple[str, ...]) -> Point | None:
         if not text or math.isnan(row.score):
             self._drop("malformed row")
             return None
-        cites = self._narrowed([self._shown.by_id[identity] for identity in cited])
         evidence = ground(text, cites, self._context)
         if not evidence:
             self._drop("point without a citation that holds")

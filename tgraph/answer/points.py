@@ -4,7 +4,7 @@ which of the points an answer is made from (reduce)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tgraph import vocabulary as v
@@ -12,7 +12,7 @@ from tgraph.answer.base import Synthesiser
 from tgraph.model import Agent, Candidate, Evidence, Item, Rejected, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.lexical import term_set, terms
 from tgraph.retrieve.report_sentences import FEWEST_WORDS, nearest_sentence
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
 
@@ -108,7 +108,7 @@ def ground(text: str, cites: Iterable[str], context: Context) -> tuple[Evidence,
 def closest(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence]:
     """The places that share most words with what is said, sentences before mere names; the first
     where none shares any."""
-    shared = [len(said.intersection(terms(place.quote))) for place in evidence]
+    shared = [len(said & term_set(place.quote)) for place in evidence]
     bare = [len(place.quote.split()) < FEWEST_WORDS for place in evidence]
     ranked = sorted(range(len(evidence)), key=lambda n: (-shared[n], bare[n], n))
     least = max(1.0, CLOSE * max(shared, default=0))
@@ -119,18 +119,20 @@ def closest(said: frozenset[str], evidence: Sequence[Evidence]) -> list[Evidence
 def as_candidates(uuid: str, mapped: Sequence[Mapped], context: Context) -> list[Candidate]:
     """The points as items of the session ``uuid``, the best first; ``rank`` says so."""
     reports = reports_of(context)
+    made = [
+        (v.session_part_iri("point", uuid, batch, number), point)
+        for batch, each in enumerate(mapped)
+        for number, point in enumerate(each.points)
+    ]
+    made.sort(key=lambda pair: -pair[1].score)
     found = []
-    for batch, each in enumerate(mapped):
-        for number, point in enumerate(each.points):
-            owners = [reports.report_of[cited] for cited in point.cites]
-            title = "; ".join(dict.fromkeys(report.title for report in owners))
-            item = Item(
-                "point", v.session_part_iri("point", uuid, batch, number), title, point.text
-            )
-            reasons = (point.reason,) if point.reason else ()
-            found.append(Candidate(item, 0, point.score, evidence=point.evidence, reasons=reasons))
-    found.sort(key=lambda candidate: -candidate.score)
-    return [replace(candidate, rank=rank) for rank, candidate in enumerate(found, 1)]
+    for rank, (iri, point) in enumerate(made, 1):
+        owners = [reports.report_of[cited] for cited in point.cites]
+        title = "; ".join(dict.fromkeys(report.title for report in owners))
+        item = Item("point", iri, title, point.text)
+        reasons = (point.reason,) if point.reason else ()
+        found.append(Candidate(item, rank, point.score, evidence=point.evidence, reasons=reasons))
+    return found
 
 
 def choose(points: Sequence[Candidate], left_out: Mapping[str, str]) -> Selection:
