@@ -51,7 +51,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
     folder = tmp_path_factory.mktemp("audit-influence")
     text = " ".join(f"Fram carried {name}." for name in CARGOES)
     (folder / "fram.txt").write_text(f"{text}\n", "utf-8")
-    replies = {
+    replies: dict[str, Any] = {
         "select_edges": choose_all,
         "synthesise_answer": write,
         "answer_alone": json.dumps({"sentence": "Ships sail."}),
