@@ -139,7 +139,7 @@ def test_collections_are_apart_and_C_goes_anywhere(fresh, documents):
 def test_a_summary_without_news_claims_none(terminal, documents):
     result = terminal("index", str(documents), "-r", str(terminal.root), *terminal.model)
     assert "2 unchanged" in result.stderr
-    assert "New in the graph" not in result.stderr
+    assert "Read, chunk by chunk" not in result.stderr
 
 
 def test_the_summary_counts_communities_and_who_is_in_none(fresh, documents):

@@ -38,9 +38,7 @@ class BudgetSelector:
             for index, candidate in enumerate(chosen)
         )
         rejected = tuple(
-            Rejected(c, f"over the token budget of its kind ({self._share(_group(c)):,})")
-            for c in retrieval.candidates
-            if c.rank not in taken
+            Rejected(c, self._over(_group(c))) for c in retrieval.candidates if c.rank not in taken
         )
         return Selection(selected, rejected)
 
@@ -59,6 +57,11 @@ class BudgetSelector:
                 spare -= cost
                 taken.add(candidate.rank)
         return taken
+
+    def _over(self, group: str) -> str:
+        if share := self._share(group):
+            return f"over the token budget of its kind ({share:,})"
+        return "its kind has no share of the token budget, and others left no room"
 
     def _share(self, group: str) -> int:
         return int(self._budget * self._shares.get(group, 0.0))

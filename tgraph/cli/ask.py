@@ -28,8 +28,9 @@ from tgraph.cli.running import command
     "--mode",
     default="graph",
     show_default=True,
-    help="How to retrieve: graph, local, global, basic, ppr, lightrag-local, lightrag-global,"
-    " lightrag-hybrid, lightrag-mix, naive, bypass, or auto, which chooses by the question.",
+    help="How to retrieve: graph, local, global, drift, basic, contextual, ppr, raptor,"
+    " raptor-traversal, lightrag-local, lightrag-global, lightrag-hybrid, lightrag-mix, naive,"
+    " bypass, or auto, which chooses by the question.",
 )
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."

@@ -136,7 +136,7 @@ def _summary(report: IndexReport, root: str) -> str:
     )
     found += f", {report.claims:,} claims" if report.claims else ""
     text = f"Documents: {', '.join(parts)}. "
-    text += f"New in the graph: {found}. " if report.indexed or report.claims else ""
+    text += f"Read, chunk by chunk: {found}. " if report.indexed or report.claims else ""
     text += f"{_communities(report)}. Graph: {root}"
     if report.usage.calls:
         text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"

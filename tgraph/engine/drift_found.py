@@ -18,6 +18,7 @@ from tgraph.retrieve.nearest import NearReport
 UNUSED = "cited by no answer on the way"
 UNHELPFUL = "it does not help to answer"
 REPEATED = "said by another point"
+BEHIND_OTHERS = "none of the points that cite it was selected"
 
 
 @dataclass(slots=True)
@@ -133,11 +134,13 @@ def _item(action: Action, index: int, point: Point, uuid: str) -> Candidate:
 
 
 def select(found: Found, points: Sequence[Made]) -> Selection:
-    """The points, best first, each statement once, and the candidates that no point cites."""
+    """The points, best first, each statement once, and the candidates that no selected point
+    cites."""
     ranked = sorted(points, key=lambda made: -made.item.score)
     selected: list[Selected] = []
     rejected: list[Rejected] = []
     said: set[str] = set()
+    used: set[str] = set()
     for made in ranked:
         wording = v.normalise_name(made.item.item.text)
         if made.item.score <= 0 or wording in said:
@@ -145,14 +148,15 @@ def select(found: Found, points: Sequence[Made]) -> Selection:
             rejected.append(Rejected(made.item, reason))
             continue
         said.add(wording)
+        used.update(made.cites)
         candidate = replace(made.item, rank=len(selected) + 1)
         why = f"Chosen because {' and '.join(candidate.reasons)}."
         selected.append(Selected(len(selected), candidate, why, candidate.score))
     cited = {iri for made in points for iri in made.cites}
     rejected += [
-        Rejected(candidate, found.reasons.get(iri, UNUSED))
+        Rejected(candidate, BEHIND_OTHERS if iri in cited else found.reasons.get(iri, UNUSED))
         for iri, candidate in found.candidates.items()
-        if iri not in cited
+        if iri not in used
     ]
     return Selection(tuple(selected), tuple(rejected))
 

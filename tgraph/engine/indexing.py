@@ -71,6 +71,9 @@ def _seldom_collected() -> Iterator[None]:
 class IndexReport:
     """What a run of ``index`` did.
 
+    ``entities`` and ``relationships`` count what was read in each chunk, so that a name that many
+    chunks hold counts in each.
+
     ``retracted`` names files that stay out because their content was retracted.
     ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
     of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the

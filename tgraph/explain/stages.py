@@ -66,7 +66,7 @@ def _selection(trace: Trace) -> Iterator[str]:
                 yield f"   “{_cut(_flat(place.quote))}”"
             yield f"   {place_text(place)}"
     if trace.rejected:
-        yield f"Not selected: {rejection_text(trace)}"
+        yield f"Not selected: {rejection_text(trace.rejected)}"
 
 
 def _answer(trace: Trace) -> Iterator[str]:
@@ -135,9 +135,9 @@ def way_text(place: TracedEvidence) -> str:
     return " › ".join(f"{kind_of(iri)} “{_cut(_flat(label), _MOST_LABEL)}”" for iri, label in pairs)
 
 
-def rejection_text(trace: Trace) -> str:
-    """How many candidates were not selected, by reason."""
-    counts = Counter(edge.reasoning.partition(":")[0] or "no reason" for edge in trace.rejected)
+def rejection_text(rejected: Sequence[TracedItem]) -> str:
+    """How many were not selected, by reason."""
+    counts = Counter(item.reasoning.partition(":")[0] or "no reason" for item in rejected)
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
 
 

@@ -177,17 +177,29 @@ def _measured(item: TracedItem) -> str:
 
 
 def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
-    considered = f"{retrieved_text(trace)} retrieved, {len(trace.selected)} selected"
+    points, others = _apart(trace.selected)
+    left_points, left = _apart(trace.rejected)
+    drawn = "the others are behind points" if points else f"{len(others)} selected"
+    considered = f"{retrieved_text(trace)} retrieved, {drawn}"
     branch = tree.add(_styled("Candidates", _LABEL).append(f"  {considered}", ""))
-    if not trace.rejected:
-        return
     hint = "" if everything else "  (--all lists them)"
-    branch.add(_plain(f"not selected: {rejection_text(trace)}{hint}"))
+    if left:
+        branch.add(_plain(f"not selected: {rejection_text(left)}{hint}"))
+    if points or left_points:
+        made = f"{len(points) + len(left_points)} points drawn, {len(points)} selected"
+        why = f"; not selected: {rejection_text(left_points)}{hint}" if left_points else ""
+        branch.add(_plain(f"{made}{why}"))
     if everything:
         for edge in trace.rejected:
             text = _plain(f"{edge.rank}. {item_text(edge)}")
             text.append(f"   {_measured(edge)}: {edge.reasoning}", _FAINT)
             branch.add(text)
+
+
+def _apart(items: Sequence[TracedItem]) -> tuple[list[TracedItem], list[TracedItem]]:
+    """The points among them, and what was retrieved."""
+    points = [item for item in items if item.kind == "point"]
+    return points, [item for item in items if item.kind != "point"]
 
 
 def _steps(tree: Tree, trace: Trace, everything: bool) -> None:
