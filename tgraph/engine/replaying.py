@@ -17,7 +17,7 @@ from tgraph.engine.parameters import COUNT, filters_of, history_of, recorded, re
 from tgraph.engine.parts import Parts
 from tgraph.engine.standing_in import stand_in
 from tgraph.errors import TgraphError
-from tgraph.explain.past import as_of
+from tgraph.explain.past import as_of, erased_since
 from tgraph.explain.past_vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.recorded import RecordedSession
 from tgraph.explain.replay_form import Difference, differences, replay_form, replay_hash
@@ -105,6 +105,12 @@ class Replaying:
         """What the session read; it is put together from the record where it is not there now."""
         session, context = self.session, self.context
         if session.generation == self.generation:
+            yield self._over(context.store)
+            return
+        if erased_since(context.store, session.said.one(session.iri, "startedAtTime")):
+            self.notes.append(
+                "Text was erased since: the knowledge can't be had as it was, and is read as it is."
+            )
             yield self._over(context.store)
             return
         assert isinstance(context.store, OxigraphStore)

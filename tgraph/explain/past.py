@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,6 +40,18 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
             yield past
         finally:
             past.close()
+
+
+def erased_since(store: Store, time: str) -> bool:
+    """Whether text was erased after the time (an xsd:dateTime): what was known then can't be put
+    together again."""
+    then = datetime.fromisoformat(time)
+    return any(
+        datetime.fromisoformat(ended.object.value) > then
+        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
+        for ended in store.match(erasure.subject, v.prov("endedAtTime"), None, erasure.graph_name)
+        if isinstance(ended.object, Literal)
+    )
 
 
 def _later(store: Store, generation: int) -> list[tuple[str, str]]:
