@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,7 @@ from tgraph.explain.recorded import read_recorded
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
 from tgraph.models.base import decode_vectors, encode_vectors
+from tgraph.models.minilm import MiniLMEmbedder
 from tgraph.models.replay import RecordedCalls
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
@@ -275,3 +277,24 @@ def test_without_the_vectors_of_then_recorded_candidates_stand_in(graph, way, mo
     refused = graph.replay(sessions["raptor"])
     assert "The mode raptor can't retrieve without them." in refused.problem
     assert not refused.same
+
+
+@pytest.mark.skipif(not MiniLMEmbedder.is_installed(), reason="needs the extra local")
+def test_with_the_embedding_model_of_now_replays_are_alike_after_documents_changed(tmp_path):
+    source = Path(__file__).parents[1] / "examples" / "antarctica"
+    files = [tmp_path / name for name in ("ross-sea-party.txt", "amundsen.md")]
+    for file in files:
+        file.write_bytes((source / file.name).read_bytes())
+    parts = Parts(load_settings(None, {}), tmp_path / "cache", embedder=MiniLMEmbedder())
+    with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
+        kg.index(files)
+        question = "What happened to the Aurora in May 1915?"
+        modes = ("graph", "basic", "naive", "ppr", "raptor")
+        sessions = {mode: kg.ask(question, mode, history=[]).session for mode in modes}
+        files[0].write_text(files[0].read_text().replace("1915", "1925"))
+        kg.index(files[:1])
+        kg.retract("amundsen.md", reason="It was forged.")
+        for mode, session in sessions.items():
+            found = kg.replay(session)
+            assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
+            assert found.same

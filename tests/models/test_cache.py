@@ -19,7 +19,8 @@ from tgraph.models.cache import CachedChat, CachedEmbedder, CacheFolder, chat_ke
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat
 from tgraph.models.openai_embedder import OpenAIEmbedder
-from tgraph.testing import Fault, ScriptedModel, ScriptedServer
+from tgraph.models.windows import windows
+from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
 
 PROMPT = Prompt("say", "Say it.", "0" * 64)
 REQUEST = ChatRequest(PROMPT, [{"role": "user", "content": "Say it."}])
@@ -195,3 +196,25 @@ def test_vectors_are_paid_for_once(tmp_path: Path) -> None:
     reply = calls[2].reply
     assert calls[2].request["input"] == ["blue sea", "red fox"]
     assert np.array_equal(decode_vectors(reply["vectors"], reply["dimension"]), again[[0, 2]])
+
+
+class Brief(HashingEmbedder):
+    """Reads few tokens, counted as cl100k_base."""
+
+    max_tokens = 12
+
+
+class Spelling(Brief):
+    """A token is a letter."""
+
+    def token_starts(self, text: str) -> list[int]:
+        return list(range(len(text)))
+
+
+@pytest.mark.parametrize("inner", [Brief(), Spelling()])
+def test_texts_are_cut_alike_with_a_memory_and_without(inner: Brief, tmp_path: Path) -> None:
+    text = "Polonium was discovered by Marie Curie in Paris. " * 3
+    cut = windows(CachedEmbedder(inner, tmp_path), text)
+    assert cut == windows(inner, text)
+    assert len(cut) > 1
+    assert all(len(part) <= 12 for part in cut) == isinstance(inner, Spelling)

@@ -22,6 +22,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, decode_vectors, no_sink
 from tgraph.models.replay import UnrecordedError
+from tgraph.models.windows import token_starts
 from tgraph.store.base import Store
 
 if TYPE_CHECKING:
@@ -74,12 +75,7 @@ class VectorsOnRecord:
         raise LostVectorsError(f"No vectors of {self.agent.name} are on record.")
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """As of the embedder that counts for it (``tgraph.models.windows``)."""
-        from tgraph.models.tokens import token_offsets
-        from tgraph.models.windows import HasTokenizer
-
-        like = self._like
-        return like.token_starts(text) if isinstance(like, HasTokenizer) else token_offsets(text)
+        return token_starts(self._like, text)
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np
@@ -107,25 +103,31 @@ class VectorsOnRecord:
         return self._read_places(self._keys())
 
     def _read_places(self, keys: Iterable[str]) -> dict[str, tuple[str, int]]:
-        """Where the vector of each text is: the hash of a call's text, and the row."""
+        """Where the vector of each text is: the hash of a call's text, and the row.
+
+        Of a text that several calls have, the last of the keys counts.
+        """
         found: dict[str, tuple[str, int]] = {}
         for key in keys:
             with suppress(StoreError, KeyError, ValueError):
                 call = json.loads(self._librarian.get_text(key))
                 if call["agent"] == self.agent.iri and "vectors" in call["reply"]:
-                    for row, text in enumerate(call["request"]["input"]):
-                        found.setdefault(text, (key, row))
+                    found.update((t, (key, row)) for row, t in enumerate(call["request"]["input"]))
         return found
 
-    def _keys(self) -> Iterator[str]:
-        """The texts of the embedding calls of index runs."""
+    def _keys(self) -> list[str]:
+        """The texts of the embedding calls of index runs, the latest call's last."""
         kind = Literal("embedding")
         calls = self._store.match(None, v.tg("callKind"), kind, v.SOURCE_GRAPH)
-        named = {quad.subject.value for quad in calls if isinstance(quad.subject, NamedNode)}
-        for node in map(NamedNode, sorted(named)):
-            for quad in self._store.match(node, v.tg("contentHash"), None, v.SOURCE_GRAPH):
-                if isinstance(quad.object, Literal):
-                    yield quad.object.value
+        named = {quad.subject for quad in calls if isinstance(quad.subject, NamedNode)}
+        begun = sorted((self._values(node, v.prov("startedAtTime")), node.value) for node in named)
+        return [
+            key for _, iri in begun for key in self._values(NamedNode(iri), v.tg("contentHash"))
+        ]
+
+    def _values(self, node: NamedNode, predicate: NamedNode) -> list[str]:
+        quads = self._store.match(node, predicate, None, v.SOURCE_GRAPH)
+        return sorted(quad.object.value for quad in quads if isinstance(quad.object, Literal))
 
     def _read(self, key: str) -> NDArray[float32]:
         reply: Mapping[str, Any] = json.loads(self._librarian.get_text(key))["reply"]

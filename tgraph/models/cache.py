@@ -32,6 +32,7 @@ from tgraph.models.base import (
     request_hash,
 )
 from tgraph.models.exchange import now
+from tgraph.models.windows import token_starts
 
 log = logging.getLogger(__name__)
 
@@ -267,6 +268,9 @@ class CachedEmbedder:
     @property
     def lexical(self) -> bool:
         return self._embedder.lexical
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        return token_starts(self._embedder, text)
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         import numpy as np

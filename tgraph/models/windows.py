@@ -46,11 +46,21 @@ def windows(embedder: Embedder, text: str, overlap: int = OVERLAP) -> list[str]:
     limit = embedder.max_tokens
     if limit is None or len(text.encode("utf-8", "replace")) <= limit:
         return [text]  # a token has at least one byte
-    find = embedder.token_starts if isinstance(embedder, HasTokenizer) else token_offsets
-    starts = find(text)
+    starts = token_starts(embedder, text)
     if len(starts) <= limit:
         return [text]
     return [text[start:end] for start, end in _spans(starts, len(text), limit, overlap)]
+
+
+def token_starts(embedder: Embedder, text: str) -> Sequence[int]:
+    """Where each token of the text starts, as ``windows`` counts them for the embedder.
+
+    An embedder that stands before another one passes the other's on, so that both are given the
+    same windows.
+    """
+    return (
+        embedder.token_starts(text) if isinstance(embedder, HasTokenizer) else token_offsets(text)
+    )
 
 
 def _spans(starts: Sequence[int], length: int, limit: int, overlap: int) -> list[tuple[int, int]]:
