@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.engine.modes import MODES
 from tgraph.engine.parameters import history_of, recorded, restored
 from tgraph.engine.parts import Parts
 from tgraph.engine.replaying import Replaying
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.compared import compare
-from tgraph.explain.past_vectors import LostVectorsError, PastVectors
+from tgraph.explain.past_vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.recorded import read_recorded
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
@@ -26,6 +30,7 @@ from tgraph.models.minilm import MiniLMEmbedder
 from tgraph.models.replay import RecordedCalls
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
 TEXTS = {
@@ -298,3 +303,24 @@ def test_with_the_embedding_model_of_now_replays_are_alike_after_documents_chang
             found = kg.replay(session)
             assert (mode, found.problem, found.differences[:3]) == (mode, "", ())
             assert found.same
+
+
+@pytest.mark.parametrize("names", ["ab", "ba"])
+def test_of_a_text_that_was_embedded_twice_the_later_vector_is_read(names, tmp_path):
+    librarian, embedder, store = Librarian(tmp_path), HashingEmbedder(2), OxigraphStore.memory()
+    for hour, name in enumerate(names):
+        vectors = encode_vectors(np.array([[hour, 0.5]], dtype=np.float32))
+        call = {
+            "agent": embedder.agent.iri,
+            "request": {"input": ["Oslo"]},
+            "reply": {"vectors": vectors, "dimension": 2},
+        }
+        said = {
+            v.tg("callKind"): "embedding",
+            v.tg("contentHash"): librarian.put_text(json.dumps(call)),
+            v.prov("startedAtTime"): f"2026-01-01T0{hour}:00:00+00:00",
+        }
+        node = NamedNode(f"urn:call:{name}")
+        store.fill(Quad(node, p, Literal(text), v.SOURCE_GRAPH) for p, text in said.items())
+    known = VectorsOnRecord(embedder.agent, store, librarian, embedder, None)
+    assert known.embed(["Oslo"]).tolist() == [[1.0, 0.5]]
