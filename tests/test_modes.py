@@ -11,15 +11,17 @@ from rich.console import Console
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.answer.base import Draft
+from tgraph.answer.citations import cite, with_grounds
 from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.tree import trace_tree
-from tgraph.model import Edge, Retrieval, Turn
+from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.reports import grounded
+from tgraph.retrieve.reports import evidence_of_parts, grounded, item_of, reports_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -205,3 +207,21 @@ def test_a_conversation_turns_what_is_proposed(graph, way):
     assert proposed.sentences
     if way == "embedded":
         assert "Amundsen" in proposed.text
+
+
+def test_a_sentence_leads_through_the_finding_that_it_was_taken_from(graph):
+    context = graph.context("local")
+    reports = reports_of(context).by_iri
+    for report in reports.values():
+        candidate = Candidate(item_of(report), 1, 1.0)
+        for finding in report.findings:
+            said = f"{finding.summary} {finding.explanation}"
+            draft = with_grounds(Draft(said, (Selected(0, candidate, "", 1.0),)), context)
+            assert finding.iri in draft.selections[0].candidate.evidence[0].via
+            citations = cite(draft, "0").citations
+            findings = {each.iri for each in report.findings}
+            assert citations
+            assert all(c.via[0] == report.iri and findings & {*c.via} for c in citations)
+        whole = with_grounds(Draft("Zyzzyva.", (Selected(0, candidate, "", 1.0),)), context)
+        places = whole.selections[0].candidate.evidence
+        assert places == evidence_of_parts([report.iri], context)[report.iri]

@@ -70,16 +70,16 @@ def _with_grounds(selected: Selected, said: frozenset[str], context: Context) ->
 
 
 def _carrying(said: frozenset[str], report: CommunityReport) -> list[str]:
-    """The findings, by IRI, that share most of the words; the report where none has enough."""
-    found = [
-        (_share_of(said, f"{finding.summary}\n{finding.explanation}"), place)
-        for place, finding in enumerate(report.findings)
-    ]
-    best = max((share for share, _ in found), default=0.0)
+    """The findings, by IRI, that share most of the words, of two alike the shorter first; the
+    report where none has enough."""
+    told = [term_set(f"{finding.summary}\n{finding.explanation}") for finding in report.findings]
+    shares = [len(said & words) / (len(said) or 1) for words in told]
+    best = max(shares, default=0.0)
     if best < ENOUGH:
         return [report.iri]
-    near = sorted((-share, place) for share, place in found if share >= NEAR * best)
-    return [report.findings[place].iri for _, place in near[:MOST_PLACES]]
+    near = [place for place, share in enumerate(shares) if share >= NEAR * best]
+    near.sort(key=lambda place: (-shares[place], len(told[place]), place))
+    return [report.findings[place].iri for place in near[:MOST_PLACES]]
 
 
 def cite(draft: Draft, session_uuid: str) -> Sentence:
@@ -109,7 +109,8 @@ def _nearest(said: frozenset[str], evidence: Sequence[Evidence]) -> Sequence[Evi
     """The places that share most of the words, at most ``MOST_PLACES``, best first."""
     if len(evidence) <= 1:
         return evidence
-    shares = [(_share_of(said, e.quote), place) for place, e in enumerate(evidence)]
+    size = len(said) or 1
+    shares = [(len(said & term_set(e.quote)) / size, place) for place, e in enumerate(evidence)]
     best = max(share for share, _ in shares)
     near = sorted((-share, place) for share, place in shares if share >= NEAR * best)
     return [evidence[place] for _, place in near[:MOST_PLACES]]
@@ -153,11 +154,6 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield start, gap.start()
         start = gap.end()
     yield start, len(text)
-
-
-def _share_of(said: frozenset[str], text: str) -> float:
-    """``_share`` of a text that is likely to be met again."""
-    return len(said & term_set(text)) / (len(said) or 1)
 
 
 def _share(said: frozenset[str], quote: str) -> float:
