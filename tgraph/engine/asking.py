@@ -6,13 +6,12 @@ The specification's two stages, edge selection and synthesis, between a retrieva
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
 from tgraph.answer.base import Notes
 from tgraph.answer.citations import cite, with_grounds
 from tgraph.engine.methods import Method
-from tgraph.errors import StoreError, TgraphError
+from tgraph.engine.recorded_run import on_record
 from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
@@ -58,7 +57,7 @@ class Asking:
         A failure is recorded with its error and raised; so is an interruption.
         """
         record = self._record
-        try:
+        with on_record(record, "question"):
             record.start(
                 question.text,
                 self._method.mode,
@@ -68,24 +67,8 @@ class Asking:
                 self._explain_collection,
             )
             answer = yield from self._stages(question)
-        except (KeyboardInterrupt, GeneratorExit):
-            self._fail("interrupted", "The question was interrupted.")
-            raise
-        except TgraphError as error:
-            self._fail("failed", str(error))
-            raise
-        except Exception as error:
-            self._fail("failed", f"{type(error).__name__}: {error}")
-            raise
-        finally:
-            record.close()
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
         return answer
-
-    def _fail(self, status: str, error: str) -> None:
-        """Record the end, if the disk lets us; a session without one is recorded as aborted."""
-        with suppress(StoreError):
-            self._record.finish(status, error)
 
     def _stages(self, question: Question) -> Stream:
         yield self._explain(self._record.session)

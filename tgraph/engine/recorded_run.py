@@ -1,14 +1,18 @@
-"""Runs about what is on record (verifications, influence analyses, evaluations): how each ends."""
+"""Runs that are put on record as they go (questions, and verifications, influence analyses and
+evaluations of these): how each ends."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
-from tgraph.explain.traced import Trace
 from tgraph.record.bundle import BundleRecord
+
+if TYPE_CHECKING:
+    from tgraph.explain.traced import Trace
 
 
 @contextmanager
