@@ -1,9 +1,10 @@
 """How often `tgraph verify` blames the step that is to blame.
 
 Each fault falsifies the reply of exactly one step of indexing or asking; every later step repeats
-what it was shown. The model is scripted and answers over HTTP, and so is the judge, by words.
+what it was shown. The model is scripted and answers over HTTP, and so is the judge, by words. With
+``--changed`` other texts take the place of those that were asked before each verification.
 
-    python -m benchmarks.verify_faults
+    python -m benchmarks.verify_faults [--changed]
 """
 
 from __future__ import annotations
@@ -502,7 +503,7 @@ def _opened(folder: Path, fault: Fault, server: ScriptedServer) -> tgraph.Knowle
 def main() -> None:
     """Print each fault with what was blamed, and the share that was blamed rightly."""
     outcomes = []
-    for each in _outcomes():
+    for each in _outcomes(changed="--changed" in sys.argv[1:]):
         outcomes.append(each)
         fault = each.fault
         mark = "" if each.right else f"  WRONG: {fault.blamed} was to blame"
@@ -512,10 +513,16 @@ def main() -> None:
     sys.exit(right < len(outcomes) * 0.9)
 
 
-def _outcomes() -> Iterator[Outcome]:
+def later(fault: Fault) -> Mapping[str, str]:
+    """Texts in the place of the fault's: they say the lie, and more of whom it is on."""
+    lie = fault.sentence or fault.lie
+    return dict.fromkeys(fault.texts, f"{lie} Marie Curie taught Fenham and left Paris.\n")
+
+
+def _outcomes(*, changed: bool) -> Iterator[Outcome]:
     for fault in FAULTS:
         with tempfile.TemporaryDirectory() as folder:
-            yield run(fault, Path(folder))
+            yield run(fault, Path(folder), changed=later(fault) if changed else None)
 
 
 if __name__ == "__main__":

@@ -374,6 +374,27 @@ def test_a_later_verification_is_what_the_trace_shows(folder):
         assert {s.verdict for s in after.sentences} == {"unsupported"}
 
 
+def test_the_way_back_reads_what_the_session_read_and_after_an_erasure_says_so(folder):
+    false = "Marie Curie discovered Polonium in Moscow."
+    other = folder / "other.txt"
+    other.write_text("The Fram sailed to the south.\n")
+    with opened(folder, {"synthesise_answer": saying(false)}) as kg:
+        answer = kg.ask(QUESTION, history=[])
+        asked = kg.verify(answer.session, lexical=True)
+        assert asked.notes == ()
+        other.write_text(f"{false}\n")
+        kg.index([other])
+        later = kg.verify(answer.session, lexical=True)
+        assert [s.lost for s in later.sentences] == [s.lost for s in asked.sentences]
+        assert "it is read as it was" in later.notes[0]
+        kg.purge("other.txt", reason="It was forged.")
+        erased = kg.verify(answer.session, lexical=True)
+        assert "Text was erased since the session" in erased.notes[0]
+        assert [s.verdict for s in erased.sentences] == ["undecided"], "only that had “Moscow”"
+        assert erased.dropped == {"sentence that can't be judged: text was erased": 1}
+        assert erased.passed
+
+
 def test_a_session_without_an_answer_can_not_be_verified(graph):
     answer = graph.ask("zxcvb qwrtp?", history=[])
     if answer.no_evidence:

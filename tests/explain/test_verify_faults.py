@@ -14,7 +14,7 @@ from tgraph.explain.said import kind_of
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))  # benchmarks are no part of the package
 
-from benchmarks.verify_faults import FAULTS, Fault, run  # noqa: E402
+from benchmarks.verify_faults import FAULTS, Fault, later, run  # noqa: E402
 
 CASES = {(fault.step, fault.blamed, fault.sentence): fault for fault in reversed(FAULTS)}
 """One of each kind; the benchmark runs all of them."""
@@ -57,5 +57,15 @@ def test_there_are_enough_kinds_of_faults() -> None:
 def test_what_has_left_knowledge_since_is_still_blamed(name: str, tmp_path: Path) -> None:
     fault = next(fault for fault in FAULTS if fault.name == name)
     found = run(fault, tmp_path, changed={"curie.txt": "The Fram sailed to the south.\n"})
+    assert found.sentence is not None
+    assert found.blamed == fault.blamed, found.sentence.trail
+
+
+@pytest.mark.parametrize(
+    "name", ["summary of descriptions", "reasoning of a selection", "invented sentence"]
+)
+def test_what_documents_say_since_changes_no_blame(name: str, tmp_path: Path) -> None:
+    fault = next(fault for fault in FAULTS if fault.name == name)
+    found = run(fault, tmp_path, changed=later(fault))
     assert found.sentence is not None
     assert found.blamed == fault.blamed, found.sentence.trail

@@ -155,13 +155,13 @@ class Explaining(Opened):
         from tgraph.engine.verifying import VerificationRun
         from tgraph.record.verification import VerificationRecord
 
-        trace, store = self.trace(session), self.read()
+        summary, store = self.find_session(session), self.read()
         judge = LexicalJudge() if lexical else self._parts.support_judge()
         record = VerificationRecord(self._folder.journals, self._uuid(), self._clock)
         pointer = read_pointer(self._folder)
         generation = pointer.generation if pointer else 0
         collection = self.settings.explain_collection
-        return VerificationRun(trace, judge, record, collection, generation, progress).run(
+        return VerificationRun(summary, judge, record, collection, generation, progress).run(
             store, self.librarian
         )
 

@@ -9,6 +9,9 @@ from tgraph.engine.progress import OnProgress, Progress
 from tgraph.engine.recorded_run import answer_of, on_record, usage_of
 from tgraph.errors import UsageError
 from tgraph.explain.origins import Origins
+from tgraph.explain.read_again import Then, read_then
+from tgraph.explain.sessions import SessionSummary
+from tgraph.explain.trace import read_trace
 from tgraph.explain.traced import Trace
 from tgraph.explain.verified import (
     JudgedSentence,
@@ -25,18 +28,18 @@ STAGE = "Verifying"
 
 
 class VerificationRun:
-    """One verification under way."""
+    """One verification under way. ``generation`` is the newest of knowledge."""
 
     def __init__(
         self,
-        trace: Trace,
+        summary: SessionSummary,
         judge: SupportJudge,
         record: VerificationRecord,
         explain_collection: str,
         generation: int,
         progress: OnProgress,
     ) -> None:
-        self._trace = trace
+        self._summary = summary
         self._judge = judge
         self._record = record
         self._explain_collection = explain_collection
@@ -44,26 +47,33 @@ class VerificationRun:
         self._progress = progress
 
     def run(self, store: Store, librarian: Librarian) -> Verification:
-        """The verdicts, on record. ``UsageError`` where the session gave no answer."""
-        trace, record = self._trace, self._record
+        """The verdicts, on record, from what the session read. ``UsageError`` where it gave no
+        answer."""
+        trace = self._read(store, librarian)
         if not trace.sentences:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
-        agent, prompts = self._judge.agent, self._judge.prompts
-        origins = Origins(store, librarian, trace, changed=self._changed)
-        verifier = Verifier(trace, origins, self._judge, record.call)
-        with on_record(record, "verification"):
-            record.start(answer_of(trace), agent, prompts, self._explain_collection)
-            judged = judge_all(verifier, trace.sentences, self._counting())
-            made = self._made(judged, verifier)
-            self._put_on_record(made)
+        generations = trace.generation, self._generation
+        judge = self._judge
+        with on_record(self._record, "verification"):
+            self._record.start(
+                answer_of(trace), judge.agent, judge.prompts, self._explain_collection
+            )
+            with read_then(store, librarian, generations, trace.started) as then:
+                return self._verify(self._read(then.store, librarian), then, librarian)
+
+    def _read(self, store: Store, librarian: Librarian) -> Trace:
+        return read_trace(store, librarian, self._summary, self._explain_collection)
+
+    def _verify(self, trace: Trace, then: Then, librarian: Librarian) -> Verification:
+        origins = Origins(then.store, librarian, trace, changed=then.is_other)
+        verifier = Verifier(trace, origins, self._judge, self._record.call)
+        judged = judge_all(verifier, trace.sentences, self._counting(len(trace.sentences)))
+        made = self._made(trace, judged, verifier, then)
+        self._put_on_record(made)
         return made
 
-    @property
-    def _changed(self) -> bool:
-        return self._generation > self._trace.generation
-
-    def _counting(self) -> Callable[[], None]:
-        total, done = len(self._trace.sentences), [0]
+    def _counting(self, total: int) -> Callable[[], None]:
+        done = [0]
         self._progress(Progress(STAGE, 0, total))
 
         def one() -> None:
@@ -72,9 +82,9 @@ class VerificationRun:
 
         return one
 
-    def _made(self, judged: tuple[JudgedSentence, ...], verifier: Verifier) -> Verification:
-        trace = self._trace
-        note = "Knowledge has changed since the session: steps before the selection are as now."
+    def _made(
+        self, trace: Trace, judged: tuple[JudgedSentence, ...], verifier: Verifier, then: Then
+    ) -> Verification:
         return Verification(
             session=trace.explain_id,
             question=trace.question,
@@ -86,7 +96,7 @@ class VerificationRun:
             verification=self._record.verification,
             usage=usage_of(self._record),
             dropped=dict(+verifier.dropped),
-            notes=(note,) if self._changed else (),
+            notes=(then.note,) if then.note else (),
         )
 
     def _put_on_record(self, made: Verification) -> None:

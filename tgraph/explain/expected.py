@@ -58,6 +58,11 @@ class Expected:
         """Every IRI under which the record may have it as an edge or item."""
         return self.iris | self.entities | self.edges | self.claims | self.chunks
 
+    @property
+    def is_known(self) -> bool:
+        """Whether anything of it is there."""
+        return bool(self.in_items or self.documents or self.evidence or self.places)
+
 
 class Finder:
     """Finds what is meant in a store as a session knew it."""

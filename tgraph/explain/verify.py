@@ -21,12 +21,18 @@ from tgraph.explain.verified import (
 )
 from tgraph.explain.walked_back import Walk
 from tgraph.models.base import CallSink
+from tgraph.record.rewriter import is_mark
 
 UNDECIDED = "judgement that can't be used"
+ERASED = "sentence that can't be judged: text was erased"
+
+
+_GONE = Support("undecided", ERASED)
 
 
 class Verifier:
-    """Judges the sentences of one trace. Equal judgements are asked for once."""
+    """Judges the sentences of one trace. Equal judgements are asked for once; what was erased, or
+    cites what was, is undecided without being asked."""
 
     def __init__(self, trace: Trace, origins: Origins, judge: SupportJudge, sink: CallSink) -> None:
         self.dropped: Counter[str] = Counter()
@@ -39,6 +45,10 @@ class Verifier:
     def sentence(self, sentence: TracedSentence) -> JudgedSentence:
         """The verdict on a sentence, with the way back where it lacks support."""
         quotes = tuple(dict.fromkeys(c.quote for c in sentence.citations))
+        if is_mark(sentence.text) or any(map(is_mark, quotes)):
+            self.dropped[ERASED] += 1
+            places = self._citations(sentence, _GONE)
+            return JudgedSentence(sentence.iri, sentence.text, "undecided", ERASED, places)
         support = self._support(sentence.text, quotes)
         verdict: SentenceVerdict = support.verdict if quotes else "uncited"
         citations = self._citations(sentence, support)

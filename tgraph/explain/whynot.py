@@ -7,7 +7,7 @@ the why-not provenance of databases (Chapman and Jagadish 2009). Exactly one of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal as Choice
@@ -24,7 +24,7 @@ from tgraph.explain.likeness import Likeness
 from tgraph.explain.limits import Limits
 from tgraph.explain.nearest_limits import Limit
 from tgraph.explain.reached import Carrier, Reached, Search
-from tgraph.explain.read_again import Asked, known_to
+from tgraph.explain.read_again import Asked, Then, context_of, read_then
 from tgraph.explain.safety import one_line
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.trace import read_trace
@@ -85,11 +85,13 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One question about one session."""
+    """One question about one session, looked at in what that read ``then``; ``earlier`` reads what
+    is there now."""
 
     wanted: str
     trace: Trace
     earlier: Earlier
+    then: Then
     expected: Expected
     reached: Reached
 
@@ -109,13 +111,7 @@ class _Case:
         )
 
     def _notes(self, cause: Cause) -> list[str]:
-        asked, current = self.earlier.generation, self.earlier.current
-        notes = []
-        if current > asked:
-            notes.append(
-                f"Knowledge has changed since: the session asked generation {asked}, now it is"
-                f" {current}."
-            )
+        notes = [self.then.note] if self.then.note else []
         if cause in ("not-in-corpus", "not-extracted") and self.expected.later:
             notes.append("It has been extracted since; a new session can find it.")
         elif cause == "not-in-corpus":
@@ -151,59 +147,48 @@ def why_not(
         raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
     trace = read_trace(store, librarian, summary, "")
     earlier = Earlier(store, Texts(store, librarian), trace.generation, trace.started)
+    generations = trace.generation, earlier.current
+    with read_then(store, librarian, generations, trace.started) as then:
+        case = _case(wanted, earlier, then, librarian, summary)
+        for way in (_used, _unused, _unselected, _absent, _unextracted):
+            found = way(case)
+            if found is not None:
+                return found
+        limit = _limit(case, librarian, vectors, summary, ask(trace))
+        return _beyond(case, limit) if limit else _unlinked(case)
+
+
+def _case(
+    wanted: str, earlier: Earlier, then: Then, librarian: Librarian, summary: SessionSummary
+) -> _Case:
+    """What is expected, as it was known to the session; what was not known then, as it is now."""
+    trace = read_trace(then.store, librarian, summary, "")
     expected = Finder(earlier).find(wanted)
-    reached = Search(store, trace, expected).reached()
-    case = _Case(wanted, trace, earlier, expected, reached)
-    ways: tuple[Callable[[_Case], WhyNot | None], ...] = (
-        _used,
-        _unused,
-        _unselected,
-        _absent,
-        _unextracted,
-    )
-    for way in ways:
-        found = way(case)
-        if found is not None:
-            return found
-    limit = _limit(case, store, librarian, vectors, summary, ask(trace))
-    if limit is not None and limit.name.startswith("filter-"):
-        return case.because(
-            "beyond-limit", f"I{limit.reason[1:]}.", limit=limit.name, places=_places(case)
-        )
-    if limit is not None:
-        return case.because(
-            "beyond-limit",
-            f"It is linked to the question, but beyond a limit: {limit.reason}.",
-            limit=limit.name,
-            cutoff=limit.cutoff,
-            rank=limit.rank,
-            places=_places(case),
-        )
-    return case.because("not-linked", _unlinked(trace), places=_places(case))
+    if then.is_past:
+        texts = Texts(then.store, librarian)
+        known = Finder(Earlier(then.store, texts, trace.generation, trace.started)).find(wanted)
+        if known.is_known:
+            expected = replace(known, later=expected.later)
+    reached = Search(then.store, trace, expected).reached()
+    return _Case(wanted, trace, earlier, then, expected, reached)
 
 
 def _limit(
-    case: _Case,
-    store: Store,
-    librarian: Librarian,
-    vectors: Path,
-    summary: SessionSummary,
-    asked: Asked,
+    case: _Case, librarian: Librarian, vectors: Path, summary: SessionSummary, asked: Asked
 ) -> Limit | None:
     """The limit, looked for in what the session read."""
-    trace, expected = case.trace, case.expected
-    calls = _embedding_calls(store, trace, summary.bundle)
-    cut = _complete_list(store, librarian, summary)
-    generations = trace.generation, case.earlier.current
-    with known_to(store, librarian, vectors, generations, asked, calls) as context:
-        if asked.filters:
-            by_text = trace.mode in _BY_TEXT
-            found = kept_out(context, asked.filters, expected, by_text=by_text)
-            if found is not None:
-                return found
-        left = narrowed(context, asked.filters)
-        likeness = Likeness(left.vectors, librarian, calls)
-        return Limits(trace, expected, cut, likeness, left, asked).find()
+    trace, expected, then = case.trace, case.expected, case.then
+    calls = _embedding_calls(then.store, trace, summary.bundle)
+    cut = _complete_list(then.store, librarian, summary)
+    context = context_of(then, librarian, vectors, trace.generation, asked, calls)
+    if asked.filters:
+        by_text = trace.mode in _BY_TEXT
+        found = kept_out(context, asked.filters, expected, by_text=by_text)
+        if found is not None:
+            return found
+    left = narrowed(context, asked.filters)
+    likeness = Likeness(left.vectors, librarian, calls)
+    return Limits(trace, expected, cut, likeness, left, asked).find()
 
 
 # --- the causes, the furthest stage first ---------------------------------------------------------
@@ -292,15 +277,28 @@ def _unextracted(case: _Case) -> WhyNot | None:
     )
 
 
-def _unlinked(trace: Trace) -> str:
+def _beyond(case: _Case, limit: Limit) -> WhyNot:
+    reason = f"It is linked to the question, but beyond a limit: {limit.reason}."
+    if limit.name.startswith("filter-"):
+        reason = f"I{limit.reason[1:]}."
+    return case.because(
+        "beyond-limit",
+        reason,
+        limit=limit.name,
+        cutoff=limit.cutoff,
+        rank=limit.rank,
+        places=_places(case),
+    )
+
+
+def _unlinked(case: _Case) -> WhyNot:
+    trace = case.trace
     matched = len(trace.matches)
     considered = len(trace.selected) + len(trace.rejected)
+    said = f"it is in none of the {considered} candidates of the question"
     if matched:
-        return (
-            f"It was extracted, but none of the {matched} entities that the question led to leads"
-            " to it."
-        )
-    return f"It was extracted, but it is in none of the {considered} candidates of the question."
+        said = f"none of the {matched} entities that the question led to leads to it"
+    return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
 
 
 # --- what they rest on ----------------------------------------------------------------------------
