@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -17,17 +18,19 @@ from hypothesis import strategies as st
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.answer.report_rows import batched, fits_of, rows
+from tgraph.answer.report_rows import batched, fits_of, rows, whole_cost
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.shapes import check_shapes
+from tgraph.index.shelf import read_shelf
 from tgraph.model import Candidate, CommunityReport, Finding, Turn
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.breadth import is_broad
 from tgraph.retrieve.memory import Remembered
 from tgraph.retrieve.reports import Reports, item_of
+from tgraph.store.base import Store
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.script import blocks
 
@@ -51,6 +54,10 @@ def _no_settings_from_outside() -> Iterator[None]:
             if name.startswith(("TGRAPH_", "OPENAI_")):
                 patch.delenv(name)
         yield
+
+
+def as_read(store: Store) -> Reports:
+    return Reports(read_shelf(store), store)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +157,7 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
 
 def test_the_reports_of_a_level_leave_out_nobody(root):
     with opened(root, None) as kg:
-        reports = Reports(kg.read())
+        reports = as_read(kg.read())
     levels = {community.level for community in reports.communities.values()}
     assert len(levels) > 1
     everybody = {m for c in reports.communities.values() for m in c.members}
@@ -163,8 +170,37 @@ def test_the_reports_of_a_level_leave_out_nobody(root):
 
 def test_occurrence_counts_chunks_under_every_name(root):
     with opened(root, None) as kg:
-        reports = Reports(kg.read())
+        reports = as_read(kg.read())
     assert {reports.occurrences(r) for r in reports.by_iri.values()} == {1}
+
+
+def test_what_lies_ready_is_what_the_store_says(root):
+    with ScriptedServer() as server, opened(root, server) as kg:
+        store, ready = kg.read(), kg._open_context().shelf()
+        assert ready is not None
+        reports = as_read(store)
+        assert (ready.communities, dict(ready.reports)) == (
+            tuple(reports.communities.values()),
+            dict(reports.by_community),
+        )
+        by_iri = reports.by_iri
+        assert ready.occurrences == {iri: reports.occurrences(r) for iri, r in by_iri.items()}
+        costs = {iri: whole_cost(r, DEFAULT_ENCODING) for iri, r in by_iri.items()}
+        assert ready.tokens == {DEFAULT_ENCODING: costs}
+
+
+def test_without_what_lies_ready_the_answer_is_the_same(root, tmp_path):
+    shutil.copytree(root, tmp_path / "copy")
+    for file in (tmp_path / "copy").rglob("shelf.json"):
+        file.write_bytes(file.read_bytes()[:-1])
+    found = []
+    for place in (root, tmp_path / "copy"):
+        with ScriptedServer() as server, opened(place, server, map_context_tokens=900) as kg:
+            assert (kg._open_context().shelf() is None) == (place != root)
+            answer = kg.ask(QUESTION, "global", history=[])
+            sent = sorted(str(request.body) for request in server.requests)
+            found.append((answer.text, [b.reports for b in kg.trace().batches], sent))
+    assert found[0] == found[1]
 
 
 # --- by a model ---------------------------------------------------------------------------------
@@ -362,7 +398,7 @@ def test_only_what_is_relevant_is_divided_and_read(root):
         opened(root, server, dynamic=True) as kg,
     ):
         kg.ask(QUESTION, "global", history=[])
-        trace, reports = kg.trace(), Reports(kg.read())
+        trace, reports = kg.trace(), as_read(kg.read())
     top = {c.iri for c in reports.communities.values() if c.level == 0}
     by_level: dict[int, set[str]] = {}
     for rating in trace.ratings:
@@ -381,7 +417,7 @@ def test_the_budget_of_calls_holds_and_keeps_whole_what_it_can_not_divide(root):
     with ScriptedServer({"rate_report": rate("Jones")}) as server:
         with opened(root, server, dynamic=True, dynamic_max_calls=4) as kg:
             kg.ask(QUESTION, "global", history=[])
-            trace, reports = kg.trace(), Reports(kg.read())
+            trace, reports = kg.trace(), as_read(kg.read())
         assert server.count("rate_report") == len(trace.ratings) == 4
     assert trace.dropped["report that was not rated: over the limit of calls"] > 0
     read = {reports.by_iri[r].level for b in trace.batches for r in b.reports}

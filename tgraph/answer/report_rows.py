@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -13,6 +13,7 @@ from tgraph.answer.shown import ids_of
 from tgraph.model import Candidate, CommunityReport, Rejected
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.memory import Remembered
+from tgraph.retrieve.reports import reports_of
 
 _LINE = 1  # token: the end of a line
 
@@ -70,9 +71,23 @@ class Fit:
     tokens: int
 
 
+def whole_cost(report: CommunityReport, encoding: str) -> int:
+    """The tokens of a report's line with all its findings."""
+    return _cost(report, len(report.findings), encoding)
+
+
+def _cost(report: CommunityReport, findings: int, encoding: str) -> int:
+    from tgraph.models.tokens import count_tokens
+
+    return count_tokens(line_of(report, findings), encoding) + _LINE
+
+
 def whole_costs(encoding: str, context: Context) -> Remembered[str, int]:
     """What whole reports cost in that encoding, by IRI, as far as it has been counted."""
-    return context.remembered(f"tokens of reports in {encoding}", 100_000)
+    found: Remembered[str, int] = context.remembered(f"tokens of reports in {encoding}", 100_000)
+    known = reports_of(context).tokens(encoding)
+    found.get_all(known, lambda missing: {iri: known[iri] for iri in missing})
+    return found
 
 
 def fits_of(
@@ -82,27 +97,20 @@ def fits_of(
 
     What whole reports cost is counted where it is not ``known`` in that encoding.
     """
-    from tgraph.models.tokens import count_tokens
-
-    def tokens(report: CommunityReport, findings: int) -> int:
-        return count_tokens(line_of(report, findings), encoding) + _LINE
-
     found: dict[str, Fit | None] = {}
     for report in reports:
         most = len(report.findings)
-        whole = known.get(report.iri, partial(tokens, report, most))
-        found[report.iri] = (
-            Fit(most, whole) if whole <= room else _fit(report, room, partial(tokens, report))
-        )
+        whole = known.get(report.iri, partial(whole_cost, report, encoding))
+        found[report.iri] = Fit(most, whole) if whole <= room else _fit(report, room, encoding)
     return found
 
 
-def _fit(report: CommunityReport, room: int, tokens: Callable[[int], int]) -> Fit | None:
+def _fit(report: CommunityReport, room: int, encoding: str) -> Fit | None:
     """As many of the first findings as fit; None where not even the summary does."""
     low, high, best = 0, len(report.findings), None
     while low <= high:
         middle = (low + high) // 2
-        cost = tokens(middle)
+        cost = _cost(report, middle, encoding)
         if cost <= room:
             best, low = Fit(middle, cost), middle + 1
         else:

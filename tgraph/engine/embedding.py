@@ -1,20 +1,25 @@
-"""The vector sets of the new knowledge; vectors of texts that did not change are kept."""
+"""The vector sets of the new knowledge, and its reports beside them; vectors of texts that did not
+change are kept."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
+from tgraph.answer.report_rows import whole_cost
 from tgraph.engine.growing import grow, wants_tree
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import StoreError
 from tgraph.index.items import KINDS, items_of
+from tgraph.index.shelf import Shelf, load_shelf, read_shelf, save_shelf
 from tgraph.index.tree import standing_tree
 from tgraph.index.vectors import VectorSet, build
 from tgraph.index.vectors import load as load_vectors
 from tgraph.models.base import Embedder
 from tgraph.models.cache import CachedEmbedder
+from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
+from tgraph.retrieve.reports import Reports
 from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
@@ -56,7 +61,26 @@ def embed(shop: Workshop, ledger: Ledger, *, tree: bool = False) -> bool:
             sets[kind] = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
         sets[kind].save(shop.copy.vectors, generation)
     shop.record.write_calls(shop.copy)
+    _shelve(shop, ledger, generation)
     return True
+
+
+def _shelve(shop: Workshop, ledger: Ledger, generation: int) -> None:
+    """Put the reports beside the vectors, with all that questions would count of each."""
+    reports = Reports(read_shelf(shop.copy.store), shop.copy.store)
+    chat = shop.parts.chat
+    encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
+    pointer = read_pointer(ledger.folder)
+    before = load_shelf(ledger.folder.vectors, pointer.generation) if pointer else None
+    known = before.tokens.get(encoding, {}) if before else {}
+    told = reports.by_iri.values()
+    shelf = Shelf(
+        tuple(reports.communities.values()),
+        reports.by_community,
+        {report.iri: reports.occurrences(report) for report in told},
+        {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
+    )
+    save_shelf(shop.copy.vectors, generation, shelf)
 
 
 def _previous(shop: Workshop, ledger: Ledger, kind: str) -> VectorSet | None:

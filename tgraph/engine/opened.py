@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid as uuids
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute
 from tgraph.engine.vectors import LazyVectors
 from tgraph.errors import StoreError
+from tgraph.index.shelf import load_shelf
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
@@ -150,6 +152,7 @@ class Opened:
                 ),
                 self._parts.embedder,
                 self.settings,
+                shelf=partial(load_shelf, self._knowledge.vectors, self._generation()),
             )
         return self._context
 

@@ -221,10 +221,11 @@ def stated_quads(store: Store, community: str) -> list[Quad]:
     return [quad for quad in quads if quad.predicate in _PROPERTIES]
 
 
-def read_communities(store: Store) -> tuple[Community, ...]:
+def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ...]:
     """All communities, by level and IRI; members, edges and children are sorted.
 
-    ``edges`` are those with both ends in the community.
+    Their ``edges`` are those with both ends in the community; they are not looked up unless
+    ``edges``, which is most of the work.
     """
     found = {node.value: _Stated() for node in _instances(store, "Community")}
     for quad in store.match(None, v.tg("level"), None, v.KNOWLEDGE_GRAPH):
@@ -238,7 +239,8 @@ def read_communities(store: Store) -> tuple[Community, ...]:
         if child in found and parent in found:
             found[child].parent = parent
             found[parent].children.append(child)
-    _place_edges(found, read_relationships(store))
+    if edges:
+        _place_edges(found, read_relationships(store))
     ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
     return tuple(stated.community(name) for name, stated in ordered)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tgraph.index.shelf import Shelf
 from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
@@ -47,9 +48,16 @@ class Question:
     keywords: Keywords = field(default_factory=Keywords)
 
 
+def no_shelf() -> Shelf | None:
+    """For a state of which nothing lies ready."""
+    return None
+
+
 @dataclass(slots=True)
 class Context:
-    """What a retriever reads: one published state of one collection, or what ``filters`` leave."""
+    """What a retriever reads: one published state of one collection, or what ``filters`` leave.
+
+    ``shelf`` reads the communities and reports of a published state, where they lie ready."""
 
     store: Store
     texts: Texts
@@ -58,6 +66,7 @@ class Context:
     settings: Settings
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
+    shelf: Callable[[], Shelf | None] = no_shelf
     _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 

@@ -11,24 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from pyoxigraph import Literal, NamedNode
-
 from tgraph.errors import StoreError
-from tgraph.index.communities import read_communities
 from tgraph.index.evidence import evidence_by_iri
 from tgraph.index.reports import evidence as ways_of
-from tgraph.index.reports import read_reports
-from tgraph.index.sources import document_of_chunk, standing_documents
+from tgraph.index.shelf import Shelf, mentions, read_shelf
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store
 
 
 def reports_of(context: Context) -> Reports:
     """The reports of the context's state. ``StoreError`` where it has none, unless for filters."""
     found = reports_at_hand(context)
     if found is None and context.filters:
-        return Reports(context.store)  # that none is left is no fault of the graph
+        return _read(context)  # that none is left is no fault of the graph
     if found is None:
         raise StoreError(
             "The graph has no community reports.",
@@ -40,20 +36,27 @@ def reports_of(context: Context) -> Reports:
 def reports_at_hand(context: Context) -> Reports | None:
     """The reports of the context's state; None where it has none."""
     memory = context.remembered("reports", 1)
-    found = memory.get("reports", lambda: Reports(context.store))
+    found = memory.get("reports", lambda: _read(context))
     assert isinstance(found, Reports)
     return found if found.by_community else None
 
 
-class Reports:
-    """Communities by IRI, and the reports by the IRI of their community."""
+def _read(context: Context) -> Reports:
+    return Reports(context.shelf() or read_shelf(context.store), context.store)
 
-    def __init__(self, store: Store) -> None:
+
+class Reports:
+    """Communities by IRI, without their edges, and the reports by the IRI of their community.
+
+    What the ``shelf`` has not counted is counted in the store that it is of.
+    """
+
+    def __init__(self, shelf: Shelf, store: Store) -> None:
         self._store = store
-        self.communities: Mapping[str, Community] = {c.iri: c for c in read_communities(store)}
-        reports = read_reports(store)
+        self._shelf = shelf
+        self.communities: Mapping[str, Community] = {c.iri: c for c in shelf.communities}
         self.by_community: Mapping[str, CommunityReport] = {
-            iri: reports[iri] for iri in self.communities if iri in reports
+            iri: shelf.reports[iri] for iri in self.communities if iri in shelf.reports
         }
 
     @cached_property
@@ -94,19 +97,19 @@ class Reports:
 
     def occurrences(self, report: CommunityReport) -> int:
         """In how many chunks the members of the report's community occur."""
+        known = self._shelf.occurrences.get(report.iri)
+        if known is not None:
+            return known
         members = self.communities[report.community].members
         return len({chunk for member in members for chunk in self._mentions.get(member, ())})
 
+    def tokens(self, encoding: str) -> Mapping[str, int]:
+        """What the reports' whole lines in a prompt cost, by IRI, as far as it is known."""
+        return self._shelf.tokens.get(encoding, {})
+
     @cached_property
     def _mentions(self) -> Mapping[str, set[str]]:
-        """The chunks of standing documents that speak of each entity."""
-        standing = standing_documents(self._store)
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for row in select(self._store, "retrieve/occurrences"):
-            chunk = _text(row["chunk"])
-            if document_of_chunk(chunk) in standing:
-                found[_text(row["entity"])].add(chunk)
-        return found
+        return mentions(self._store)
 
 
 def item_of(report: CommunityReport) -> Item:
@@ -172,7 +175,3 @@ def _grounds(
                 spans.setdefault(span, replace(place, via=tuple(via)))
         found[part] = tuple(spans.values())
     return found
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""
