@@ -67,12 +67,19 @@ class Explaining(Opened):
 
     def report(self, session: str = "last") -> str:
         """The record of a session as one HTML file, its RDF included."""
+        from tgraph.explain.carried import carried_quads, carried_trig
         from tgraph.explain.erased import page_text
+        from tgraph.explain.export import catalogue_quads
+        from tgraph.explain.picture import picture, to_svg
         from tgraph.explain.report import to_html
         from tgraph.index.sources import Texts
 
-        texts = Texts(self.read(), self.librarian)
-        record, drawn = self.export(session, "trig"), self.export(session, "svg")
+        store, summary = self.read(), self.find_session(session)
+        quads = carried_quads(store, summary.bundle, summary.explain_id)
+        drawn = to_svg(picture(quads))
+        quads += catalogue_quads(store, summary.bundle, self._catalogue)
+        record = carried_trig(quads, summary.explain_id)
+        texts = Texts(store, self.librarian)
         return to_html(self.trace(session), record, drawn, page_text(texts))
 
     def trace_so_far(self, session: str) -> Trace:

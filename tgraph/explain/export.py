@@ -54,6 +54,8 @@ def session_quads(store: Store, bundle: str) -> list[Quad]:
             continue
         seen.add(node)
         for quad in store.match(node, None, None, v.SOURCE_GRAPH):
+            if quad.predicate == v.tg("call"):
+                continue  # the thousands of an index run, none of which is described here
             found.append(quad)
             if quad.predicate in _FOLLOWED and isinstance(quad.object, NamedNode):
                 queue.append(quad.object)
