@@ -1,7 +1,8 @@
 """The librarian keeps bytes by their hash: documents, texts of pages, answers, calls, batches.
 
 What it holds is truth, never a cache: content goes in before anything refers to it and comes out
-checked against its hash.
+checked against its hash. Of many contents none is synced by itself, and until all are their files
+have a name of their own: so whoever puts one of them again knows that it is not durable yet.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 from tgraph.errors import StoreError
 from tgraph.store.files import (
@@ -29,6 +32,8 @@ _GZIP_FROM = 512
 _LEVEL = 3
 """A twelfth larger than at level 5, in two thirds of the time."""
 _BLOCK = 65_536
+_LOOSE = "+"
+"""Begins the name of a file that need not have reached the disk yet."""
 
 
 class Librarian:
@@ -40,27 +45,40 @@ class Librarian:
     def put(self, content: bytes, *, durable: bool = True) -> str:
         """Keep the content and return its SHA-256 in hexadecimal.
 
-        A copy that was there and is damaged is replaced. Of many contents that one statement will
-        refer to, none needs to be ``durable`` by itself: ``sync`` them all before it is made.
+        A copy that was there and is damaged is replaced; one that somebody else put is made durable
+        too. Of many contents that one statement will refer to, none needs to be ``durable`` by
+        itself: ``sync`` them all before it is made.
         """
         key = sha256(content).hexdigest()
         if self._intact(key) is None:
-            large = len(content) >= _GZIP_FROM
-            packed = gzip.compress(content, _LEVEL, mtime=0) if large else content
-            suffix = ".gz" if packed is not content else ""
-            with disk_errors():
-                path = self._path(key, suffix)
-                write_atomic(path, packed, durable=durable, scratch=self._scratch)
+            self._write(key, content, durable=durable)
+        elif durable:
+            self.sync([key])
         return key
+
+    def _write(self, key: str, content: bytes, *, durable: bool) -> None:
+        large = len(content) >= _GZIP_FROM
+        packed = gzip.compress(content, _LEVEL, mtime=0) if large else content
+        suffix = ".gz" if packed is not content else ""
+        with disk_errors():
+            path = self._path(key, suffix)
+            make_folder(path.parent)
+            if durable or self._existing(key):  # in the place of a damaged one
+                write_atomic(path, packed, scratch=self._scratch)
+            else:
+                write_atomic(_loose(path), packed, durable=False, scratch=self._scratch)
 
     def put_text(self, text: str) -> str:
         return self.put(text.encode("utf-8", "surrogatepass"))
 
     def sync(self, keys: Iterable[str]) -> None:
         """Make the contents durable that were put without being so."""
-        paths = [path for key in keys if (path := self._existing(key))]
+        found = {path for key in keys if (path := self._existing(key)) and _is_loose(path)}
         with disk_errors():
-            sync_files(paths)
+            _sync_there(found)
+            for path in found:
+                with suppress(FileNotFoundError):
+                    path.replace(path.with_name(path.name.removeprefix(_LOOSE)))
 
     def put_parts(self, parts: Iterable[bytes]) -> str:
         """As ``put``, of a content that comes in parts and may be larger than the memory."""
@@ -75,16 +93,16 @@ class Librarian:
                 path = self._path(key, ".gz")
                 make_folder(path.parent)
                 move(file, path)
+            else:
+                self.sync([key])
         return key
 
     def get(self, key: str) -> bytes:
         """The content of the hash, checked. ``StoreError`` where it is missing or damaged."""
-        path = self._existing(key)
-        if path is None:
-            raise _missing(key)
         content = self._intact(key)
         if content is None:
-            raise _damaged(key, path)
+            path = self._existing(key)
+            raise _damaged(key, path) if path else _missing(key)
         return content
 
     def get_text(self, key: str) -> str:
@@ -95,25 +113,24 @@ class Librarian:
 
         ``StoreError`` where it is missing, and at the end where what was read is not what was put.
         """
-        path = self._existing(key)
-        if path is None:
+        file = self._open(key)
+        if file is None:
             raise _missing(key)
         hasher = sha256()
-        try:
-            with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-                for line in file:
+        with file:
+            try:
+                for line in gzip.GzipFile(fileobj=file) if _is_packed(file) else file:
                     hasher.update(line)
                     yield line
-        except (OSError, EOFError, zlib.error) as error:
-            raise _damaged(key, path) from error
+            except (OSError, EOFError, zlib.error) as error:
+                raise _damaged(key, file.name) from error
         if hasher.hexdigest() != key:
-            raise _damaged(key, path)
+            raise _damaged(key, file.name)
 
     def keys(self) -> Iterator[str]:
-        """The names of the files that it keeps contents in, without ``.gz``, in order."""
-        for path in sorted(self.folder.glob("*/*")):
-            if path.parent != self._scratch:
-                yield path.name.removesuffix(".gz")
+        """The names of the files that it keeps contents in, as hashes, each once, in order."""
+        files = (path for path in self.folder.glob("*/*") if path.parent != self._scratch)
+        yield from sorted({path.name.removesuffix(".gz").removeprefix(_LOOSE) for path in files})
 
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
@@ -134,7 +151,9 @@ class Librarian:
     def remove(self, key: str) -> None:
         """Forget the content of the hash; one that is not there is no error."""
         for suffix in (".gz", ""):
-            self._path(key, suffix).unlink(missing_ok=True)
+            path = self._path(key, suffix)
+            path.unlink(missing_ok=True)
+            _loose(path).unlink(missing_ok=True)
 
     def sweep(self) -> int:
         """Delete what writers that died left unfinished; returns how many files that were."""
@@ -150,31 +169,65 @@ class Librarian:
         return self.folder / key[:2] / f"{key}{suffix}"
 
     def _existing(self, key: str) -> Path | None:
-        for suffix in (".gz", ""):
-            path = self._path(key, suffix)
+        durable = self._path(key, ".gz"), self._path(key, "")
+        for path in (*durable, *map(_loose, durable), *durable):  # it may just be renamed
             if os.path.exists(path):  # noqa: PTH110  asked for each call of a run
                 return path
         return None
 
     def _intact(self, key: str) -> bytes | None:
         """The content, if it is there and is what it should be."""
+        file = self._open(key)
+        if file is None:
+            return None
+        with disk_errors(), file:
+            data = file.read()
+        try:
+            content = gzip.decompress(data) if _is_packed(file) else data
+        except (OSError, EOFError, zlib.error):
+            return None
+        return content if sha256(content).hexdigest() == key else None
+
+    def _open(self, key: str) -> BinaryIO | None:
+        """The file of the content, None where there is none."""
         path = self._existing(key)
         if path is None:
             return None
         with disk_errors():
-            data = path.read_bytes()
+            try:
+                return path.open("rb")
+            except FileNotFoundError:  # synced, or removed, in this moment
+                return self._open(key)
+
+
+def _loose(path: Path) -> Path:
+    return path.with_name(f"{_LOOSE}{path.name}")
+
+
+def _is_loose(path: Path) -> bool:
+    return path.name.startswith(_LOOSE)
+
+
+def _sync_there(paths: set[Path]) -> None:
+    """Sync the files that are there; of others somebody else saw to it."""
+    while paths:
         try:
-            content = gzip.decompress(data) if path.suffix == ".gz" else data
-        except (OSError, EOFError, zlib.error):
-            return None
-        return content if sha256(content).hexdigest() == key else None
+            sync_files(paths)
+        except FileNotFoundError:
+            paths = {path for path in paths if path.exists()}
+        else:
+            return
+
+
+def _is_packed(file: BinaryIO) -> bool:
+    return file.name.endswith(".gz")
 
 
 def _missing(key: str) -> StoreError:
     return StoreError(f"The librarian does not hold {key}.", "Was it erased?")
 
 
-def _damaged(key: str, path: Path) -> StoreError:
+def _damaged(key: str, path: Path | str) -> StoreError:
     return StoreError(
         f"The librarian's copy of {key} is damaged ({path}).", "Put the file back from a backup."
     )

@@ -187,6 +187,61 @@ def test_a_damaged_copy_is_a_clear_error_and_healed_by_putting_it_again(
     assert librarian.get(key) == content
 
 
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> set[tuple[int, int]]:
+    """The files and folders that were synced, by device and number."""
+    done: set[tuple[int, int]] = set()
+    sync = os.fsync
+
+    def fsync(handle: int) -> None:
+        sync(handle)
+        done.add((os.fstat(handle).st_dev, os.fstat(handle).st_ino))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return done
+
+
+def on_disk(librarian: Librarian, key: str, synced: set[tuple[int, int]]) -> bool:
+    """Whether the content, and each name that leads to it, has been synced."""
+    (file,) = librarian.folder.glob(f"{key[:2]}/*{key}*")
+    ways = (file, file.parent, librarian.folder)
+    return all((way.stat().st_dev, way.stat().st_ino) in synced for way in ways)
+
+
+@pytest.mark.parametrize("content", [b"short", b"long " * 1000])
+def test_what_is_put_to_be_durable_is_synced_whoever_put_it_before(
+    tmp_path: Path, synced: set[tuple[int, int]], content: bytes
+) -> None:
+    indexing, asking = Librarian(tmp_path), Librarian(tmp_path)
+    key = indexing.put(content, durable=False)
+    assert not on_disk(asking, key, synced)
+    assert asking.get(key) == b"".join(asking.lines(key)) == content
+    assert asking.put(content) == key
+    assert on_disk(asking, key, synced)
+    synced.clear()
+    assert (asking.put(content), asking.put_parts([content])) == (key, key)
+    indexing.sync([key])
+    assert indexing.put(content, durable=False) == key
+    assert not on_disk(asking, key, synced), "once is enough"
+    assert list(asking.keys()) == [key]
+    assert indexing.get(key) == content
+    asking.remove(key)
+    assert not indexing.has(key)
+
+
+def test_contents_are_synced_together_before_what_refers_to_them(
+    tmp_path: Path, synced: set[tuple[int, int]]
+) -> None:
+    librarian = Librarian(tmp_path)
+    keys = [librarian.put(f"{n}".encode(), durable=False) for n in range(20)]
+    librarian.sync(keys[:10])
+    assert [on_disk(librarian, key, synced) for key in keys] == [True] * 10 + [False] * 10
+    assert librarian.put_parts([b"15"]) == keys[15]
+    assert on_disk(librarian, keys[15], synced)
+    librarian.remove(keys[19])
+    assert sorted(librarian.keys()) == sorted(keys[:19])
+
+
 def test_what_the_librarian_lacks(tmp_path: Path) -> None:
     librarian = Librarian(tmp_path)
     assert not librarian.has("0" * 64)
