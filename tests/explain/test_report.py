@@ -88,8 +88,10 @@ def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
     assert carried <= whole
     assert {q for q in whole - carried if q.graph_name != v.SOURCE_GRAPH} == set()
     assert "alert" not in program
+    shown = graph.export(answer.session, "svg").decode()
     for sentence in answer.sentences:
         assert sentence.citations
+        assert all(c.chunk in shown and c.edge_selection in shown for c in sentence.citations)
         for citation in sentence.citations:
             assert NamedNode(citation.document) in behind(citation.edge_selection, carried)
 

@@ -70,13 +70,14 @@ class Explaining(Opened):
         from tgraph.explain.carried import carried_quads, carried_trig
         from tgraph.explain.erased import page_text
         from tgraph.explain.export import catalogue_quads
-        from tgraph.explain.picture import picture, to_svg
+        from tgraph.explain.names import Names
+        from tgraph.explain.picture import picture
         from tgraph.explain.report import to_html
         from tgraph.index.sources import Texts
 
         store, summary = self.read(), self.find_session(session)
         quads = carried_quads(store, summary.bundle, summary.explain_id)
-        drawn = to_svg(picture(quads))
+        drawn = picture(quads, Names(store, self.librarian.get_text).known)
         quads += catalogue_quads(store, summary.bundle, self._catalogue)
         record = carried_trig(quads, summary.explain_id)
         texts = Texts(store, self.librarian)
@@ -108,7 +109,10 @@ class Explaining(Opened):
         ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
         without triple terms. ``UsageError`` for a format or vocabulary that there is not.
         """
-        from tgraph.explain.export import catalogue_quads, serialise, session_quads
+        from tgraph.explain.carried import carried_quads
+        from tgraph.explain.export import PICTURES, catalogue_quads, serialise, session_quads
+        from tgraph.explain.names import Names
+        from tgraph.explain.picture import picture
         from tgraph.explain.trustgraph import trustgraph_quads
 
         if vocabulary not in ("tgraph", "trustgraph"):
@@ -118,6 +122,9 @@ class Explaining(Opened):
         if vocabulary == "trustgraph":
             return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
         store, summary = self.read(), self.find_session(session)
+        if format in PICTURES:
+            quads = carried_quads(store, summary.bundle, summary.explain_id)
+            return PICTURES[format](picture(quads, Names(store, self.librarian.get_text).known))
         quads = session_quads(store, summary.bundle)
         quads += catalogue_quads(store, summary.bundle, self._catalogue)
         return serialise(quads, format, without_terms=classic)

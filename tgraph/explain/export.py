@@ -9,7 +9,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.classic import classic
-from tgraph.explain.picture import Picture, picture, to_dot, to_svg
+from tgraph.explain.picture import Picture, picture, to_dot
+from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.store.base import Store
 from tgraph.store.statements import to_bytes

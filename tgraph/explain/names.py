@@ -41,6 +41,11 @@ class Names:
                     return quad.object.value
         return self._of_former(iri) or iri
 
+    def known(self, iri: str) -> str:
+        """The same, and empty where nothing has a name for it."""
+        found = self.of(iri)
+        return "" if found == iri else found
+
     def of_entity(self, entity: str) -> str:
         """The label that knowledge has; empty where it has none."""
         quads = self._store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)

@@ -1,26 +1,24 @@
-"""The derivation of an answer as a picture, in the visual grammar of PROV (W3C, 2013).
+"""What a picture of an answer shows: what its sentences cite, and how that came about.
 
-Entities are ellipses, activities rectangles and agents houses; an arrow leads from what came about
-to what it came from. The picture shows what the answer's sentences cite and how they came to it;
-what was not selected or not cited is left out, for a picture of everything shows nothing.
+What was seen and not selected, or selected and not cited, is left out, for a picture of everything
+shows nothing. Nothing that is cited is left out.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.explain.said import kind_of, numbers
+
+DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
+ASSOCIATED, INFORMED, CITED = "wasAssociatedWith", "wasInformedBy", "citation"
 
 _RELATIONS = {
-    v.prov("wasDerivedFrom"): "wasDerivedFrom",
-    v.prov("wasGeneratedBy"): "wasGeneratedBy",
-    v.prov("used"): "used",
-    v.prov("wasAssociatedWith"): "wasAssociatedWith",
-    v.prov("wasInformedBy"): "wasInformedBy",
+    **{v.prov(name): name for name in (DERIVED, GENERATED, USED, ASSOCIATED, INFORMED)},
     v.tg("sentence"): "sentence",
 }
 _LEFT_OUT = frozenset(
@@ -28,27 +26,29 @@ _LEFT_OUT = frozenset(
     for name in ("Candidate", "Call", "Parameter", "Dropped", "EntityMatch", "Citation", "Prompt")
 )
 _FOLLOWED = (
-    v.prov("wasGeneratedBy"),
-    v.prov("wasAssociatedWith"),
-    v.prov("wasInformedBy"),
+    v.prov(GENERATED),
+    v.prov(ASSOCIATED),
+    v.prov(INFORMED),
     v.tg("sentence"),
     v.tg("citation"),
 )
 _WIDE = frozenset(
     v.tg(name)
-    for name in ("Selection", "EdgeSelection", "ItemSelection", "CommunityReport", "ReportRecord")
+    for name in (
+        *("Selection", "EdgeSelection", "ItemSelection", "Point"),
+        *("CommunityReport", "ReportRecord", "DescriptionSummary", "SummaryRecord"),
+    )
 )
 """What derives from more than a sentence cites: the citations lead on from there."""
-
-_WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _LETTERS = 190, 44, 24, 56, 30
-_STYLE = {
-    "entity": ("#fffc87", "#808080"),
-    "activity": ("#9fb1fc", "#0000ff"),
-    "agent": ("#fed37f", "#b77b00"),
+_SHAPES = {
+    v.prov("Activity"): "activity",
+    v.prov("Entity"): "entity",
+    v.prov("Agent"): "agent",
 }
-
+_LABELS = (v.tg("text"), v.tg("quote"), v.dcterms("title"), v.RDFS_LABEL, v.tg("reasoning"))
 
 Said = Mapping[str, Mapping[NamedNode, Sequence[object]]]
+Name = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,86 +61,169 @@ class Node:
     label: str
 
 
+Arrow = tuple[int, int, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Nodes, and arrows between them by position with the name of the relation."""
+    """Nodes, and arrows between them by position with the name of the relation.
+
+    ``chains`` has for each citation, sentence by sentence, the positions of the entities that lead
+    from the sentence, which is the first, to the document; a sentence without one has its own.
+    """
 
     nodes: tuple[Node, ...]
-    arrows: tuple[tuple[int, int, str], ...]
+    arrows: tuple[Arrow, ...]
+    chains: tuple[tuple[int, ...], ...] = field(default=())
 
 
-def picture(quads: Iterable[Quad]) -> Picture:
-    """What a session's record shows of how its answer came about."""
+def picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
+    """What a session's record shows of how its answer came about; all of it where there is no
+    answer. ``name`` tells what a thing is called of which the record does not say it, such as a
+    community report."""
     said: dict[str, dict[NamedNode, list[object]]] = {}
     for quad in quads:
         if isinstance(quad.subject, NamedNode):
             values = said.setdefault(quad.subject.value, {})
             values.setdefault(quad.predicate, []).append(quad.object)
-    shown = sorted(_behind_the_answer(said))
-    nodes = [node for iri in shown if (node := _node(iri, said[iri])) is not None]
-    places = {node.iri: place for place, node in enumerate(nodes)}
-    arrows = {
-        (places[iri], places[target.value], name): None
-        for iri in places
-        for relation, name in _RELATIONS.items()
-        for target in said[iri].get(relation, ())
-        if isinstance(target, NamedNode) and target.value in places
-    }
-    return Picture(tuple(nodes), tuple(sorted(arrows)))
-
-
-def _behind_the_answer(said: Said) -> set[str]:
-    """What an answer came from; everything where there is no answer."""
     answers = [iri for iri, about in said.items() if v.tg("Answer") in about.get(v.RDF_TYPE, ())]
+    shown = sorted(_reached(said, answers) if answers else said, key=lambda i: (numbers(i), i))
+    nodes = [node for iri in shown if (node := _node(iri, said, name)) is not None]
+    places = {node.iri: place for place, node in enumerate(nodes)}
+    chains = [chain for answer in answers for chain in _chains(said, answer, places)]
+    arrows = {
+        (places[iri], places[target], relation): None
+        for iri in places
+        for property, relation in _RELATIONS.items()
+        for target in _nodes(said, iri, property)
+        if target in places
+    }
+    for chain in chains:
+        arrows |= dict.fromkeys(_loose(chain, arrows))
+    return Picture(tuple(nodes), tuple(sorted(arrows)), tuple(chains))
+
+
+def _nodes(said: Said, iri: str, property: NamedNode) -> list[str]:
+    return [t.value for t in said[iri].get(property, ()) if isinstance(t, NamedNode)]
+
+
+def _reached(said: Said, starts: Iterable[str]) -> set[str]:
+    """What the starts came from."""
     reached: set[str] = set()
-    queue = answers
+    queue = list(starts)
     while queue:
         iri = queue.pop()
         if iri in said and iri not in reached:
             reached.add(iri)
-            queue += [term.value for term in _next(said, iri) if isinstance(term, NamedNode)]
-    return reached or set(said)
+            queue += _next(said, iri)
+    return reached
 
 
-def _next(said: Said, iri: str) -> Iterator[object]:
+def _next(said: Said, iri: str) -> Iterator[str]:
     """Where to go on from a node: not from a collection to all that it holds."""
-    about = said[iri]
-    types = set(about.get(v.RDF_TYPE, ()))
+    types = set(said[iri].get(v.RDF_TYPE, ()))
     for relation in _FOLLOWED:
-        yield from about.get(relation, ())
-    if v.tg("Citation") in types or types.isdisjoint(_WIDE):
-        yield from about.get(v.prov("wasDerivedFrom"), ())
+        if relation != v.tg("sentence") or v.tg("Answer") in types:
+            yield from _nodes(said, iri, relation)
+    if not _is_wide(iri, types):
+        yield from _nodes(said, iri, v.prov(DERIVED))
     elif v.tg("Selection") in types:
-        for origin in about.get(v.prov("wasDerivedFrom"), ()):
-            if isinstance(origin, NamedNode) and origin.value.startswith(v.retrieval_iri("")):
-                yield origin
+        origins = _nodes(said, iri, v.prov(DERIVED))
+        yield from (origin for origin in origins if origin.startswith(v.retrieval_iri("")))
+    yield from (item for item in _nodes(said, iri, v.tg("item")) if kind_of(item) == "point")
 
 
-def _node(iri: str, about: Mapping[NamedNode, Sequence[object]]) -> Node | None:
-    types = [t for t in about.get(v.RDF_TYPE, ()) if isinstance(t, NamedNode)]
-    shapes = {
-        v.prov("Activity"): "activity",
-        v.prov("Entity"): "entity",
-        v.prov("Agent"): "agent",
+def _is_wide(iri: str, types: Collection[object]) -> bool:
+    return kind_of(iri) == "finding" or not _WIDE.isdisjoint(types)
+
+
+def _chains(said: Said, answer: str, places: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    """The entities of each citation of the answer's sentences, sentence by sentence."""
+    for sentence in sorted(_nodes(said, answer, v.tg("sentence")), key=numbers):
+        if sentence not in places:
+            continue
+        citations = sorted(_nodes(said, sentence, v.tg("citation")), key=numbers)
+        starts = [_nodes(said, c, v.prov(DERIVED)) for c in citations if c in said]
+        for start in starts or [_nodes(said, sentence, v.prov(DERIVED))]:
+            found = _down(said, start)
+            yield (places[sentence], *sorted(places[i] for i in found if i in places))
+
+
+def _down(said: Said, starts: Iterable[str]) -> set[str]:
+    """What a citation names, and the entities that this came from."""
+    found: set[str] = set()
+    queue = list(starts)
+    while queue:
+        iri = queue.pop()
+        if iri in said and iri not in found:
+            found.add(iri)
+            types = set(said[iri].get(v.RDF_TYPE, ()))
+            if not _is_wide(iri, types):
+                queue += _nodes(said, iri, v.prov(DERIVED))
+            queue += [i for i in _nodes(said, iri, v.tg("item")) if kind_of(i) == "point"]
+    return found
+
+
+def _loose(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:
+    """What a sentence cites, and nothing else of the chain leads to."""
+    inside = set(chain)
+    met = {
+        target
+        for source, target, name in arrows
+        if source in inside and target in inside and name == DERIVED and source != target
     }
-    shape = next((shapes[t] for t in types if t in shapes), "")
-    own = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
-    if not shape or not own or _LEFT_OUT.intersection(types):
+    yield from ((chain[0], place, CITED) for place in chain[1:] if place not in met)
+
+
+def _node(iri: str, said: Said, name: Name) -> Node | None:
+    types = [t for t in said[iri].get(v.RDF_TYPE, ()) if isinstance(t, NamedNode)]
+    shape = next((_SHAPES[t] for t in types if t in _SHAPES), "")
+    if not shape or _LEFT_OUT.intersection(types):
         return None
-    labels = [v.RDFS_LABEL, v.tg("text"), v.tg("reasoning"), v.tg("quote"), v.dcterms("title")]
-    texts = (t.value for p in labels for t in about.get(p, ()) if isinstance(t, Literal))
-    return Node(iri, shape, own[0], " ".join(next(texts, "").split()))
+    own = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
+    if not own and kind_of(iri) != "finding":
+        return None
+    return Node(iri, shape, own[0] if own else "Finding", " ".join(_label(iri, said, name).split()))
+
+
+def _label(iri: str, said: Said, name: Name) -> str:
+    """What the thing says or is called; a selection is called by what was selected."""
+    for relation in (v.tg("edge"), v.tg("item")):
+        for about in _nodes(said, iri, relation):
+            if iri.startswith(_SELECTIONS) and (known := _text(said, about) or name(about)):
+                return known
+    if kind_of(iri) == "chunk":
+        return name(iri) or _text(said, iri)
+    return _text(said, iri) or name(iri)
+
+
+def _text(said: Said, iri: str) -> str:
+    about = said.get(iri, {})
+    texts = (t.value for p in _LABELS for t in about.get(p, ()) if isinstance(t, Literal))
+    return next(texts, "")
+
+
+_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
 
 
 # --- Graphviz -----------------------------------------------------------------------------------
 
+STYLE = {
+    "entity": ("#fffc87", "#808080"),
+    "activity": ("#9fb1fc", "#0000ff"),
+    "agent": ("#fed37f", "#b77b00"),
+}
+"""Fill and line of each shape, as in the W3C's pictures."""
+_LETTERS = 40
+
 
 def to_dot(drawn: Picture) -> bytes:
-    """The picture for Graphviz; its nodes link to their IRIs."""
+    """The picture for Graphviz, each resource once, from left to right, so that it grows downwards
+    and not sideways; its nodes link to their IRIs."""
     shapes = {"entity": "ellipse", "activity": "box", "agent": "house"}
-    lines = ["digraph record {", "  rankdir=BT;", "  node [style=filled, fontname=Helvetica];"]
+    lines = ["digraph record {", "  rankdir=LR;", "  node [style=filled, fontname=Helvetica];"]
     for place, node in enumerate(drawn.nodes):
-        fill, line = _STYLE[node.shape]
+        fill, line = STYLE[node.shape]
         label = _quoted(f"{node.kind}\n{_short(node.label)}".strip())
         lines.append(
             f"  n{place} [shape={shapes[node.shape]}, fillcolor={_quoted(fill)},"
@@ -158,67 +241,3 @@ def _quoted(text: str) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= _LETTERS else text[: _LETTERS - 1].rstrip() + "…"
-
-
-# --- SVG ----------------------------------------------------------------------------------------
-
-
-def to_svg(drawn: Picture) -> bytes:
-    """The picture itself: layers by Sugiyama's method, what came last at the top."""
-    places, width, height = _layout(drawn)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
-        f' width="{width}" height="{height}" font-family="Helvetica, Arial, sans-serif">',
-        "<title>How the answer came about</title>",
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7"'
-        ' markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" fill="#555"/></marker></defs>',
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-    ]
-    for source, target, name in drawn.arrows:
-        (x, y), (to_x, to_y) = places[source], places[target]
-        down = _HEIGHT / 2 if to_y > y else -_HEIGHT / 2
-        parts.append(
-            f'<path d="M{x:.0f} {y + down:.0f} L{to_x:.0f} {to_y - down:.0f}" stroke="#555"'
-            f' fill="none" marker-end="url(#tip)"><title>{name}</title></path>'
-        )
-    parts += [_drawn(node, *places[place]) for place, node in enumerate(drawn.nodes)]
-    return ("\n".join([*parts, "</svg>"]) + "\n").encode()
-
-
-def _layout(drawn: Picture) -> tuple[list[tuple[float, float]], int, int]:
-    import igraph
-
-    if not drawn.nodes:
-        return [], _WIDTH, _HEIGHT
-    edges = [(source, target) for source, target, _ in drawn.arrows]
-    graph = igraph.Graph(n=len(drawn.nodes), edges=edges, directed=True)
-    found = graph.layout_sugiyama(hgap=_WIDTH + _GAP_X, vgap=_HEIGHT + _GAP_Y)
-    rows = [(float(x), float(y)) for x, y in found.coords[: len(drawn.nodes)]]
-    left, top = min(x for x, _ in rows), min(y for _, y in rows)
-    places = [(x - left + _WIDTH / 2 + _GAP_X, y - top + _HEIGHT / 2 + _GAP_X) for x, y in rows]
-    width = max(x for x, _ in places) + _WIDTH / 2 + _GAP_X
-    height = max(y for _, y in places) + _HEIGHT / 2 + _GAP_X
-    return places, round(width), round(height)
-
-
-def _drawn(node: Node, x: float, y: float) -> str:
-    fill, line = _STYLE[node.shape]
-    half, tall = _WIDTH / 2, _HEIGHT / 2
-    style = f'fill="{fill}" stroke="{line}"'
-    if node.shape == "entity":
-        shape = f'<ellipse cx="{x:.0f}" cy="{y:.0f}" rx="{half:.0f}" ry="{tall:.0f}" {style}/>'
-    elif node.shape == "activity":
-        corner = f'x="{x - half:.0f}" y="{y - tall:.0f}"'
-        shape = f'<rect {corner} width="{_WIDTH}" height="{_HEIGHT}" {style}/>'
-    else:
-        points = [(-half, tall), (half, tall), (half, -tall / 3), (0, -tall), (-half, -tall / 3)]
-        outline = " ".join(f"{x + dx:.0f},{y + dy:.0f}" for dx, dy in points)
-        shape = f'<polygon points="{outline}" {style}/>'
-    kind, label = (html.escape(text) for text in (node.kind, _short(node.label)))
-    words = (
-        f'<text x="{x:.0f}" y="{y - 3:.0f}" text-anchor="middle" font-size="11"'
-        f' font-weight="bold">{kind}</text>'
-        f'<text x="{x:.0f}" y="{y + 12:.0f}" text-anchor="middle" font-size="10">{label}</text>'
-    )
-    title = html.escape(f"{node.label}\n{node.iri}".strip())
-    return f"<g><title>{title}</title>{shape}{words}</g>"

@@ -6,7 +6,6 @@ users, so the template escapes all of it; a content security policy forbids it t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tgraph import vocabulary as v
+from tgraph.explain.picture import Picture
+from tgraph.explain.pictures import NARROW, WIDE, figures, svg
 from tgraph.explain.stages import item_text, verdict_text
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
-
-READABLE = 0.43
-"""The share of its own size to which a picture may shrink on a screen."""
 
 _PROMPTS = f"{v.URN}prompt:"
 
@@ -108,9 +106,9 @@ class ShownPrompt:
 
 
 def to_html(
-    trace: Trace, record: bytes, picture: bytes, page_text: Callable[[str, int | None], str]
+    trace: Trace, record: bytes, picture: Picture, page_text: Callable[[str, int | None], str]
 ) -> str:
-    """The report. ``record`` is the session as TriG, ``picture`` an SVG of tgraph's own making;
+    """The report. ``record`` is the session as TriG, ``picture`` how its answer came about;
     ``page_text`` gives the stored text of a page of a document."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -134,8 +132,10 @@ def to_html(
         took=_took(trace.started, trace.ended),
         words=item_text,
         seconds=_seconds,
-        least=_least(picture),
-        svg=Markup(picture.decode()),  # noqa: S704
+        pictures=[  # tgraph's own, with all words of others escaped
+            (frame.name, [Markup(svg([one], frame).decode()) for one in figures(picture, frame)])  # noqa: S704
+            for frame in (WIDE, NARROW)
+        ],
         record=Markup(in_script(record.decode())),  # noqa: S704
         version=__version__,
     )
@@ -311,12 +311,6 @@ def _place(
 
 def _label(item: TracedItem) -> str:
     return item_text(item) if item.kind == "edge" else item.label
-
-
-def _least(picture: bytes) -> int:
-    """The width in pixels below which the words of the picture can't be read any more."""
-    width = re.search(rb'<svg[^>]* width="(\d+)"', picture)
-    return round(int(width.group(1)) * READABLE) if width else 0
 
 
 def _took(started: str, ended: str) -> str:
