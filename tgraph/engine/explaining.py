@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tgraph.explain.extraction import SourceTree
     from tgraph.explain.influence import Influence, InfluenceEstimate
     from tgraph.explain.read_again import Asked
-    from tgraph.explain.sessions import SessionSummary
+    from tgraph.explain.sessions import SessionList, SessionSummary
     from tgraph.explain.sparql import Bounds
     from tgraph.explain.trace import Trace
     from tgraph.explain.verified import Verification
@@ -39,8 +39,8 @@ class Explaining(Opened):
 
     # --- sessions ---
 
-    def sessions(self, limit: int | None = None) -> list[SessionSummary]:
-        """The recorded sessions, newest first."""
+    def sessions(self, limit: int | None = None) -> SessionList:
+        """The recorded sessions, newest first; a notebook shows the list as a table."""
         from tgraph.explain.sessions import list_sessions
 
         return list_sessions(self.read(), self._catalogue, limit)
@@ -67,6 +67,7 @@ class Explaining(Opened):
 
     def report(self, session: str = "last") -> str:
         """The record of a session as one HTML file, its RDF included."""
+        from tgraph.explain.asked import read_request
         from tgraph.explain.carried import carried_quads, carried_trig
         from tgraph.explain.erased import page_text
         from tgraph.explain.export import catalogue_quads
@@ -80,8 +81,9 @@ class Explaining(Opened):
         drawn = picture(quads, Names(store, self.librarian.get_text).known)
         quads += catalogue_quads(store, summary.bundle, self._catalogue)
         record = carried_trig(quads, summary.explain_id)
-        texts = Texts(store, self.librarian)
-        return to_html(self.trace(session), record, drawn, page_text(texts))
+        pages = page_text(Texts(store, self.librarian))
+        request = partial(read_request, store, self.librarian.get_text)
+        return to_html(self.trace(session), record, drawn, pages, request)
 
     def trace_so_far(self, session: str) -> Trace:
         """The record of a session that is being asked in this process, as far as it has come."""

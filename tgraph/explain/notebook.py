@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tgraph.notebook import block, folded, mark, paragraph, place, quote, table, text
 
 if TYPE_CHECKING:
     from tgraph.explain.audit import AuditResult
+    from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.traced import Trace, TracedEvidence
     from tgraph.explain.verified import Verification
     from tgraph.explain.whynot import WhyNot
@@ -26,13 +28,27 @@ def trace_html(trace: Trace) -> str:
     items = ("item", "rank", "score", "reason")
     selected = [(e.label, e.rank or "", f"{e.score:.2f}", e.reasoning) for e in trace.selected]
     rejected = [(e.label, e.rank or "", f"{e.score:.2f}", e.reasoning) for e in trace.rejected]
-    steps = [(s.label, ", ".join(s.agents), s.started, s.ended) for s in trace.steps]
+    steps = [
+        (
+            s.label,
+            ", ".join(s.agents),
+            ", ".join(s.prompts),
+            s.input_tokens,
+            s.output_tokens,
+            s.started,
+        )
+        for s in trace.steps
+    ]
     calls = [(c.label, c.agent, c.input_tokens, c.output_tokens, c.error) for c in trace.calls]
     parts = (
         (len(quotes), "quotes", "".join(map(_cited, range(1, len(quotes) + 1), quotes))),
         (len(selected), "selected", table(items, selected)),
         (len(rejected), "not selected", table(items, rejected)),
-        (len(steps), "steps", table(("step", "agents", "started", "ended"), steps)),
+        (
+            len(steps),
+            "steps",
+            table(("step", "agents", "prompts", "input", "output", "started"), steps),
+        ),
         (len(calls), "calls", table(("call", "agent", "input", "output", "error"), calls)),
     )
     doubt = f"Called into question {trace.questioned}" if trace.questioned else ""
@@ -48,6 +64,22 @@ def trace_html(trace: Trace) -> str:
 def _cited(number: int, cited: TracedEvidence) -> str:
     where = place(cited.title, cited.path, cited.page, cited.start, cited.end)
     return quote(cited.quote, f"[{number}] {where}")
+
+
+def sessions_html(sessions: Sequence[SessionSummary]) -> str:
+    """Each session with its question, mode, how it ended, when, and its IRI."""
+    rows = [
+        (s.question, s.mode, _ended(s), s.started[:19].replace("T", " "), s.explain_id)
+        for s in sessions
+    ]
+    columns = ("question", "mode", "status", "started", "session")
+    many = f"{len(rows)} session{'' if len(rows) == 1 else 's'}"
+    return block(many, table(columns, rows) if rows else "", note="Times are UTC.")
+
+
+def _ended(session: SessionSummary) -> str:
+    doubt = f", called into question {session.questioned}" if session.questioned else ""
+    return (session.status or "open") + doubt
 
 
 def audit_html(result: AuditResult) -> str:

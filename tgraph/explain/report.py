@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from tgraph import vocabulary as v
 from tgraph.explain.picture import Picture
 from tgraph.explain.pictures import NARROW, WIDE, figures, svg
+from tgraph.explain.report_calls import Request, shown_calls, shown_prompts
 from tgraph.explain.stages import item_text, verdict_text
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
-
-_PROMPTS = f"{v.URN}prompt:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +94,16 @@ class Glance:
     to: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPrompt:
-    """A prompt that the session's models were given; ``hash`` is of its text."""
-
-    name: str
-    hash: str
-
-
 def to_html(
-    trace: Trace, record: bytes, picture: Picture, page_text: Callable[[str, int | None], str]
+    trace: Trace,
+    record: bytes,
+    picture: Picture,
+    page_text: Callable[[str, int | None], str],
+    request: Request,
 ) -> str:
     """The report. ``record`` is the session as TriG, ``picture`` how its answer came about;
-    ``page_text`` gives the stored text of a page of a document."""
+    ``page_text`` gives the stored text of a page of a document, ``request`` what a call was
+    asked."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -125,7 +119,8 @@ def to_html(
         idle=_idle(trace),
         glance=_glance(trace, sentences),
         uses=_uses(trace),
-        prompts=_prompts(record),
+        prompts=shown_prompts(trace),
+        calls=shown_calls(trace, request),
         sources=list(dict.fromkeys((place.title, place.path) for place in shown)),
         agents=", ".join(agents),
         started=trace.started[:19].replace("T", " "),
@@ -220,17 +215,6 @@ def _uses(trace: Trace) -> dict[str, list[int]]:
         for selection in sentence.edge_selections:
             found.setdefault(selection, []).append(number)
     return found
-
-
-def _prompts(record: bytes) -> list[ShownPrompt]:
-    """The prompts that the record names, in their order by name."""
-    from pyoxigraph import NamedNode, RdfFormat, parse
-
-    plan = v.prov("hadPlan")
-    said = (q.object for q in parse(record, RdfFormat.TRIG) if q.predicate == plan)
-    names = {term.value for term in said if isinstance(term, NamedNode)}
-    pairs = (name.removeprefix(_PROMPTS).rpartition(":") for name in sorted(names))
-    return [ShownPrompt(unquote(name), digest) for name, _, digest in pairs]
 
 
 def _idle(trace: Trace) -> list[str]:

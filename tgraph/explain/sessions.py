@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import SupportsIndex, overload
 
 from pyoxigraph import Literal, NamedNode
 
@@ -31,7 +32,24 @@ class SessionSummary:
     questioned: str = ""
 
 
-def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> list[SessionSummary]:
+class SessionList(list[SessionSummary]):
+    """Sessions as a list that shows itself as a table in a notebook; so does a slice of it."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> SessionSummary: ...
+    @overload
+    def __getitem__(self, place: slice) -> SessionList: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> SessionSummary | SessionList:
+        found = super().__getitem__(place)
+        return SessionList(found) if isinstance(found, list) else found
+
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import sessions_html
+
+        return sessions_html(self)
+
+
+def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> SessionList:
     """The sessions of an explainability collection, newest first."""
     rows = select(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
     doubts = {session: doubt.time for session, doubt in questioned(store).items()}
@@ -49,7 +67,7 @@ def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> lis
         )
         for row in rows
     ]
-    return found[:limit]
+    return SessionList(found[:limit])
 
 
 def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:

@@ -10,20 +10,19 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.explain.actions import read_actions
+from tgraph.explain.asked import Asked
 from tgraph.explain.influences import influence_on
 from tgraph.explain.mapped import batches_of, ratings_of
 from tgraph.explain.names import Names
-from tgraph.explain.said import Said, keywords_of, kind_of, local_name, numbers
+from tgraph.explain.said import Said, keywords_of, kind_of, numbers
 from tgraph.explain.sessions import SessionSummary
 from tgraph.explain.traced import (
     Trace,
-    TracedCall,
     TracedEvidence,
     TracedItem,
     TracedMatch,
     TracedNote,
     TracedSentence,
-    TracedStep,
 )
 from tgraph.explain.verdicts import verdicts_on
 from tgraph.index.evidence import documents_of
@@ -58,6 +57,7 @@ class TraceReader:
 
     def read(self) -> Trace:
         session = self._session
+        asked = Asked(self._store, self._read_text, self._said, session)
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
         edges = reified(
@@ -95,8 +95,9 @@ class TraceReader:
             rejected=tuple(
                 self._item(c, edges, {}) for c in sorted(candidates, key=numbers) if c not in chosen
             ),
-            steps=self._steps(),
-            calls=self._calls(),
+            steps=asked.steps(),
+            calls=asked.calls,
+            prompts=asked.prompts(),
             dropped=self._dropped(),
             notes=self._notes(),
             ratings=ratings_of(self._said, self._uuid, self._item_label),
@@ -246,41 +247,6 @@ class TraceReader:
     def _chunk_of(self, evidence: str) -> str:
         return text_value(self._store, evidence, v.prov("wasDerivedFrom"))
 
-    def _steps(self) -> tuple[TracedStep, ...]:
-        prefix = v.session_part_iri("step", self._uuid, "")
-        found = sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
-        return tuple(
-            TracedStep(
-                iri=s,
-                kind=next(
-                    t for t in map(local_name, self._said.nodes(s, "type")) if t != "Activity"
-                ),
-                label=self._said.one(s, "label"),
-                started=self._said.one(s, "startedAtTime"),
-                ended=self._said.one(s, "endedAtTime"),
-                agents=tuple(self._agents(s)),
-            )
-            for s in found
-        )
-
-    def _calls(self) -> tuple[TracedCall, ...]:
-        found = sorted(
-            self._said.all(self._session, "call"),
-            key=lambda c: (self._said.one(c, "startedAtTime"), c),
-        )
-        return tuple(
-            TracedCall(
-                iri=c,
-                label=self._said.one(c, "label"),
-                agent=", ".join(self._agents(c)),
-                input_tokens=self._said.number(c, "inToken"),
-                output_tokens=self._said.number(c, "outToken"),
-                milliseconds=self._said.number(c, "llmDurationMs"),
-                error=self._said.one(c, "error"),
-            )
-            for c in found
-        )
-
     def _dropped(self) -> dict[str, int]:
         found: dict[str, int] = {}
         for subject in sorted(self._said):
@@ -288,10 +254,6 @@ class TraceReader:
                 reason = self._said.one(item, "reason")
                 found[reason] = found.get(reason, 0) + self._said.number(item, "count")
         return found
-
-    def _agents(self, activity: str) -> list[str]:
-        agents = sorted(self._said.all(activity, "wasAssociatedWith"))
-        return [text_value(self._store, a, v.RDFS_LABEL) or a for a in agents]
 
 
 def read_trace(

@@ -91,7 +91,8 @@ class TracedSentence:
 
 @dataclass(frozen=True, slots=True)
 class TracedStep:
-    """A step of the session and who did it. ``prompts`` are the names of the plans."""
+    """A step of the session and who did it. ``prompts`` are the names of those that its calls
+    were made with, and the tokens what these calls took together."""
 
     iri: str
     kind: str
@@ -99,11 +100,31 @@ class TracedStep:
     started: str
     ended: str
     agents: tuple[str, ...]
+    prompts: tuple[str, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TracedPrompt:
+    """A prompt of the session, as it was before anything was filled in.
+
+    ``hash`` is the SHA-256 of its ``text``, which is empty where ``state`` says that it was erased
+    or is missing, and not kept.
+    """
+
+    iri: str
+    name: str
+    hash: str
+    text: str
+    state: str
 
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """A call of a model or an embedder."""
+    """A call of a model or an embedder: ``step`` is the IRI of the step that it was part of,
+    ``prompt`` the name of its prompt, ``content`` the hash by which the librarian keeps what was
+    asked and replied; each is empty where there is none."""
 
     iri: str
     label: str
@@ -112,6 +133,9 @@ class TracedCall:
     output_tokens: int
     milliseconds: int
     error: str
+    step: str = ""
+    prompt: str = ""
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +250,7 @@ class Trace:
     choice: str = ""
     questioned: str = ""
     influence: RecordedInfluence | None = None
+    prompts: tuple[TracedPrompt, ...] = ()
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property
