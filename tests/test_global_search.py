@@ -146,7 +146,7 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
         chosen = [
             (reports[c.item.iri], n) for c, n in zip(batch.candidates, batch.findings, strict=True)
         ]
-        assert count_tokens(rows(chosen).text) <= batch.tokens <= room
+        assert count_tokens(rows(chosen, Remembered(9)).text) <= batch.tokens <= room
         assert list(batch.candidates) == sorted(
             batch.candidates, key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri)
         )

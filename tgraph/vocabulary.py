@@ -209,6 +209,7 @@ def summary_iri(subject: str, summariser_key: str, originals: Iterable[str]) -> 
     return f"{URN}summary:{digest(subject, summariser_key, *originals)}"
 
 
+@lru_cache(maxsize=256)
 def agent_iri(kind: str, name: str, version: str, provider: str = "") -> str:
     """An agent's name; where a provider counts, as in ``model:NAME:VERSION@HOST:PORT``.
 
@@ -220,6 +221,7 @@ def agent_iri(kind: str, name: str, version: str, provider: str = "") -> str:
     return f"{URN}agent:{':'.join(parts)}" + (f"@{quote(host, safe=':')}" if host else "")
 
 
+@lru_cache(maxsize=256)
 def prompt_iri(name: str, sha256: str) -> str:
     return f"{URN}prompt:{quote(name, safe='')}:{sha256}"
 

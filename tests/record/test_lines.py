@@ -1,4 +1,4 @@
-"""Statements written down as N-Quads at once say what statements as quads say."""
+"""Statements written down as TriG at once say what statements as quads say."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal, NamedNode, RdfFormat, parse
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.record.lines import Lines
+from tgraph.record.lines import Lines, quads_of
 from tgraph.store.statements import Statements, iri
 
 GRAPH = NamedNode("urn:x:bundle")
@@ -37,13 +37,24 @@ def test_lines_are_the_quads(stated: list[tuple[int, list[Any]]]) -> None:
     for number, pairs in stated:
         for out in (quads, lines):
             assert out.add(f"urn:x:{number}", *pairs) == iri(f"urn:x:{number}")
-    assert list(parse(lines.take(), format=RdfFormat.N_QUADS)) == quads.quads
+    assert quads_of(lines.take()) == quads.quads
     assert lines.take() == ""
 
 
 def test_what_was_taken_is_not_taken_again() -> None:
     lines = Lines(GRAPH)
     lines.add("urn:x:1", (v.tg("time"), datetime(2020, 1, 1, tzinfo=UTC)))
-    assert lines.take().count("\n") == 1
+    assert len(quads_of(lines.take())) == 1
     lines.add("urn:x:1", (v.tg("rank"), 1))
-    assert "rank" in lines.take()
+    (quad,) = quads_of(lines.take())
+    assert quad.predicate == v.tg("rank")
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), VALUES | st.lists(VALUES, max_size=2)), max_size=5))
+def test_what_is_stated_of_many_is_what_is_stated_of_each(stated: list[tuple[int, Any]]) -> None:
+    quads, lines = Statements(GRAPH), Lines(GRAPH)
+    always = (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")])
+    for number, value in stated:
+        quads.add(f"urn:x:{number}", always, (v.tg("score"), value))
+    lines.add_all([(f"urn:x:{n}", (value,)) for n, value in stated], [v.tg("score")], always)
+    assert quads_of(lines.take()) == quads.quads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,18 @@ from hypothesis import strategies as st
 
 from tgraph.errors import StoreError
 from tgraph.store import journal
-from tgraph.store.journal import MAGIC, MARK, Journal, is_free, read_journal
+from tgraph.store.journal import MAGIC, MARK, Frame, Journal, is_free, read_journal
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-FRAMES = [{"type": "session", "text": "one"}, {"type": "stage"}, {"type": "end", "text": "three"}]
+LONG = st.tuples(ANY_TEXT, st.integers(190, 210)).map(lambda given: given[0] * given[1])
+FRAMES = [
+    {"type": "session", "text": "one" * 70},
+    {"type": "stage"},
+    {"type": "end", "text": "three"},
+]
 
 
-def written(path: Path, frames: list[dict[str, str]]) -> bytes:
+def written(path: Path, frames: Sequence[Frame]) -> bytes:
     path.unlink(missing_ok=True)
     made = Journal(path)
     for frame in frames:
@@ -36,6 +42,12 @@ def test_any_text_comes_back(path: Path, frames: list[dict[str, str]]) -> None:
     written(path, frames)
     assert list(read_journal(path).frames) == frames
     assert read_journal(path).damaged == 0
+
+
+@given(st.dictionaries(ANY_TEXT, LONG | st.dictionaries(ANY_TEXT, LONG) | st.integers()))
+def test_long_texts_come_back_to_their_places(path: Path, frame: Frame) -> None:
+    written(path, [frame])
+    assert list(read_journal(path).frames) == [frame]
 
 
 def test_a_torn_tail_is_no_damage_at_any_length(path: Path) -> None:

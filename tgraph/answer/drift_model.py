@@ -18,7 +18,7 @@ from tgraph.answer.drift import Point, Response, Told, with_way
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.points import closest
 from tgraph.answer.replies import clean, read_citations
-from tgraph.answer.report_rows import rows
+from tgraph.answer.report_rows import rows, single_rows
 from tgraph.answer.shown import show
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Prompt, Selected
@@ -148,14 +148,17 @@ class _Primer(_Responding):
     name = "drift_primer"
 
     def respond(
-        self, question: Question, reports: Sequence[NearReport], sink: CallSink
+        self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
-        lines, known = self._shown(reports)
+        lines, known = self._shown(reports, context)
         return self.ask({**self.values(question), "reports": lines}, known, sink)
 
-    def _shown(self, reports: Sequence[NearReport]) -> tuple[str, dict[str, _Citable]]:
+    def _shown(
+        self, reports: Sequence[NearReport], context: Context
+    ) -> tuple[str, dict[str, _Citable]]:
         """A line for each report, and what its id and those of its findings stand for."""
-        shown = rows([(each.report, len(each.report.findings)) for each in reports])
+        whole = [(each.report, len(each.report.findings)) for each in reports]
+        shown = rows(whole, single_rows(context))
         behind = {part: each.candidate for each in reports for part in parts_of(each.report)}
         known = {
             identity: _Citable(
@@ -219,7 +222,7 @@ class ModelExplorer:
     def prime(
         self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
-        return self._primer.respond(question, reports, sink)
+        return self._primer.respond(question, reports, context, sink)
 
     def answer(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.points import Batch, Batches, Mapped, Point, ground
 from tgraph.answer.replies import as_texts, read_citations
-from tgraph.answer.report_rows import Rows, batched, fits_of, rows, whole_costs
+from tgraph.answer.report_rows import Rows, batched, fits_of, rows, single_rows, whole_costs
 from tgraph.errors import EndpointError, ModelError, UsageError
-from tgraph.model import Candidate
+from tgraph.model import Candidate, Evidence
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.structured import Structured, ask
 from tgraph.models.together import nothing, together
@@ -117,7 +117,9 @@ class ModelMapper(ModelStep):
     def _map(self, question: Question, batch: Batch, context: Context, sink: CallSink) -> Mapped:
         reports = reports_of(context)
         pairs = zip(batch.candidates, batch.findings, strict=True)
-        shown = rows([(reports.by_iri[c.item.iri], count) for c, count in pairs])
+        shown = rows(
+            [(reports.by_iri[c.item.iri], count) for c, count in pairs], single_rows(context)
+        )
         request = self.request({**self._values(question), "reports": shown.text})
         reply = ask(self.model, request, PointsReply, sink)
         return _Reading(shown, reports, context, self._words).read(reply)
@@ -145,9 +147,10 @@ class _Reading:
         self._drop("reply that was cut off", int(reply.truncated))
         points: dict[str, Point] = {}
         said = [(row, *self._said(row)) for row in reply.value.points]
-        evidence_of_parts({iri for *_, cites in said for iri in cites}, self._context)  # at once
+        cited = {iri for *_, cites in said for iri in cites}
+        grounds = evidence_of_parts(cited, self._context)  # read at once
         for row, text, cites in said:
-            point = self._point(row, text, cites)
+            point = self._point(row, text, cites, grounds)
             if point is None:
                 continue
             if point.text in points:
@@ -165,11 +168,17 @@ class _Reading:
         self._drop("citation of an id that was not shown", unknown)
         return text, self._narrowed([self._shown.by_id[identity] for identity in cited])
 
-    def _point(self, row: PointRow, text: str, cites: tuple[str, ...]) -> Point | None:
+    def _point(
+        self,
+        row: PointRow,
+        text: str,
+        cites: tuple[str, ...],
+        grounds: Mapping[str, Sequence[Evidence]],
+    ) -> Point | None:
         if not text or math.isnan(row.score):
             self._drop("malformed row")
             return None
-        evidence = ground(text, cites, self._context)
+        evidence = ground(text, [grounds.get(iri, ()) for iri in cites], self._context)
         if not evidence:
             self._drop("point without a citation that holds")
             return None

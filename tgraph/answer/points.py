@@ -14,7 +14,7 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import term_set, terms
 from tgraph.retrieve.report_sentences import FEWEST_WORDS, nearest_sentence
-from tgraph.retrieve.reports import evidence_of_parts, reports_of
+from tgraph.retrieve.reports import reports_of
 
 CLOSEST = 3
 """Places shown for a finding that a point rests on: those closest to it in words."""
@@ -93,12 +93,14 @@ class Reducer(Synthesiser, Protocol):
         """The points that it would leave out, by IRI, each with the reason; best points first."""
 
 
-def ground(text: str, cites: Iterable[str], context: Context) -> tuple[Evidence, ...]:
-    """The evidence of the findings, and of the reports as a whole, that is closest to the text; of
+def ground(
+    text: str, grounds: Iterable[Sequence[Evidence]], context: Context
+) -> tuple[Evidence, ...]:
+    """Of the evidence of each finding, or of a report as a whole, what is closest to the text; of
     evidence that is a whole chunk, its closest sentence."""
     said = frozenset(terms(text))
     found: dict[tuple[object, ...], Evidence] = {}
-    for evidence in evidence_of_parts(cites, context).values():
+    for evidence in grounds:
         exact = [nearest_sentence(place, said, context) for place in evidence]
         for place in closest(said, exact):
             found.setdefault((place.document, place.page, place.start, place.end), place)

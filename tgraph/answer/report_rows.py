@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 
@@ -26,15 +26,31 @@ class Rows:
     by_id: Mapping[str, str]
 
 
-def rows(reports: Sequence[tuple[CommunityReport, int]]) -> Rows:
-    """The reports, each with so many of its findings.
+def single_rows(context: Context) -> Remembered[tuple[str, int], Rows]:
+    """Reports by themselves, by IRI and number of findings, as far as they have been written."""
+    return context.remembered("rows of reports", 20_000)
+
+
+def rows(
+    reports: Sequence[tuple[CommunityReport, int]], known: Remembered[tuple[str, int], Rows]
+) -> Rows:
+    """The reports, each with so many of its findings; what is ``known`` is not written anew.
 
     Ids are unique among them and depend on nothing but the IRIs.
     """
-    iris = [i for report, count in reports for i in _iris(report, count)]
-    ids = ids_of(iris)
+    own = [known.get((r.iri, count), partial(_row, r, count)) for r, count in reports]
+    by_id = {identity: iri for row in own for identity, iri in row.by_id.items()}
+    if len(by_id) == sum(len(row.by_id) for row in own):
+        return Rows("\n".join(row.text for row in own), by_id)
+    ids = ids_of([i for report, count in reports for i in _iris(report, count)])
     lines = [_line(report, count, ids) for report, count in reports]
-    return Rows("\n".join(lines), {ids[iri]: iri for iri in iris})
+    return Rows("\n".join(lines), {identity: iri for iri, identity in ids.items()})
+
+
+def _row(report: CommunityReport, count: int) -> Rows:
+    """The report by itself: as it stands among others whose ids begin in other ways."""
+    ids = ids_of(_iris(report, count))
+    return Rows(_line(report, count, ids), {identity: iri for iri, identity in ids.items()})
 
 
 def _iris(report: CommunityReport, count: int) -> list[str]:
@@ -57,7 +73,7 @@ def _line(report: CommunityReport, count: int, ids: Mapping[str, str]) -> str:
 
 def line_of(report: CommunityReport, count: int) -> str:
     """The line of one report by itself."""
-    return _line(report, count, ids_of(_iris(report, count)))
+    return _row(report, count).text
 
 
 # --- batches ------------------------------------------------------------------------------------
@@ -97,12 +113,17 @@ def fits_of(
 
     What whole reports cost is counted where it is not ``known`` in that encoding.
     """
-    found: dict[str, Fit | None] = {}
-    for report in reports:
-        most = len(report.findings)
-        whole = known.get(report.iri, partial(whole_cost, report, encoding))
-        found[report.iri] = Fit(most, whole) if whole <= room else _fit(report, room, encoding)
-    return found
+    by_iri = {report.iri: report for report in reports}
+
+    def whole(missing: Sequence[str]) -> dict[str, int]:
+        return {iri: whole_cost(by_iri[iri], encoding) for iri in missing}
+
+    return {
+        iri: Fit(len(by_iri[iri].findings), cost)
+        if cost <= room
+        else _fit(by_iri[iri], room, encoding)
+        for iri, cost in known.get_all(by_iri, whole).items()
+    }
 
 
 def _fit(report: CommunityReport, room: int, encoding: str) -> Fit | None:
@@ -172,4 +193,6 @@ def _ranked(
 
 
 def _placed(candidate: Candidate, rank: int, fitting: Fit | None) -> Candidate:
-    return replace(candidate, rank=rank, tokens=fitting.tokens if fitting else candidate.tokens)
+    c = candidate
+    cost = fitting.tokens if fitting else c.tokens
+    return Candidate(c.item, rank, c.score, c.hop, c.evidence, c.reasons, cost)  # many: no replace

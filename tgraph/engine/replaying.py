@@ -26,6 +26,7 @@ from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.models.exchange import Client
 from tgraph.models.replay import ReplayedChat, ReplayedEmbedder, UnrecordedError
+from tgraph.record.lines import quads_of
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
@@ -276,7 +277,5 @@ class Replaying:
 
 
 def _quads(journal: Path) -> list[Quad]:
-    from pyoxigraph import RdfFormat, parse
-
     frames = read_journal(journal).frames if journal.exists() else ()
-    return [quad for frame in frames for quad in parse(frame.get("quads", ""), RdfFormat.N_QUADS)]
+    return [quad for frame in frames for quad in quads_of(frame.get("quads", ""))]

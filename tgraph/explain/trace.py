@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pyoxigraph import NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.actions import read_actions
@@ -29,6 +29,7 @@ from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
+from tgraph.record.lines import quads_of
 from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
@@ -275,7 +276,7 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
     quads: list[Quad] = []
     for frame in frames:
         texts |= frame.get("texts", {})
-        quads += parse(frame.get("quads", ""), RdfFormat.N_QUADS)
+        quads += quads_of(frame.get("quads", ""))
     return TraceReader(store, texts.__getitem__, session, quads, collection).read()
 
 

@@ -81,6 +81,7 @@ class BundleRecord:
         self._shared: list[Quad] = []
         self._texts: dict[str, str] = {}
         self._known: set[str] = set()
+        self._associated: set[tuple[str, ...]] = set()
         self._occurrences: Counter[str] = Counter()
         self._lock = Lock()
         self._last_step: str | None = None
@@ -185,7 +186,10 @@ class BundleRecord:
         )
 
     def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
-        associations(self._out, activity, agent, prompts)
+        said = (activity, agent.iri, *(prompt.iri for prompt in prompts))
+        if said not in self._associated:
+            self._associated.add(said)
+            associations(self._out, activity, agent, prompts)
         self._describe(agent, prompts)
 
     def _describe(self, agent: Agent, prompts: Sequence[Prompt]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,6 +20,7 @@ from tgraph.librarian import Librarian
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
 from tgraph.record.erasing import Erasing
+from tgraph.record.lines import quads_of
 from tgraph.record.signing import (
     SigningKey,
     is_signed,
@@ -273,14 +274,12 @@ class Ledger:
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
-        bundle = [quad for frame in frames for quad in _quads(frame, "quads")]
+        bundle = [quad for frame in frames for quad in quads_of(frame.get("quads", ""))]
         if not _finished(frames):
             bundle += _aborted(kind, head, frames[-1])
         if content.damaged:
             bundle += _lost(kind, head, frames[0], content.damaged)
-        shared = [
-            quad for frame in frames for quad in _quads(frame, "shared") if not _has(store, quad)
-        ]
+        shared = [quad for frame in frames for quad in _shared(frame) if not _has(store, quad)]
         quads = bundle + shared
         if shared:
             quads += self._shared_batch(chain, shared)
@@ -316,8 +315,8 @@ def batch_lines(
     yield from (f"={key}\n".encode() for key in content)
 
 
-def _quads(frame: Mapping[str, str], part: str) -> list[Quad]:
-    return list(parse(frame.get(part, ""), RdfFormat.N_QUADS))
+def _shared(frame: Frame) -> Iterator[Quad]:
+    return parse(frame.get("shared", ""), RdfFormat.N_QUADS)
 
 
 def _has(store: Store, quad: Quad) -> bool:

@@ -1,38 +1,38 @@
-"""Statements that are written down as N-Quads when they are made, for a record is long."""
+"""Statements that are written down as TriG when they are made, for a record is long."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.store.statements import Statable, Statements, literal
 
-_INTEGER = '"^^<http://www.w3.org/2001/XMLSchema#integer>'
+_HEAD = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in v.PREFIXES.items())
+_SHORT = 100  # characters; such as reasons and labels, which are many and the same
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 class Lines(Statements):
-    """Statements about one graph as N-Quads: the same as those of ``Statements``, in its order.
+    """Statements about one graph as TriG: the same as those of ``Statements``, in its order.
 
     A third of the time of making quads first and serialising them then.
     """
 
-    def __init__(self, graph: NamedNode | DefaultGraph) -> None:
+    def __init__(self, graph: NamedNode) -> None:
         super().__init__(graph)
-        self._end = f" {graph} .\n"
         self._lines: list[str] = []
 
     def add(self, subject: str, *pairs: tuple[NamedNode, Statable]) -> NamedNode:
         """As ``Statements.add``."""
         node = NamedNode(subject)
-        start, end, lines = str(node), self._end, self._lines
-        for predicate, value in pairs:
-            if value is not None:
-                head = f"{start} {predicate} "
-                lines += [f"{head}{term}{end}" for term in _terms(value)]
+        said = [line for p, value in pairs if (line := _predicated(_named(p), value))]
+        if said:
+            self._lines.append(f"{node} {';'.join(said)}.\n")
         return node
 
     def add_all(
@@ -43,20 +43,59 @@ class Lines(Statements):
     ) -> None:
         """State the same of many subjects: ``always``, and of each its values of the predicates, in
         their order."""
-        heads = [f" {predicate} " for predicate in predicates]
-        end, lines = self._end, self._lines
-        tails = [f" {p} {term}{end}" for p, value in always for term in _terms(value)]
+        names = [_named(predicate) for predicate in predicates]
+        start = [line for p, value in always if (line := _predicated(_named(p), value))]
         for subject, values in subjects:
-            start = str(NamedNode(subject))
-            lines += [start + tail for tail in tails]
-            for head, value in zip(heads, values, strict=True):
-                if value is not None:
-                    lines += [f"{start}{head}{term}{end}" for term in _terms(value)]
+            found = zip(names, values, strict=True)
+            said = start + [line for name, value in found if (line := _predicated(name, value))]
+            if said:
+                self._lines.append(f"{NamedNode(subject)} {';'.join(said)}.\n")
 
     def take(self) -> str:
         """What was stated since the last time."""
         lines, self._lines = self._lines, []
-        return "".join(lines)
+        return "".join([_HEAD, f"{self.graph} {{\n", *lines, "}\n"]) if lines else ""
+
+
+def quads_of(text: str) -> list[Quad]:
+    """What ``Lines.take`` gave, as quads, in their order. ``SyntaxError`` where it is damaged."""
+    return list(parse(text, RdfFormat.TRIG))
+
+
+def _predicated(name: str, value: Statable) -> str:
+    """The predicate with its objects; nothing where there are none."""
+    if value is None:
+        return ""
+    kind = type(value)
+    if kind is NamedNode:
+        return f"{name} {value}"
+    if kind is int:
+        return f"{name} {value}"
+    if kind is str:
+        return f"{name} {_text(value)}"  # type: ignore[arg-type]
+    if kind is float and value:  # 0.0 and -0.0 are one key, and two literals
+        return f"{name} {_number(value)}"  # type: ignore[arg-type]
+    objects = _terms(value)
+    return f"{name} {','.join(objects)}" if objects else ""
+
+
+def _terms(value: Statable) -> Sequence[str]:
+    if isinstance(value, NamedNode):
+        return (str(value),)
+    if isinstance(value, str | int | float | datetime):
+        return (str(literal(value)),)
+    if isinstance(value, Literal):
+        return (str(v.canonical(value)),)
+    return [term for item in value or () for term in _terms(item)]
+
+
+def _text(value: str) -> str:
+    return _short_text(value) if len(value) <= _SHORT else str(literal(value))
+
+
+@lru_cache(maxsize=4096)
+def _short_text(value: str) -> str:
+    return str(literal(value))
 
 
 @lru_cache(maxsize=4096)
@@ -64,18 +103,11 @@ def _number(value: float) -> str:
     return str(literal(value))
 
 
-def _terms(value: Statable) -> Sequence[str]:
-    """Each of the terms as N-Quads has it."""
-    kind = type(value)
-    if kind is NamedNode:
-        return (str(value),)
-    if kind is int:
-        return (f'"{value}{_INTEGER}',)
-    if kind is float and value:  # 0.0 and -0.0 are one key, and two literals
-        return (_number(value),)  # type: ignore[arg-type]
-    if isinstance(value, str | int | float | datetime):
-        return (str(literal(value)),)
-    if isinstance(value, Literal):
-        return (str(v.canonical(value)),)
-    assert not isinstance(value, NamedNode)  # which has no subclasses
-    return [term for item in value or () for term in _terms(item)]
+@lru_cache(maxsize=4096)
+def _named(predicate: NamedNode) -> str:
+    """The IRI by one of tgraph's prefixes where it has one."""
+    for name, namespace in v.PREFIXES.items():
+        local = predicate.value.removeprefix(namespace)
+        if local != predicate.value and _PLAIN.fullmatch(local):
+            return f"{name}:{local}"
+    return str(predicate)

@@ -13,6 +13,7 @@ from tgraph.retrieve.irregular import FORMS
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
 _CJK = re.compile(r"[぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
+_SPECIAL = re.compile(r"['’぀-ヿ㐀-䶿一-鿿豈-﫿가-힯]")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
 
@@ -82,10 +83,13 @@ _SUFFIXES = (
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case; Chinese, Japanese and Korean as pairs of characters."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    if not _SPECIAL.search(text):
+        return _WORD.findall(text)  # as most are
     found = []
-    for word in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
+    for word in _WORD.findall(text):
         if word.isalnum() and word.isascii():
-            found.append(word)  # as most are
+            found.append(word)
         elif _CJK.search(word):
             found += [word[i : i + 2] for i in range(max(1, len(word) - 1))]
         else:

@@ -1,8 +1,10 @@
 """Journals: what happens is written down, frame by frame, before anybody is told of it.
 
-A frame is a mark, a length, a CRC-32 and a JSON object. The mark begins with a byte that UTF-8
-never has, so that reading goes on behind a damaged frame. The owner holds a lock on the file for as
-long as it writes: whoever finds a journal unlocked knows that its owner has finished or died.
+A frame is a mark, a length, a CRC-32 and a JSON object on a line; where that has long texts, it
+stands with a list of their places and lengths in bytes, and they follow the line as they are. The
+mark begins with a byte that UTF-8 never has, so that reading goes on behind a damaged frame. The
+owner holds a lock on the file for as long as it writes: whoever finds a journal unlocked knows that
+its owner has finished or died.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ MAGIC = b"TGJ1"
 MARK = b"\xffTGF"
 _HEAD = struct.Struct(">4sII")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_LONG = 200  # characters; a shorter text is escaped in no time
 Frame = Mapping[str, Any]
 
 
@@ -48,20 +51,20 @@ class Journal:
         With ``sync`` it and all before it are on disk when this returns; without, they outlive a
         kill but perhaps not a power cut, until a later frame is synced.
         """
-        payload = json.dumps(frame, ensure_ascii=False, separators=(",", ":")).encode(
-            "utf-8", "surrogatepass"
-        )
-        data = _HEAD.pack(MARK, len(payload), zlib.crc32(payload)) + payload
+        parts = _packed(frame)
         with disk_errors():
             try:
-                _write(self._handle, data, self._end)
+                end = self._end
+                for part in parts:
+                    _write(self._handle, part, end)
+                    end += len(part)
                 if sync:
                     os.fdatasync(self._handle)
             except BaseException:  # an interruption too must leave no part of a frame
                 with suppress(OSError):
                     os.ftruncate(self._handle, self._end)
                 raise
-        self._end += len(data)
+        self._end = end
 
     def close(self) -> None:
         """Release the journal to the next writer."""
@@ -89,6 +92,48 @@ def _create(path: Path) -> int:
             if last_try or not swept:
                 raise
     raise AssertionError("unreachable")
+
+
+def _packed(frame: Frame) -> list[bytes]:
+    """The bytes of a frame, in pieces."""
+    lengths: list[tuple[list[str], int]] = []
+    long: list[bytes] = []
+
+    def short(members: Mapping[str, Any], *path: str) -> dict[str, Any]:
+        found = {}
+        for name, value in members.items():
+            if isinstance(value, str) and len(value) > _LONG:
+                long.append(value.encode("utf-8", "surrogatepass"))
+                lengths.append(([*path, name], len(long[-1])))
+            elif isinstance(value, Mapping) and not path:
+                found[name] = short(value, name)
+            else:
+                found[name] = value
+        return found
+
+    brief = short(frame)
+    shown = [brief, lengths] if long else brief
+    line = json.dumps(shown, ensure_ascii=False, separators=(",", ":")) + "\n"
+    parts = [line.encode("utf-8", "surrogatepass"), *long]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    return [_HEAD.pack(MARK, sum(map(len, parts)), checksum), *parts]
+
+
+def _unpacked(payload: bytes) -> Frame:
+    line, _, rest = payload.partition(b"\n")
+    found = json.loads(line.decode("utf-8", "surrogatepass"))
+    frame, lengths = found if isinstance(found, list) else (found, ())
+    offset = 0
+    for (*path, name), length in lengths:
+        within = frame
+        for step in path:
+            within = within[step]
+        within[name] = rest[offset : offset + length].decode("utf-8", "surrogatepass")
+        offset += length
+    whole: Frame = frame
+    return whole
 
 
 def _write(handle: int, data: bytes, offset: int) -> None:
@@ -139,8 +184,7 @@ def _frame_at(data: bytes, offset: int) -> tuple[Frame, int] | None:
     payload = data[start : start + length]
     if mark != MARK or len(payload) != length or zlib.crc32(payload) != checksum:
         return None
-    frame: Frame = json.loads(payload.decode("utf-8", "surrogatepass"))
-    return frame, start + length
+    return _unpacked(payload), start + length
 
 
 def _resume(data: bytes, offset: int) -> tuple[int, bool]:
