@@ -98,10 +98,11 @@ def _words(shape: Shape, x: float, y: float, width: float) -> str:
     """The title and, below it, what it is about, in the lines that there is room for."""
     room = width - (26 if shape.kind == "entity" else 10)
     titles = fitted(shape.title, (room * 0.93, room * 0.93))
+    left = 3 - len(titles)
     if shape.listed or len(shape.lines) > 1:
-        lines = [line for said in shape.lines for line in fitted(said, (room,))]
+        listed = shape.lines if shape.listed else shape.lines[:left]
+        lines = [line for said in listed for line in fitted(said, (room,))]
     else:
-        left = 3 - len(titles)
         lines = fitted("".join(shape.lines), [room + 4, room * 0.86][:left])
     count = len(titles) + len(lines)
     first = y - LINE * (count - 1) / 2 + FONT * 0.35 + (3 if shape.kind == "agent" else 0)
