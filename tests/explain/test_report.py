@@ -16,7 +16,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
-from tgraph.explain.report import in_script
+from tgraph.explain.report import MOST_QUOTED, _folded, in_script
 from tgraph.settings import load_settings
 from tgraph.store.statements import to_bytes
 from tgraph.testing import HashingEmbedder, ticking_clock
@@ -137,6 +137,14 @@ def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
     links = [a["href"] for tag, a in after.elements if tag == "a"]
     assert links
     assert {link.removeprefix("#") for link in links if link} <= targets
+
+
+def test_a_long_quote_is_folded_and_whole():
+    for length in (0, 1, MOST_QUOTED, MOST_QUOTED + 1, 9 * MOST_QUOTED):
+        quote = "".join(chr(0x4E00 + n % 999) for n in range(length))
+        shown, folded, ends = _folded(quote)
+        assert shown + folded + ends == quote
+        assert len(shown) + len(ends) <= MOST_QUOTED
 
 
 def test_a_trace_writes_its_report(graph, tmp_path):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
+MOST_QUOTED = 1200
+"""Characters of a quote that are shown unasked; a click shows the rest of a whole chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True)
 class ShownPlace:
-    """A cited place with what stands around it; ``number`` counts through the report."""
+    """A cited place with what stands around it; ``number`` counts through the report. The middle
+    of a long quote is ``folded``, and ``ends`` what follows it."""
 
     number: int
     title: str
@@ -47,6 +50,8 @@ class ShownPlace:
     end: int
     before: str
     quote: str
+    folded: str
+    ends: str
     after: str
     cut_before: bool
     cut_after: bool
@@ -274,6 +279,7 @@ def _place(
     text = page_text(first.document, first.page)
     start, end = max(0, first.start - CONTEXT), min(len(text), first.end + CONTEXT)
     chosen = dict.fromkeys(c.edge_selection for c in cited if c.edge_selection in items)
+    quote, folded, ends = _folded(first.quote)
     return ShownPlace(
         number=number,
         title=first.title,
@@ -282,7 +288,9 @@ def _place(
         start=first.start,
         end=first.end,
         before=text[start : first.start].lstrip() if start else text[: first.start],
-        quote=first.quote,
+        quote=quote,
+        folded=folded,
+        ends=ends,
         after=text[first.end : end].rstrip(),
         cut_before=start > 0,
         cut_after=end < len(text),
@@ -291,6 +299,14 @@ def _place(
             ShownItem(items[iri].kind, _label(items[iri]), items[iri].reasoning) for iri in chosen
         ),
     )
+
+
+def _folded(quote: str) -> tuple[str, str, str]:
+    """The beginning of a quote, what is folded of it, and its end; together they are the quote."""
+    if len(quote) <= MOST_QUOTED:
+        return quote, "", ""
+    head, tail = MOST_QUOTED * 3 // 4, len(quote) - MOST_QUOTED // 4
+    return quote[:head], quote[head:tail], quote[tail:]
 
 
 def _label(item: TracedItem) -> str:
