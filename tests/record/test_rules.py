@@ -183,6 +183,18 @@ def test_what_does_not_hang_together_is_caught(session, validate, spoil, found):
     assert found in text
 
 
+def test_a_report_that_is_selected_does_not_select_those_that_it_was_made_from(session, validate):
+    graph = copy(session)
+    above, below = (URIRef(f"urn:trustgraph:report:{letter * 40}") for letter in "ab")
+    graph.add((one(graph, TG.EdgeSelection), TG.item, above))
+    graph.add((above, PROV.wasDerivedFrom, below))
+    graph.add((one(graph, TG.Candidate, TG.rejectionReason), TG.item, below))
+    found = "A candidate is either selected or rejected"
+    assert found in validate(graph)[2]
+    graph.add((above, RDF.type, TG.ReportRecord))
+    assert found not in validate(graph)[2]
+
+
 def test_a_chain_that_was_broken_is_caught(whole, validate):
     catalogue = Graph()
     for entry in whole.subjects(TG.sequence):
