@@ -62,8 +62,8 @@ class Librarian:
         suffix = ".gz" if packed is not content else ""
         with disk_errors():
             path = self._path(key, suffix)
-            make_folder(path.parent)
             if durable or self._existing(key):  # in the place of a damaged one
+                self._settle(path.parent)
                 write_atomic(path, packed, scratch=self._scratch)
             else:
                 write_atomic(_loose(path), packed, durable=False, scratch=self._scratch)
@@ -91,7 +91,7 @@ class Librarian:
             key = hasher.hexdigest()
             if self._intact(key) is None:
                 path = self._path(key, ".gz")
-                make_folder(path.parent)
+                self._settle(path.parent)
                 move(file, path)
             else:
                 self.sync([key])
@@ -145,7 +145,7 @@ class Librarian:
                     target = self._path(key, path.suffix)
                     make_folder(target.parent)
                     path.replace(target)
-            for folder in self.folder.glob("*/"):
+            for folder in (*self.folder.glob("*/"), self.folder):
                 sync_folder(folder)
 
     def remove(self, key: str) -> None:
@@ -158,6 +158,13 @@ class Librarian:
     def sweep(self) -> int:
         """Delete what writers that died left unfinished; returns how many files that were."""
         return sweep(self._scratch)
+
+    def _settle(self, folder: Path) -> None:
+        """Make the folder, durably, also where it was made for contents that are not."""
+        if not folder.is_dir():
+            make_folder(folder)
+        elif all(map(_is_loose, folder.iterdir())):
+            sync_folder(self.folder)
 
     @property
     def _scratch(self) -> Path:

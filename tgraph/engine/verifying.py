@@ -59,7 +59,9 @@ class VerificationRun:
                 answer_of(trace), judge.agent, judge.prompts, self._explain_collection
             )
             with read_then(store, librarian, generations, trace.started) as then:
-                return self._verify(self._read(then.store, librarian), then, librarian)
+                if then.is_past:
+                    trace = self._read(then.store, librarian)
+                return self._verify(trace, then, librarian)
 
     def _read(self, store: Store, librarian: Librarian) -> Trace:
         return read_trace(store, librarian, self._summary, self._explain_collection)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.explain.expected import Expected
@@ -18,8 +18,6 @@ from tgraph.store.base import Store
 _NEAREST: Mapping[str, Sequence[tuple[str, str]]] = {
     "basic": (("chunk", "k"),),
     "naive": (("chunk", "k"),),
-    "local": (("entity", "top-k-entities"),),
-    "drift": (("entity", "top-k-entities"),),
     "lightrag-mix": (("chunk", "chunk-top-k"),),
 }
 """Modes that take what is nearest to the question: of which kinds, and by which limits."""
@@ -204,6 +202,20 @@ def _family(tree: Mapping[str, TreeNode], items: set[str]) -> set[str]:
         if found.intersection(node.members):
             found.add(node.iri)
     return found
+
+
+def first_of(order: Sequence[str], items: Collection[str]) -> int:
+    """The place of the first of the items, from 1; 0 where there is none."""
+    return next((n for n, iri in enumerate(order, 1) if iri in items), 0)
+
+
+def least_value(lets_in: Callable[[int], bool], cutoff: int, most: int) -> int:
+    """The least value of a limit above ``cutoff`` that lets something in; ``most`` does."""
+    low, high = cutoff, most
+    while high - low > 1:
+        middle = min((low + high) // 2, 2 * low + 1)  # it is rarely far
+        low, high = (low, middle) if lets_in(middle) else (middle, high)
+    return high
 
 
 def _rank(hits: Hits, items: Collection[str]) -> int:

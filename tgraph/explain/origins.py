@@ -60,7 +60,7 @@ class Origins:
         self._librarian = librarian
         self._stated = stated = StandingEvidence(store, lambda _: True)
         self._roles = {"edge": stated.of_edge, "entity": stated.of_entity, "claim": stated.of_claim}
-        self._points = {point.iri: point for point in _points_of(trace)}
+        self._points = {point.iri: point for point in points_of(trace)}
 
     def of_item(self, item: TracedItem) -> Node:
         """A selected edge or item with what knowledge says of it, an edge with the quotes that the
@@ -179,7 +179,7 @@ class Origins:
         return found
 
 
-def _points_of(trace: Trace) -> Iterator[TracedPoint]:
+def points_of(trace: Trace) -> Iterator[TracedPoint]:
     """The points of every batch of reports, or of every answer of the tree."""
     for batch in trace.batches:
         yield from batch.points

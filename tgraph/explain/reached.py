@@ -10,6 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.expected import Expected
+from tgraph.explain.origins import points_of
 from tgraph.explain.said import kind_of
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.index.reports import evidence as grounds_of
@@ -89,7 +90,7 @@ class Search:
     def carries(self, item: TracedItem) -> bool:
         """Whether the item is the expected, states it, names it or stands in it."""
         expected = self._expected
-        if item.item in expected.in_items:
+        if item.item in expected.in_items or item.item in self._drawn:
             return True
         if item.kind == "edge" and expected.kind == "entity":
             return bool(expected.entities & {item.subject, item.object})
@@ -97,6 +98,13 @@ class Search:
             return True
         cited = item.kind not in _TOLD or (item.kind == "summary" and self._is_place)
         return cited and any(self._stands_at(place) for place in item.evidence)
+
+    @cached_property
+    def _drawn(self) -> frozenset[str]:
+        """The points that were drawn from it."""
+        wanted = self._expected.iris
+        points = points_of(self._trace)
+        return frozenset(point.iri for point in points if wanted.intersection(point.cites))
 
     def _stands_at(self, place: TracedEvidence) -> bool:
         """Whether the place is one where the expected is said."""
@@ -141,6 +149,8 @@ class Search:
     def told(self, iri: str, label: str = "") -> bool:
         """Whether a report or the like speaks of the expected."""
         expected = self._expected
+        if iri in expected.iris:
+            return True
         if self._is_place:
             return not expected.evidence.isdisjoint(grounds_of(self._store, iri))
         return self.names(f"{label}\n{self._text(iri)}")
@@ -163,6 +173,8 @@ class Search:
             item = chosen.get(place.edge_selection)
             if item is None:
                 continue
+            if not self._expected.iris.isdisjoint(place.via):
+                return True
             whole = item.kind in ("chunk", *_TOLD)
             if (self._stands_at(place) if whole else self.carries(item)) and (
                 not whole or self._expected.kind != "entity"

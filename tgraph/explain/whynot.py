@@ -12,14 +12,12 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal as Choice
 
-from pyoxigraph import Literal, NamedNode
-
-from tgraph import vocabulary as v
 from tgraph.answer.budget import GROUPS
-from tgraph.errors import StoreError, UsageError
+from tgraph.errors import UsageError
+from tgraph.explain.bundle import Bundle
 from tgraph.explain.earlier import Earlier, Place
 from tgraph.explain.expected import Expected, Finder
-from tgraph.explain.kept_out import kept_out
+from tgraph.explain.kept_out import report_kept_out, thing_kept_out
 from tgraph.explain.likeness import Likeness
 from tgraph.explain.limits import Limits
 from tgraph.explain.nearest_limits import Limit
@@ -46,6 +44,9 @@ Cause = Choice[
 
 _BY_TEXT = ("basic", "naive", "ppr", "contextual", "raptor", "raptor-traversal", "lightrag-mix")
 """Modes that retrieve chunks as they stand, whatever was extracted from them."""
+
+_BY_REPORTS = ("local", "drift")
+"""Modes that read reports beside what these rest on."""
 
 SHOWN = 5
 """Places and carriers that are told."""
@@ -149,7 +150,7 @@ def why_not(
     earlier = Earlier(store, Texts(store, librarian), trace.generation, trace.started)
     generations = trace.generation, earlier.current
     with read_then(store, librarian, generations, trace.started) as then:
-        case = _case(wanted, earlier, then, librarian, summary)
+        case = _case(wanted, trace, earlier, then, librarian, summary)
         for way in (_used, _unused, _unselected, _absent, _unextracted):
             found = way(case)
             if found is not None:
@@ -159,12 +160,17 @@ def why_not(
 
 
 def _case(
-    wanted: str, earlier: Earlier, then: Then, librarian: Librarian, summary: SessionSummary
+    wanted: str,
+    trace: Trace,
+    earlier: Earlier,
+    then: Then,
+    librarian: Librarian,
+    summary: SessionSummary,
 ) -> _Case:
     """What is expected, as it was known to the session; what was not known then, as it is now."""
-    trace = read_trace(then.store, librarian, summary, "")
     expected = Finder(earlier).find(wanted)
     if then.is_past:
+        trace = read_trace(then.store, librarian, summary, "")
         texts = Texts(then.store, librarian)
         known = Finder(Earlier(then.store, texts, trace.generation, trace.started)).find(wanted)
         if known.is_known:
@@ -178,17 +184,26 @@ def _limit(
 ) -> Limit | None:
     """The limit, looked for in what the session read."""
     trace, expected, then = case.trace, case.expected, case.then
-    calls = _embedding_calls(then.store, trace, summary.bundle)
-    cut = _complete_list(then.store, librarian, summary)
+    record = Bundle(then.store, librarian, summary)
+    calls = record.embedding_calls(trace)
     context = context_of(then, librarian, vectors, trace.generation, asked, calls)
-    if asked.filters:
+    filters = asked.filters
+    if filters:
         by_text = trace.mode in _BY_TEXT
-        found = kept_out(context, asked.filters, expected, by_text=by_text)
+        found = thing_kept_out(context, filters, expected, by_text=by_text)
+        if found is None and trace.mode == "global":
+            found = report_kept_out(context, filters, expected, trace)
         if found is not None:
             return found
-    left = narrowed(context, asked.filters)
+    left = narrowed(context, filters)
     likeness = Likeness(left.vectors, librarian, calls)
-    return Limits(trace, expected, cut, likeness, left, asked).find()
+    limits = Limits(
+        trace, expected, record.complete_list(), likeness, left, asked, record.hypothesis()
+    )
+    found = limits.find()
+    if found is None and filters and trace.mode in _BY_REPORTS:
+        return report_kept_out(context, filters, expected, trace)
+    return found
 
 
 # --- the causes, the furthest stage first ---------------------------------------------------------
@@ -317,28 +332,3 @@ def _places(case: _Case) -> tuple[Place, ...]:
 
 def _named(carrier: Carrier) -> str:
     return one_line(f"{carrier.kind} “{carrier.label}”", 120)
-
-
-def _complete_list(store: Store, librarian: Librarian, summary: SessionSummary) -> list[str]:
-    """All that was retrieved, best first, where some of it was no candidate."""
-    uuid = summary.explain_id.removeprefix(v.session_iri(""))
-    graph = NamedNode(summary.bundle)
-    retrieval = NamedNode(v.retrieval_iri(uuid))
-    for quad in store.match(retrieval, v.tg("contentHash"), None, graph):
-        if isinstance(quad.object, Literal):
-            try:
-                return librarian.get_text(quad.object.value).split("\n")
-            except StoreError:
-                return []  # erased
-    return []
-
-
-def _embedding_calls(store: Store, trace: Trace, bundle: str) -> list[str]:
-    graph = NamedNode(bundle)
-    return [
-        quad.object.value
-        for call in trace.calls
-        if call.label.startswith("embedding")
-        for quad in store.match(NamedNode(call.iri), v.tg("contentHash"), None, graph)
-        if isinstance(quad.object, Literal)
-    ]

@@ -75,7 +75,7 @@ class GraphRetriever:
     matches_entities = True
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        text = _in_context(question)
+        text = in_context(question)
         counts = frequencies(context)
         inquiry = read_question(text, counts)
         meaning = meaning_of(inquiry, context)
@@ -84,7 +84,7 @@ class GraphRetriever:
         matches = match_entities(question, nearest, context)
         subgraph = grow([match.entity for match in matches], meaning, context)
         found = _Found(subgraph, context)
-        found.read(_first(subgraph, meaning, matches))
+        found.read(reading_order(subgraph, meaning, matches))
         worths: Worths = {}
         ratings = rate(found.passages.values(), inquiry, meaning, worths)
         found.read_around(ratings, meaning)
@@ -152,13 +152,15 @@ def _promote(
     return promoted
 
 
-def _in_context(question: Question) -> str:
+def in_context(question: Question) -> str:
     """What is searched for: the question with the concepts that only the history explains."""
     missing = [c for c in question.concepts if not set(terms(c)) <= set(terms(question.text))]
     return " ".join([question.text, *missing])
 
 
-def _first(subgraph: Subgraph, meaning: Meaning, matches: Sequence[EntityMatch]) -> list[str]:
+def reading_order(
+    subgraph: Subgraph, meaning: Meaning, matches: Sequence[EntityMatch]
+) -> list[str]:
     """The edges worth reading: the nearest in meaning, those of a name in the question ahead."""
     named = {match.entity for match in matches if match.method == "name"}
 

@@ -52,11 +52,17 @@ class LocalRetriever:
 
 
 def around(
-    matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
+    matches: Sequence[EntityMatch],
+    settings: LocalSearchSettings,
+    context: Context,
+    *,
+    reports: int = MOST_REPORTS,
+    chunks: int = MOST_CHUNKS,
 ) -> Retrieval:
-    """Everything around the matched entities, in the order in which it is considered."""
+    """Everything around the matched entities, in the order in which it is considered; of reports
+    and chunks so many at most."""
     entities = list(known_entities(context, [m.entity for m in matches]).values())
-    found = _Around(entities, settings, context)
+    found = _Around(entities, settings, context, reports, chunks)
     scores = {match.entity: match.score for match in matches}
     edges = list(found.edges())
     most = context.limits.max_subgraph_size
@@ -128,6 +134,8 @@ class _Around:
     entities: Sequence[KnownEntity]
     settings: LocalSearchSettings
     context: Context
+    most_reports: int
+    most_chunks: int
 
     def told(self) -> Iterator[Candidate]:
         """The reports of the entities' communities: those with most of the entities first, then
@@ -141,7 +149,7 @@ class _Around:
         touched = [r for r in touched if r.level <= self.settings.community_level]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
         costs = self.context.remembered("costs of reports", 100_000)
-        for report in touched[:MOST_REPORTS]:
+        for report in touched[: self.most_reports]:
             item, count = item_of(report), counts[report.community]
             yield Candidate(
                 item,
@@ -234,7 +242,7 @@ class _Around:
             for evidence in entity.named:
                 count = stated[(entity.iri, evidence.chunk)]
                 order.setdefault(evidence.chunk, (place, -count, entity.label))
-        chunks = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[:MOST_CHUNKS]
+        chunks = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[: self.most_chunks]
         whole = chunk_evidence(self.context, chunks)
         tokens = chunk_tokens(self.context, list(whole))
         for chunk in chunks:
