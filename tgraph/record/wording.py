@@ -18,19 +18,34 @@ from tgraph.resources import data
 from tgraph.retrieve.lexical import STOP_WORDS
 
 RUN = 5
-"""Words in a row that make a phrase; of a Chinese, Japanese or Korean text, characters."""
+"""Words in a row that make a phrase; of a text without spaces, as a Chinese or Thai one,
+characters."""
 
 _SHORTEST = 3
 _NUMBER = 5
-_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_TOKEN = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_UNSPACED = (
+    "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # Chinese, Japanese, Korean
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+)
+_MARKS_BELOW = 0x20000
+"""No combining mark beyond this is part of a word."""
 
 Words = tuple[str, ...]
 
 
+@cache
+def _token() -> re.Pattern[str]:
+    """A word with its combining marks: vowels of Hindi or Thai are such, and no part of ``\\w``."""
+    marks = "".join(
+        c for c in map(chr, range(0x300, _MARKS_BELOW)) if unicodedata.category(c)[0] == "M"
+    )
+    letter = rf"[^\W_{_UNSPACED}]"
+    return re.compile(rf"(?![{marks}])[{_UNSPACED}][{marks}]*|{letter}(?:{letter}|[{marks}])*")
+
+
 def tokens(text: str) -> list[str]:
     """The words of a text as they are compared: NFKC, case folded, without punctuation."""
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).casefold())
+    return _token().findall(unicodedata.normalize("NFKC", text).casefold())
 
 
 @cache
@@ -58,7 +73,7 @@ class Wording:
     def add_text(self, text: str) -> None:
         """The text of the document itself: its words and phrases."""
         folded = unicodedata.normalize("NFKC", text)
-        for word in _TOKEN.findall(folded):
+        for word in _token().findall(folded):
             (self._lower if word == word.casefold() else self._capital).add(word.casefold())
         words = tokens(text)
         self._words.update(words)
