@@ -139,6 +139,8 @@ def test_what_is_not_there_is_said_in_one_sentence(tmp_path, graph):
         tgraph.open(graph.root, collection="other")
     with pytest.raises(UsageError, match="There is no mode"):
         graph.ask(QUESTION, mode="telepathy")
+    with pytest.raises(UsageError, match="Did you mean local"):
+        graph.ask(QUESTION, mode="locla")
 
 
 def test_one_content_under_two_names_is_one_document_read_once(tmp_path, graph):

@@ -14,6 +14,10 @@ TgraphError                 1
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+_NEAR, _LIKE = 3, 0.6
+
 
 class TgraphError(Exception):
     """One clear sentence with, where there is one, the remedy."""
@@ -62,3 +66,19 @@ class QueryError(TgraphError):
 
 class VerificationError(TgraphError):
     exit_code = 4
+
+
+def nearest_names(
+    name: str, known: Iterable[str], *, lead: str = "There are", most: int = 8
+) -> str:
+    """The remedy for a name that there is not: the known ones most like it, else the first ``most``
+    of them after ``lead``; empty where none is known."""
+    from difflib import get_close_matches
+
+    names = list(dict.fromkeys(known))
+    lowered = {each.casefold(): each for each in names}
+    close = get_close_matches(name.casefold(), lowered, _NEAR, _LIKE)
+    if close:
+        return f"Did you mean {' or '.join(lowered[each] for each in close)}?"
+    more = ", ..." if len(names) > most else ""
+    return f"{lead}: {', '.join(names[:most])}{more}." if names else ""

@@ -140,6 +140,8 @@ def test_a_document_is_found_by_what_people_type(run, documents):
         found = json.loads(run("source", name, "--format", "json").stdout)
         assert found["document"]["document"] == iri
     assert "There is no document" in run("source", "nothing", code=2).stderr
+    assert "Did you mean curie.md" in run("source", "curei.md", code=2).stderr
+    assert "Did you mean uncited" in run("audit", "uncite", code=2).stderr
 
 
 @pytest.mark.parametrize("arguments", [("--page", "1"), ("--text", "--page", "1")])

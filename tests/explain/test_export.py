@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from prov.model import ProvDocument
-from pyoxigraph import NamedNode, RdfFormat, Triple, parse
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
@@ -19,7 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.classic import classic
-from tgraph.explain.export import FORMATS
+from tgraph.explain.export import FORMATS, serialise
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -96,6 +96,24 @@ def test_the_formats_of_prov_say_the_same(graph):
     assert "wasDerivedFrom(" in text
 
 
+def test_characters_that_xml_lacks_are_replaced_and_nothing_else_is(graph):
+    said = [
+        Literal("a\x1b[31mb\x00\uffff"),
+        Literal("tab\t, line\n, \u202e, \U0001f427"),
+        Literal("caf\x0be", language="fr"),
+        Literal("2020", datatype=v.xsd("gYear")),
+    ]
+    subject, predicate = NamedNode("urn:s"), NamedNode("http://example.org/p")
+    quads_ = [Quad(subject, predicate, value) for value in said]
+    read = [q.object for q in parse(serialise(quads_, "rdf-xml"), RdfFormat.RDF_XML)]
+    replaced = Literal("a\ufffd[31mb\ufffd\ufffd"), Literal("caf\ufffde", language="fr")
+    assert read == [replaced[0], said[1], replaced[1], said[3]]
+    entity = Quad(subject, v.RDF_TYPE, v.prov("Entity"))
+    label = Quad(subject, v.RDFS_LABEL, said[0])
+    for format in ("prov-xml", "svg"):
+        ElementTree.fromstring(serialise([entity, label], format))
+
+
 def test_pictures_are_well_formed_whatever_the_labels(graph):
     svg = ElementTree.fromstring(graph.export("last", "svg"))
     assert svg.tag.endswith("svg")
@@ -104,6 +122,13 @@ def test_pictures_are_well_formed_whatever_the_labels(graph):
     dot = graph.export("last", "dot").decode()
     assert dot.startswith("digraph record {")
     assert dot.rstrip().endswith("}")
+
+
+@pytest.mark.parametrize("format", ["prov-n", "prov-json", "prov-xml"])
+def test_trustgraphs_stages_are_written_in_the_formats_of_prov(graph, format):
+    written = graph.export("last", format, vocabulary="trustgraph").decode()
+    assert "exploration" in written
+    assert "wasDerivedFrom" in written
 
 
 def test_trustgraph_finds_its_own_stages(graph):

@@ -156,7 +156,12 @@ class EmbeddedSynthesiser:
         first = {q.evidence.document: i for i, q in reversed(list(enumerate(chosen)))}
         return sorted(
             chosen,
-            key=lambda q: (first[q.evidence.document], q.evidence.page or 0, q.evidence.start),
+            key=lambda q: (
+                q not in together,
+                first[q.evidence.document],
+                q.evidence.page or 0,
+                q.evidence.start,
+            ),
         )
 
 

@@ -28,7 +28,7 @@ def print_audit(result: AuditResult, format: str) -> None:
     if format == "json":
         click.echo(json_text([dict(zip(columns, row, strict=True)) for row in result.rows]))
     elif format == "csv":
-        click.echo(_csv([columns, *result.rows]), nl=False)
+        write_bytes(_csv([columns, *result.rows]).encode("utf-8", "replace"))
     elif result.rows:
         show(table(columns, ([one_line(cell) for cell in row] for row in result.rows)))
     if result.passed:

@@ -87,8 +87,10 @@ def json_line(value: Any) -> str:
 
 
 def write_bytes(data: bytes) -> None:
-    """Bytes on stdout as they are."""
+    """Bytes on stdout as they are; on a terminal, what could command it as its escape."""
     sys.stdout.flush()
+    if is_terminal():
+        data = safe(data.decode("utf-8", "replace")).encode("utf-8", "replace")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tgraph.engine.methods import Bypass, Method, TwoStages
 from tgraph.engine.parts import PROMPT, Parts
-from tgraph.errors import UsageError
+from tgraph.errors import UsageError, nearest_names
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Keywords, Question, Retriever
 
@@ -26,7 +26,9 @@ AUTO = "auto"
 def method_of(mode: str, parts: Parts) -> Method:
     """The method of a mode. ``UsageError`` for a mode that there is not."""
     if mode not in MODES:
-        raise UsageError(f"There is no mode {mode!r}.", f"There are: {', '.join((*MODES, AUTO))}.")
+        known = (*MODES, AUTO)
+        remedy = nearest_names(mode, known, most=len(known))
+        raise UsageError(f"There is no mode {mode!r}.", remedy)
     return MODES[mode](parts)
 
 

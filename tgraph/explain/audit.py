@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.documents import find_document
 from tgraph.explain.sessions import find_session
 from tgraph.resources import names, read_text
@@ -83,8 +83,8 @@ def find_audit(name: str) -> Audit:
     for audit in list_audits():
         if audit.name == name:
             return audit
-    known = ", ".join(audit.name for audit in list_audits())
-    raise UsageError(f"There is no audit {name!r}.", f"There are: {known}.")
+    known = [audit.name for audit in list_audits()]
+    raise UsageError(f"There is no audit {name!r}.", nearest_names(name, known, most=len(known)))
 
 
 def read_header(name: str) -> Audit:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UsageError, nearest_names
 from tgraph.store.base import Store, select
 
 _SHORTEST = 4
@@ -60,12 +60,10 @@ def find_document(store: Store, name: str) -> DocumentSummary:
                     f"{name!r} could be any of {len(found)} documents ({shown}{more}).",
                     "Say more of the path.",
                 )
-    known = ", ".join(_distinct_paths(documents)[:_SHOWN])
+    names = [*(d.path.rpartition("/")[2] for d in documents), *(d.path for d in documents)]
     raise UsageError(
         f"There is no document {name!r}.",
-        f"There are: {known}{', ...' if len(documents) > _SHOWN else ''}."
-        if known
-        else "Nothing has been indexed yet.",
+        nearest_names(name, names, most=_SHOWN) or "Nothing has been indexed yet.",
     )
 
 
@@ -94,10 +92,6 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
     for document in found:
         by_content.setdefault(document.document, document)
     return list(by_content.values())
-
-
-def _distinct_paths(documents: Iterable[DocumentSummary]) -> list[str]:
-    return list(dict.fromkeys(document.path for document in documents))
 
 
 def _text(term: object) -> str:

@@ -12,6 +12,7 @@ from tgraph.explain.classic import classic
 from tgraph.explain.picture import Picture, picture, to_dot
 from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
+from tgraph.explain.xml_text import for_xml
 from tgraph.store.base import Store
 from tgraph.store.statements import to_bytes
 
@@ -72,9 +73,10 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
     """The quads in a format; one that has no graphs gets their triples once each.
 
     ``without_terms`` writes the classic view, which formats that know no triple terms get in any
-    case. ``UsageError`` for a format that there is not.
+    case. A character that the format can't hold (XML has none of most control characters) is
+    U+FFFD there. ``UsageError`` for a format that there is not.
     """
-    known = list(quads)
+    known = list(map(for_xml, quads)) if name in _WITHOUT_CONTROLS else list(quads)
     if name in PROV_FORMATS:
         return to_prov(known, name)
     if name in PICTURES:
@@ -92,3 +94,4 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
 
 PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": to_svg}
 _WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})
+_WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n", *PICTURES})

@@ -43,8 +43,15 @@ def _written(document: object, name: str) -> bytes:
     return (out.getvalue().rstrip() + "\n").encode()
 
 
+_TIMES = (v.prov("startedAtTime"), v.prov("endedAtTime"), v.prov("generatedAtTime"))
+
+
 def _readable(quad: Quad) -> Quad:
-    """The library has a reader for the qualified and the general form of a revision only."""
-    if quad.predicate == v.prov("wasRevisionOf") and isinstance(quad.object, NamedNode | Literal):
-        return Quad(quad.subject, v.prov("wasDerivedFrom"), quad.object, quad.graph_name)
-    return quad
+    """The library has a reader for the qualified and the general form of a revision only, and takes
+    no time that is a plain string, as TrustGraph writes it."""
+    said, value = quad.predicate, quad.object
+    if said == v.prov("wasRevisionOf") and isinstance(value, NamedNode | Literal):
+        said = v.prov("wasDerivedFrom")
+    if said in _TIMES and isinstance(value, Literal):
+        value = Literal(value.value, datatype=v.xsd("dateTime"))
+    return Quad(quad.subject, said, value, quad.graph_name)

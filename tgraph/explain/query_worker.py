@@ -92,7 +92,12 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
     if job["limit"] is not None and not isinstance(results, QueryBoolean):
         document = json.dumps(_limited(results, job["limit"])).encode()
         results = parse_query_results(document, format=QueryResultsFormat.JSON)
-    results.serialize(out, format=formats[name])
+    if name == "xml":
+        from tgraph.explain.xml_text import XmlOutput
+
+        results.serialize(XmlOutput(out), format=formats[name])  # type: ignore[arg-type]
+    else:
+        results.serialize(out, format=formats[name])
 
 
 def _write_lines(results: Any, limit: int | None, out: BinaryIO) -> None:

@@ -143,7 +143,8 @@ def _speaks_of(passage: Passage, named: Named) -> bool:
 def antecedent(passage: Passage, passages: Iterable[Passage], inquiry: Inquiry) -> Passage | None:
     """The sentence shortly before that names what the passage speaks of by a pronoun.
 
-    None where the question itself names it.
+    None where the question itself names it, or what the passage's document or section is called
+    after while nothing tells what the pronoun means.
     """
     if not _PRONOUN.search(passage.quote[:60]):
         return None
@@ -153,7 +154,7 @@ def antecedent(passage: Passage, passages: Iterable[Passage], inquiry: Inquiry) 
         if not any(word in passage.quote for word in named.label.split())
         for stem in named.terms
     }
-    if meant and meant <= inquiry.weights.keys():
+    if meant <= inquiry.weights.keys() and (meant or passage.wording.title & inquiry.names):
         return None
     document, page, start, _ = passage.place
     before = [

@@ -8,18 +8,15 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UsageError, nearest_names
 from tgraph.store.base import Store
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
-_NEAR = 3
-_FAR = 0.5
 Span = tuple[date, date]
 
 
@@ -94,7 +91,8 @@ def admitted_entities(filters: Filters, store: Store) -> set[str] | None:
         classes = types.get(wanted.casefold().strip())
         if classes is None:
             raise UsageError(
-                f"No entity is of the type {wanted!r}.", _near(wanted, types, "The types are")
+                f"No entity is of the type {wanted!r}.",
+                nearest_names(wanted, types, lead="The types are"),
             )
         for node in classes:
             quads = store.match(None, v.RDF_TYPE, node, v.KNOWLEDGE_GRAPH)
@@ -137,7 +135,7 @@ def _named(wanted: Iterable[str], known: Sequence[Known]) -> set[str]:
             paths = [path for document in known for path in document.paths]
             names = {path.rpartition("/")[2]: path for path in paths} | {p: p for p in paths}
             raise UsageError(
-                f"No document that stands is called {name!r}.", _near(name, names, "There are")
+                f"No document that stands is called {name!r}.", nearest_names(name, names)
             )
         found |= fitting
     return found
@@ -155,16 +153,6 @@ def _fits(name: str, document: Known) -> bool:
 
 def _literal(pattern: str) -> str:
     return pattern.lstrip("/")
-
-
-def _near(name: str, known: Mapping[str, object], lead: str) -> str:
-    """The names most like it, else the first of them."""
-    lowered = {each.casefold(): each for each in known}
-    close = get_close_matches(name.casefold(), lowered, _NEAR, _FAR)
-    if close:
-        return f"Did you mean {' or '.join(lowered[each] for each in close)}?"
-    some = sorted(known)
-    return f"{lead}: {', '.join(some[:8])}{' ...' if len(some) > 8 else ''}."
 
 
 # --- types and dates ------------------------------------------------------------------------------
