@@ -192,13 +192,16 @@ def test_a_name_that_nothing_has_cannot_be_included(graph):
         retrieve(graph, "local", **{"local_search.include": ["Atlantis"]})
 
 
-def test_questions_are_proposed_with_what_led_to_them(graph):
+def test_questions_are_proposed_with_what_led_to_them(graph, way):
     proposed = graph.suggest(2, history=[])
     assert 0 < len(proposed.sentences) <= 2
     for sentence in proposed.sentences:
         assert sentence.citations
         assert all(c.quote in stored_text(c.path) for c in sentence.citations)
     assert proposed.mode == "suggest"
+    questions = [sentence.text for sentence in graph.suggest(5, history=[]).sentences]
+    assert len(questions) == len(set(questions))
+    assert len(questions) == 5 or way == "model"
 
 
 def test_a_conversation_turns_what_is_proposed(graph, way):

@@ -139,6 +139,11 @@ def test_sentences_of_one_document_keep_the_order_of_its_text():
     assert found == ["Sentence a 0.", "Sentence a 80.", "Sentence b 40."]
 
 
+def test_what_answers_best_comes_first_wherever_it_stands():
+    found, _ = sentences(candidate(1, 0.9, 80), candidate(2, 0.85, 0), candidate(3, 0.84, 120))
+    assert found == ["Sentence a 80.", "Sentence a 0.", "Sentence a 120."]
+
+
 def test_what_answers_much_less_well_is_left_out():
     found, _ = sentences(candidate(1, 0.9), candidate(2, 0.6, 50))
     assert found == ["Sentence a 0."]

@@ -24,6 +24,16 @@ def test_a_bad_file_is_named_and_the_others_go_on(fresh, documents, tmp_path):
     assert result.stdout == ""
 
 
+def test_a_path_that_is_not_there_leaves_no_empty_graph(fresh, tmp_path):
+    terminal = fresh()
+    (tmp_path / "empty").mkdir()
+    paths = [str(tmp_path / "missing.txt"), str(tmp_path / "empty")]
+    result = terminal("index", *paths, "-r", str(terminal.root), code=1)
+    assert "no graph was made" in result.stderr
+    assert "The folder holds no documents." in result.stderr
+    assert not terminal.root.exists()
+
+
 def test_json_says_what_was_done_and_again_that_nothing_was(fresh, documents):
     terminal = fresh()
     call = ["index", str(documents), "--json", "-q", "-r", str(terminal.root), *terminal.model]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 
 import jsonschema
 import pyoxigraph
@@ -102,6 +103,30 @@ def test_a_trace_as_rdf_reaches_the_document(run, answered, tmp_path, name, form
           <{answered["sentences"][0]["citations"][0]["edge_selection"]}>
             prov:wasDerivedFrom+ <{answered["sources"][0]["document"]}> ; tg:edge <<?s ?p ?o>> }}"""
     assert store.query(query, use_default_graph_as_union=True)
+
+
+def test_what_is_written_to_a_file_leaves_pipes_links_and_folders_alone(run, tmp_path):
+    (tmp_path / "here").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "here")
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("link", "pipe"):
+        run("export", "--format", "dot", "-o", str(tmp_path / name))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "here").read_text().startswith("digraph")
+    assert os.read(reader, 7) == b"digraph"
+    os.close(reader)
+    missing = run("export", "-o", str(tmp_path / "none" / "x.trig"), code=2)
+    assert "its folder doesn't exist" in missing.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
+    monkeypatch.setattr("tgraph.cli.listing.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = run("sessions").stdout.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert any(line.startswith("  completed, graph: ") for line in lines)
 
 
 @pytest.mark.parametrize("name", ["0000-not-one", ""])

@@ -91,6 +91,18 @@ def test_a_pipe_that_closes_early_is_no_failure(terminal):
     assert done.stderr == ""
 
 
+def test_a_full_disk_is_said_in_one_sentence(terminal):
+    if not Path("/dev/full").is_char_device() or not (SCRIPTS / "tgraph").exists():
+        pytest.skip("needs /dev/full, and the console scripts beside this Python")
+    with Path("/dev/full").open("wb") as full:
+        arguments = [str(SCRIPTS / "tgraph"), "trace", "-r", str(terminal.root)]
+        done = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Error: The output can't be written: the disk is full. Free some space.\n"
+    )
+
+
 def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
     from tgraph.testing import Fault, ScriptedServer
 

@@ -33,6 +33,7 @@ def named(label: str, kind: str) -> Named:
         ("Which ship was first?", "ship"),
         ("Which was first?", "name"),
         ("What became of the officer who fell?", "fate"),
+        ("What happened to the officer?", "fate"),
         ("What is the name of Ada's nephew?", "person"),
         ("How did they escape?", ""),
         ("Il pleut.", ""),

@@ -126,7 +126,8 @@ class _Quotation:
 
 
 class EmbeddedSynthesiser:
-    """Quotes the sentences that answer best, those of one place in the order of their text."""
+    """Quotes the sentences that answer best: first the best of all, then the others, both in the
+    order of their text."""
 
     agent = Agent("method", "embedded-synthesis", __version__)
 

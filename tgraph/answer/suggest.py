@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from pyoxigraph import NamedNode
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.replies import SentenceRow, read_citations
-from tgraph.model import Agent, Edge, Selected, Selection
+from tgraph.model import Agent, Edge, Item, Selected, Selection
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.jsonl import read_jsonl
 from tgraph.retrieve.base import Question
@@ -53,8 +54,19 @@ class ModelSuggester(ModelStep):
                 yield Draft(text, tuple(shown.by_id[i] for i in cited), lead="\n")
 
 
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """A question, what it is about in words and in entities, and what led to it."""
+
+    text: str
+    about: str
+    ends: frozenset[str]
+    selected: Selected
+
+
 class EmbeddedSuggester:
-    """Questions made from the strongest edges that the conversation has not touched."""
+    """Questions made from the strongest edges that the conversation has not touched, and about the
+    central entities: first those that share no entity with another question."""
 
     agent = Agent("method", "embedded-suggestion", __version__)
 
@@ -64,19 +76,20 @@ class EmbeddedSuggester:
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The proposed questions, at most ``count``; two never start from the same entity."""
+        """The proposed questions, at most ``count``; no two are the same."""
         told = {term for turn in question.history for term in terms(turn.question)}
+        edges = [_of_edge(selected) for selected in _strongest(selection.selected)]
+        centres = [_of_entity(s) for s in selection.selected if s.item.kind == "entity"]
+        asked: dict[str, Selected] = {}
         used: set[str] = set()
-        found = 0
-        for selected in _strongest(selection.selected):
-            edge = selected.edge
-            ends = _ends(edge)
-            if found == self._count:
-                return
-            if used.isdisjoint(ends) and not told.issuperset(terms(edge.text)):
-                used |= ends
-                found += 1
-                yield Draft(_question(edge), (selected,), lead="\n")
+        for proposals, shared in ((edges, 0), (centres, 0), (edges, 1)):
+            for proposal in proposals:
+                new = proposal.text not in asked and not told.issuperset(terms(proposal.about))
+                if new and len(proposal.ends & used) <= shared and len(asked) < self._count:
+                    used |= proposal.ends
+                    asked[proposal.text] = proposal.selected
+        for text, selected in asked.items():
+            yield Draft(text, (selected,), lead="\n")
 
 
 def _strongest(selected: Iterable[Selected]) -> list[Selected]:
@@ -101,9 +114,19 @@ def _is_link(edge: Edge) -> bool:
     return all(any(map(str.isupper, label)) for label in (edge.subject_label, edge.object_label))
 
 
-def _question(edge: Edge) -> str:
+def _of_edge(selected: Selected) -> _Proposal:
+    edge = selected.edge
     if isinstance(edge.object, NamedNode) and _is_link(edge):
-        return f"How is {edge.subject_label} connected with {edge.object_label}?"
-    if isinstance(edge.object, NamedNode):
-        return f"What do the documents say about {edge.subject_label} and {edge.object_label}?"
-    return f"What is known about the {edge.predicate_label} of {edge.subject_label}?"
+        text = f"How is {edge.subject_label} connected with {edge.object_label}?"
+    elif isinstance(edge.object, NamedNode):
+        text = f"What do the documents say about {edge.subject_label} and {edge.object_label}?"
+    else:
+        text = f"What do the documents say about {edge.subject_label}?"
+    return _Proposal(text, edge.text, frozenset(_ends(edge)), selected)
+
+
+def _of_entity(selected: Selected) -> _Proposal:
+    assert isinstance(selected.item, Item)
+    label = selected.item.label
+    text = f"What do the documents say about {label}?"
+    return _Proposal(text, label, frozenset({selected.item.iri}), selected)

@@ -34,6 +34,7 @@ class Ask:
         self._history = read_history(options.pop("history"))
         self._filters = filters_of(options)
         self._settings = settings_of(options)
+        self._begun = False
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
 
@@ -80,6 +81,8 @@ class Ask:
                 last = message
                 self._message(graph, session, message)
         except (TgraphError, KeyboardInterrupt):
+            if self._begun:
+                click.echo()
             if session:
                 say(f"Session: {session}")
             raise
@@ -103,6 +106,7 @@ class Ask:
                 self._event(message)
         elif message.message_type == "chunk" and not (self._json or self._whole):
             click.echo(safe(message.response) + _mark(message), nl=False)
+            self._begun = True
 
     def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
         from tgraph.cli.schemas import event_out

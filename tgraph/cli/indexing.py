@@ -27,6 +27,7 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
     reinstate = options.pop("reinstate")
     options.pop("price_in")
     options.pop("price_out")
+    _refuse_a_graph_of_nothing(paths)
     with (
         opened(settings_of(options), create=True) as graph,
         show_progress(quiet) as (progress, message),
@@ -41,6 +42,26 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
         say(_summary(report, str(root)))
     if report.failed:
         click.get_current_context().exit(1)
+
+
+def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:
+    """``TgraphError`` where a graph would be made and no path leads to a file: a slip of the
+    fingers leaves no empty graph behind."""
+    from tgraph.errors import TgraphError
+    from tgraph.ingest.discover import Unread, discover
+    from tgraph.store.folder import MARKER
+
+    root = find_root(create=True)
+    if root is not None and (root / MARKER).is_file():
+        return
+    unread: list[Unread] = []
+    for found in discover(paths):
+        if not isinstance(found, Unread):
+            return
+        unread.append(found)
+    for each in unread:
+        say(f"Failed: {each.name}: {each.reason}")
+    raise TgraphError("There is nothing to take in, so no graph was made.")
 
 
 @contextmanager

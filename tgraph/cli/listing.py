@@ -29,6 +29,9 @@ _WHOLE, _SHORT = 36, 13
 _WIDE = 130
 _BETWEEN = 19 + 11 + 6 + 4 * 3  # time, status, mode, and the gaps
 _LEAST = 20
+_NARROW = 76
+"""Columns below which a table would break its cells."""
+
 _TEXT_WIDTH, _INDENT = 100, " " * 6
 
 
@@ -43,19 +46,35 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
         say("No session has been recorded yet.")
         return
     width = console().width if is_terminal() else PIPE_WIDTH
+    if width < _NARROW:
+        _print_blocks(sessions, width)
+        return
     id_width = _WHOLE if width >= _WIDE else _SHORT
     room = max(width - id_width - _BETWEEN, _LEAST)
     rows = [
         (
             session.explain_id.removeprefix(session_iri(""))[:id_width],
             time(session.started),
-            "questioned" if session.questioned else session.status or "open",
+            _standing(session),
             session.mode,
             one_line(session.question, room),
         )
         for session in sessions
     ]
     show(table(("Session", "Time (UTC)", "Status", "Mode", "Question"), rows))
+
+
+def _print_blocks(sessions: Sequence[SessionSummary], width: int) -> None:
+    """The sessions one below the other, for terminals that have no room for a table."""
+    for session in sessions:
+        name = session.explain_id.removeprefix(session_iri(""))[:_SHORT]
+        click.echo(f"{name}  {time(session.started)}")
+        about = f"{_standing(session)}, {session.mode}: {one_line(session.question)}"
+        click.echo(fill(about, max(width, _LEAST), initial_indent="  ", subsequent_indent="  "))
+
+
+def _standing(session: SessionSummary) -> str:
+    return "questioned" if session.questioned else session.status or "open"
 
 
 def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:

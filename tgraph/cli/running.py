@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -41,11 +42,20 @@ class Command(click.Command):
             context.exit(0)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                _unforeseen(context, error)
+            forget_stdout()
+            _fail(context, "The output can't be written: the disk is full. Free some space.", 1)
         except MemoryError:
             _fail(context, "There is not enough memory.", 1)
         except Exception as error:
-            what = " ".join(f"{type(error).__name__}: {error}".split())
-            _fail(context, f"Something unforeseen happened: {what}. --debug shows where.", 1)
+            _unforeseen(context, error)
+
+
+def _unforeseen(context: click.Context, error: Exception) -> NoReturn:
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    _fail(context, f"Something unforeseen happened: {what}. --debug shows where.", 1)
 
 
 def _note_ignored(context: click.Context) -> None:
@@ -55,7 +65,7 @@ def _note_ignored(context: click.Context) -> None:
         say(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
 
 
-def _fail(context: click.Context, message: str, code: int) -> None:
+def _fail(context: click.Context, message: str, code: int) -> NoReturn:
     if (context.obj or {}).get("debug") or os.environ.get("TGRAPH_DEBUG"):
         import traceback
 

@@ -96,7 +96,8 @@ def write_bytes(data: bytes) -> None:
 
 
 def write_result(data: bytes, target: Path | None) -> None:
-    """The bytes to a file, whole or not at all, or to stdout."""
+    """The bytes to a file, whole or not at all, or to stdout. What is no file, such as
+    ``/dev/null`` or a named pipe, is written to and stays what it is."""
     if target is None:
         write_bytes(data)
         return
@@ -104,7 +105,12 @@ def write_result(data: bytes, target: Path | None) -> None:
     from tgraph.store.files import write_atomic
 
     try:
-        write_atomic(target, data, durable=False)
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"{target} can't be written: its folder doesn't exist.")
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+        else:
+            write_atomic(target.resolve(), data, durable=False)
     except OSError as error:
         raise UsageError(f"{target} can't be written: {error.strerror}.") from error
 

@@ -109,14 +109,15 @@ def _folder(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[Fou
     except OSError as error:
         yield Unread(_shown(path), _why(path, error))
         return
+    visible = [entry for entry in entries if not entry.name.startswith(".")]
     empty = True
-    for entry in entries:
-        if not entry.name.startswith("."):
-            for found in _entry(entry, seen, asked=False):
-                empty = False
-                yield found
+    for entry in visible:
+        for found in _entry(entry, seen, asked=False):
+            empty = False
+            yield found
     if empty and asked:
-        yield Unread(_shown(path), "The folder holds no documents that aren't taken in already.")
+        more = " that aren't taken in already" if visible else ""
+        yield Unread(_shown(path), f"The folder holds no documents{more}.")
 
 
 def _file(path: Path, asked: bool) -> Found:

@@ -70,6 +70,7 @@ def ask(
     if wanted.schema is None:
         wanted = replace(wanted, schema=strict_schema(schema))
     problem, said = "", ""
+    failure: ModelError | None = None
     tried: list[ChatRequest] = []
     for attempt in (1, 2):
         asked = wanted if attempt == 1 else _again(wanted, said, problem)
@@ -79,15 +80,15 @@ def ask(
         except EndpointError:
             raise
         except ModelError as error:
-            problem, said = str(error), ""
+            problem, said, failure = str(error), "", error
             continue
         if isinstance(outcome, Structured):
             return replace(outcome, asked=attempt)
-        problem, said = outcome
+        (problem, said), failure = outcome, None
     if isinstance(model, Forgetful):
         for asked in tried:
             model.forget(asked)
-    raise ModelError(
+    raise failure or ModelError(
         f"The reply of {model.agent.name} to the step {request.prompt.name}"
         f" can't be used: {problem}",
         "A larger model, or one that supports structured output, does better.",

@@ -21,7 +21,9 @@ _BY_WORD = {
 }
 _TIMES = frozenset({"year", "date", "day", "month", "century", "decade", "season"})
 _COUNTED = re.compile(r"how (?:many|much|often)\b|\bnumber of\b", re.IGNORECASE)
-_FATE_ASKED = re.compile(r"\bbec[oa]mes? of\b|\bfate\b|\bend(?:ed)? up\b", re.IGNORECASE)
+_FATE_ASKED = re.compile(
+    r"\bbec[oa]mes? of\b|\bhappen(?:s|ed)? to\b|\bfate\b|\bend(?:ed)? up\b", re.IGNORECASE
+)
 _WHY = re.compile(r"\b(?:for what reason|what (?:caused|led to))\b", re.IGNORECASE)
 _ASKS_NAME = re.compile(r"\b(?:names?|called|named|renamed)\b", re.IGNORECASE)
 _OF_A_SORT = re.compile(
