@@ -95,7 +95,7 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
     if name == "xml":
         from tgraph.explain.xml_text import XmlOutput
 
-        results.serialize(XmlOutput(out), format=formats[name])  # type: ignore[arg-type]
+        results.serialize(XmlOutput(out), format=formats[name])
     else:
         results.serialize(out, format=formats[name])
 
