@@ -199,9 +199,9 @@ def test_questions_are_proposed_with_what_led_to_them(graph, way):
         assert sentence.citations
         assert all(c.quote in stored_text(c.path) for c in sentence.citations)
     assert proposed.mode == "suggest"
-    questions = [sentence.text for sentence in graph.suggest(5, history=[]).sentences]
-    assert len(questions) == len(set(questions))
-    assert len(questions) == 5 or way == "model"
+    if way == "embedded":
+        questions = [sentence.text for sentence in graph.suggest(5, history=[]).sentences]
+        assert len(questions) == len(set(questions)) == 5
 
 
 def test_a_conversation_turns_what_is_proposed(graph, way):
