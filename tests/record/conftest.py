@@ -61,7 +61,7 @@ from tgraph.record.influence import InfluenceRecord
 from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
-from tgraph.record.reports import Reporting, knowledge_quads, report_content, report_quads
+from tgraph.record.reports import Reporting, knowledge_quads, record_report, report_content
 from tgraph.record.session import SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
@@ -191,8 +191,9 @@ class SampleRecord:
         text = Summary(sentences, {"unknown id in a summary": 1})
         record = SummaryRecord(RUN, described, self.summary, text)
         steps = [prompt("summarise_descriptions")]
-        made = record.quads(MODEL, steps, self.now(), self.now(), "It did not answer.")
-        return made + prompt_quads(steps)
+        out = Statements(v.SOURCE_GRAPH)
+        record.state(out, MODEL, steps, self.now(), self.now(), "It did not answer.")
+        return out.quads + prompt_quads(steps)
 
     def _curations(self) -> list[Quad]:
         """A split that stands, and one that was taken back."""
@@ -344,7 +345,9 @@ class SampleRecord:
                 RUN, agent, () if fallback else prompts, self.now(), self.now(), fallback
             )
             content = self.ledger.librarian.put_text(report_content(made, context))
-            quads += knowledge_quads(made.report) + report_quads(made, how, content)
+            out = Statements(v.SOURCE_GRAPH)
+            record_report(out, made, how, content)
+            quads += knowledge_quads(made.report) + out.quads
             below = (SubReport(made.report),)
         return quads
 

@@ -16,6 +16,7 @@ from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
 from tgraph.index.descriptions import Described, described_by
 from tgraph.index.sources import text_value
 from tgraph.record.agents import agent_quads
+from tgraph.record.nquads import NQuads
 from tgraph.record.summaries import SummaryRecord
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
@@ -79,8 +80,10 @@ def _record(shop: Workshop, described: Described, made: _Made, began: datetime) 
     summary = described.summary(made.by.key)
     if not text_value(shop.copy.store, summary, v.tg("text")):  # a stand-in may be there
         record = SummaryRecord(shop.run, described, summary, made.summary)
-        quads = record.quads(made.by.agent, made.by.prompts, began, shop.clock(), made.error)
-        shop.copy.add([*quads, *agent_quads([made.by.agent])])
+        stated = NQuads(v.SOURCE_GRAPH)
+        record.state(stated, made.by.agent, made.by.prompts, began, shop.clock(), made.error)
+        shop.copy.note(stated.take())
+        shop.copy.add(agent_quads([made.by.agent]))
         shop.copy.add(shop.record.prompts(made.by.prompts))
     shop.record.dropped.update(made.summary.dropped)
     if made.error:

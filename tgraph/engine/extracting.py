@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from tgraph import vocabulary as v
 from tgraph.engine.intake import Intake
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import with_endpoints
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
+from tgraph.index.sources import text_value
 from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Chunk, Document, Extraction
+from tgraph.record.nquads import quads_of
 from tgraph.record.occurrences import occurrence_quads
 from tgraph.record.sources import ExtractionRecord, chunk_quads
 
@@ -75,8 +78,13 @@ def _record(
     extractor = shop.extractor
     stated = extraction if not extraction.sentences else replace(extraction, entities=())
     record = ExtractionRecord(shop.uuid, chunk, with_endpoints(stated), extractor.key)
-    quads = record.quads(shop.run, extractor.agent, extractor.prompts, began, shop.clock())
+    known = text_value(shop.copy.store, record.subgraph, v.RDF_TYPE)
+    quads, lines = record.state(shop.run, extractor.agent, extractor.prompts, began, shop.clock())
     shop.copy.add([*chunk_quads(chunk), *quads])
+    if known:  # the same was found in this chunk before
+        shop.copy.add(quads_of(lines))
+    else:
+        shop.copy.add_new(lines)
     if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
         shop.copy.add(occurrence_quads(record.subgraph, shop.record.keep(encode(extraction))))
     shop.record.dropped.update(extraction.dropped)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
+from tgraph import vocabulary as v
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.index.communities import read_communities
@@ -29,12 +30,13 @@ from tgraph.index.sources import Texts
 from tgraph.model import Community, CommunityReport
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.agents import agent_quads
+from tgraph.record.nquads import NQuads
 from tgraph.record.reports import (
     Reporting,
     is_recorded,
     knowledge_quads,
+    record_report,
     report_content,
-    report_quads,
 )
 
 STAGE = "Reporting"
@@ -159,7 +161,9 @@ class _Desk:
             content = shop.record.keep(report_content(made, context))
             shop.copy.add(agent_quads([how.agent]))
             shop.copy.add(shop.record.prompts(how.prompts))
-            shop.copy.add(report_quads(made, how, content))
+            out = NQuads(v.SOURCE_GRAPH)
+            record_report(out, made, how, content)
+            shop.copy.note(out.take())
         before = self._standing.get(made.report.community)
         if before is None or before.iri != made.report.iri:
             self.written += 1

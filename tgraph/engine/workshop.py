@@ -26,8 +26,8 @@ from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call, Embedder
 from tgraph.record.agents import agent_quads, prompt_quads
 from tgraph.record.calls import call_content, describe_call
+from tgraph.record.nquads import NQuads
 from tgraph.settings import Settings
-from tgraph.store.statements import Statements
 from tgraph.store.writer import WorkingCopy
 
 GRACE = 10.0
@@ -91,14 +91,15 @@ class RunRecord:
             calls, self._calls = self._calls, []
         agents: dict[str, Agent] = {}
         prompts: dict[str, Prompt] = {}
-        out = Statements(v.SOURCE_GRAPH)
+        out = NQuads(v.SOURCE_GRAPH)
         for call in calls:
             describe_call(out, self._uuid, self._run, call, self.keep(call_content(call)))
             agents[call.agent.iri] = call.agent
             if call.prompt:
                 prompts[call.prompt.iri] = call.prompt
             self.usage += call.usage
-        copy.add([*out.quads, *agent_quads(agents.values()), *self.prompts(prompts.values())])
+        copy.note(out.take())
+        copy.add([*agent_quads(agents.values()), *self.prompts(prompts.values())])
 
 
 @dataclass(frozen=True, slots=True)

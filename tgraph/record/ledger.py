@@ -310,8 +310,8 @@ def batch_lines(
 ) -> Iterator[bytes]:
     """The text that seals a change: its N-Quads lines, in order, with ``+`` or ``-``, and the
     hashes of the contents that it put in, with ``=``."""
-    yield from (b"+" + line for line in added)
-    yield from (b"-" + line for line in removed)
+    yield from map(b"+".__add__, added)
+    yield from map(b"-".__add__, removed)
     yield from (f"={key}\n".encode() for key in content)
 
 

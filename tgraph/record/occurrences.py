@@ -6,6 +6,7 @@ from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import Chunk, Extraction
+from tgraph.record.nquads import quads_of
 from tgraph.record.sources import ExtractionRecord
 from tgraph.store.statements import Statements
 
@@ -33,4 +34,4 @@ class OccurrenceRecord(ExtractionRecord):
     def found(self) -> list[Quad]:
         """The edges and the evidence; the activity and the subgraph are on record already."""
         self._contents()
-        return self._out.quads
+        return self._out.quads + quads_of(self._new.take())

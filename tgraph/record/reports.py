@@ -15,7 +15,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.index.report_context import ReportContext
 from tgraph.index.reports import MadeReport
-from tgraph.model import Agent, CommunityReport, Finding, Prompt
+from tgraph.model import Agent, CommunityReport, Prompt
 from tgraph.models.base import canonical_json
 from tgraph.record.agents import associations
 from tgraph.store.base import Store
@@ -75,13 +75,12 @@ def is_recorded(store: Store, report: str) -> bool:
     return next(quads, None) is not None
 
 
-def report_quads(made: MadeReport, how: Reporting, content: str) -> list[Quad]:
-    """How the report came about, and what it and each finding are derived from.
+def record_report(out: Statements, made: MadeReport, how: Reporting, content: str) -> None:
+    """State how the report came about, and what it and each finding are derived from.
 
     ``content`` is the hash under which the librarian keeps the report and what was shown for it.
     """
     report = made.report
-    out = Statements(v.SOURCE_GRAPH)
     activity = f"{v.URN}reporting:{how.run.rpartition(':')[2]}:{v.digest(report.iri)}"
     out.add(
         activity,
@@ -109,22 +108,13 @@ def report_quads(made: MadeReport, how: Reporting, content: str) -> list[Quad]:
         (v.tg("contentHash"), content),
     )
     for finding, sources in zip(report.findings, made.finding_sources, strict=True):
-        out.quads += _finding_quads(finding, report.iri, activity, sources)
-    return out.quads
-
-
-def _finding_quads(
-    finding: Finding, report: str, activity: str, sources: Sequence[str]
-) -> list[Quad]:
-    out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        finding.iri,
-        (v.RDF_TYPE, v.prov("Entity")),
-        (v.prov("wasGeneratedBy"), iri(activity)),
-        (v.prov("wasDerivedFrom"), map(iri, sources)),
-        (v.dcterms("isPartOf"), iri(report)),
-    )
-    return out.quads
+        out.add(
+            finding.iri,
+            (v.RDF_TYPE, v.prov("Entity")),
+            (v.prov("wasGeneratedBy"), iri(activity)),
+            (v.prov("wasDerivedFrom"), map(iri, sources)),
+            (v.dcterms("isPartOf"), iri(report.iri)),
+        )
 
 
 def report_content(made: MadeReport, context: ReportContext) -> str:

@@ -21,6 +21,7 @@ from tgraph.model import (
     Span,
 )
 from tgraph.record.agents import associations
+from tgraph.record.nquads import NQuads, quads_of
 from tgraph.store.statements import Statable, Statements, iri, reifier
 
 
@@ -155,6 +156,7 @@ class ExtractionRecord:
         self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
         self._key = v.digest(key, extraction.reply_hash)
+        self._new = NQuads(v.SOURCE_GRAPH)
         self._out = Statements(v.SOURCE_GRAPH)
         self.subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
         self.activity = f"{v.URN}extraction:{run_uuid}:{v.digest(self.subgraph)}"
@@ -167,7 +169,21 @@ class ExtractionRecord:
         started: datetime,
         ended: datetime,
     ) -> list[Quad]:
-        out = self._out
+        """All of it."""
+        shared, lines = self.state(run, agent, prompts, started, ended)
+        return shared + quads_of(lines)
+
+    def state(
+        self,
+        run: str,
+        agent: Agent,
+        prompts: Sequence[Prompt],
+        started: datetime,
+        ended: datetime,
+    ) -> tuple[list[Quad], list[str]]:
+        """All of it, apart: what other extractions may state too, and as N-Quads the activity and
+        the evidence, which nobody has stated unless the subgraph is on record already."""
+        out = self._new
         out.add(
             self.activity,
             (v.RDF_TYPE, [v.prov("Activity"), *map(v.tg, self._kinds)]),
@@ -191,7 +207,7 @@ class ExtractionRecord:
             (v.prov("wasGeneratedBy"), iri(self.activity)),
         )
         self._contents()
-        return out.quads
+        return self._out.quads, self._new.take()
 
     def _contents(self) -> None:
         for entity in self.extraction.entities:
@@ -274,7 +290,7 @@ class ExtractionRecord:
         start, end = (span.start, span.end) if span else (self._chunk.start, self._chunk.end)
         subject = v.evidence_iri(statement, self._chunk.iri, start, end, self._key)
         self.evidence[subject] = statement if statement in self.edges else ""
-        self._out.add(
+        self._new.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.tg("Evidence")]),
             (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),

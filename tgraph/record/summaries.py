@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.extract.summaries import Summary
@@ -29,16 +29,16 @@ class SummaryRecord:
         uuid = run.rpartition(":")[2]
         self.activity = f"{v.URN}summarising:{uuid}:{v.digest(summary)}"
 
-    def quads(
+    def state(
         self,
+        out: Statements,
         agent: Agent,
         prompts: Iterable[Prompt],
         started: datetime,
         ended: datetime,
         error: str = "",
-    ) -> list[Quad]:
+    ) -> None:
         """All of it: the activity, the summary, and its sentences in order."""
-        out = Statements(v.SOURCE_GRAPH)
         self._made_by(out, started, ended, error)
         associations(out, self.activity, agent, prompts)
         originals = self._described.originals
@@ -55,7 +55,6 @@ class SummaryRecord:
             self._entity(out, name, v.tg("SummarySentence"), sentence.text, rests_on)
             out.add(name, (v.dcterms("isPartOf"), iri(self._summary)), (v.tg("index"), index))
             out.add(self._summary, (v.tg("sentence"), iri(name)))
-        return out.quads
 
     def _made_by(self, out: Statements, started: datetime, ended: datetime, error: str) -> None:
         out.add(

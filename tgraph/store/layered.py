@@ -5,7 +5,7 @@ Adding a quad to memory costs a tenth of what it costs on disk, and so does find
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -58,9 +58,24 @@ class LayeredStore:
         return self._memory.has(quad) or (self._on_disk and self._disk.has(quad))
 
     def extend(self, quads: Iterable[Quad]) -> None:
-        new = [quad for quad in quads if not (self._on_disk and self._disk.has(quad))]
+        self.add(quads)
+
+    def add(self, quads: Iterable[Quad]) -> list[Quad]:
+        """Add quads; returns those that were not there, each once."""
+        new = self._memory.missing(dict.fromkeys(quads))
+        if self._on_disk:
+            new = self._disk.missing(new)
         self._memory.extend(new)
-        self._held += len(new)
+        self._hold(len(new))
+        return new
+
+    def load(self, lines: Sequence[str]) -> None:
+        """Add N-Quads, a statement to a line, of which none is there already."""
+        self._memory.read(lines)
+        self._hold(len(lines))
+
+    def _hold(self, count: int) -> None:
+        self._held += count
         if self._held > self._limit:
             self._settle()
 

@@ -76,6 +76,11 @@ class OxigraphStore:
     def has(self, quad: Quad) -> bool:
         return quad in self._store
 
+    def missing(self, quads: Iterable[Quad]) -> list[Quad]:
+        """Those of the quads that are not there."""
+        store = self._store
+        return [quad for quad in quads if quad not in store]
+
     def update(self, text: str) -> None:
         try:
             self._store.update(text, prefixes=PREFIXES)
@@ -85,6 +90,12 @@ class OxigraphStore:
     def extend(self, quads: Iterable[Quad]) -> None:
         with disk_errors():
             self._store.extend(quads)
+
+    def read(self, lines: Iterable[str]) -> None:
+        """Add N-Quads that a store or tgraph wrote, all or none."""
+        with disk_errors():
+            data = "".join(lines).encode()
+            self._store.load(input=data, format=RdfFormat.N_QUADS, lenient=True)
 
     def fill(self, quads: Iterable[Quad]) -> None:
         """Add many quads at a third of the cost; a crash may leave a part of them."""

@@ -77,11 +77,25 @@ class WorkingCopy:
 
     def add(self, quads: Iterable[Quad]) -> None:
         """Add quads; those that are there already are no change."""
-        new = [quad for quad in dict.fromkeys(quads) if not self.store.has(quad)]
-        self.store.extend(new)
+        new = self.store.add(quads)
         with disk_errors():
             self._added.write(to_bytes(new))
         self.changed += len(new)
+
+    def add_new(self, lines: Iterable[str]) -> None:
+        """As ``add``, of N-Quads of which none is there already: a third of the time."""
+        self.store.load(self._write(lines))
+
+    def note(self, lines: Iterable[str]) -> None:
+        """As ``add_new``, of what this run does not read again: it is kept out of memory."""
+        self._write(lines)
+
+    def _write(self, lines: Iterable[str]) -> list[str]:
+        new = list(dict.fromkeys(lines))
+        with disk_errors():
+            self._added.write("".join(new).encode())
+        self.changed += len(new)
+        return new
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads of the store as it was; what this run added it does not remove."""
