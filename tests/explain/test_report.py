@@ -17,11 +17,12 @@ from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.report import MOST_QUOTED, _folded, in_script
+from tgraph.explain.safety import UNSAFE, safe
 from tgraph.settings import load_settings
 from tgraph.store.statements import to_bytes
 from tgraph.testing import HashingEmbedder, ticking_clock
 
-EVIL = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> {{ 7*7 }}"
+EVIL = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> {{ 7*7 }} \x1b[31m"
 TEXT = f"Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris {EVIL}.\n"
 QUESTION = f"What did Marie Curie discover? {EVIL}"
 
@@ -81,7 +82,7 @@ def test_a_report_shows_the_answer_and_carries_the_record(graph, mode):
     seen = read(graph.report(answer.session))
     words = " ".join("".join(seen.words).split())
     for sentence in answer.sentences:
-        assert " ".join(sentence.text.split()) in words
+        assert safe(" ".join(sentence.text.split())) in words
     record, program = seen.scripts
     carried = set(parse(record.encode(), RdfFormat.TRIG))
     whole = set(parse(graph.export(answer.session, "trig"), RdfFormat.TRIG))
@@ -119,6 +120,7 @@ def test_a_report_loads_nothing_and_runs_nothing_of_others(graph):
         assert (attributes.get("href") or "#").startswith("#")
     assert "49" not in "".join(seen.words).partition("{{")[0][-4:]
     assert "default-src 'none'" in text
+    assert not UNSAFE.search(text)
 
 
 def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
@@ -162,4 +164,5 @@ def test_no_literal_ends_the_element_that_carries_it(text):
     carried = in_script(to_bytes([quad], RdfFormat.TRIG).decode())
     assert "</" not in carried
     assert "<!" not in carried
+    assert not UNSAFE.search(carried)
     assert list(parse(carried, RdfFormat.TRIG)) == [quad]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tgraph.explain.picture import Picture
 from tgraph.explain.pictures import NARROW, WIDE, figures, svg
 from tgraph.explain.report_calls import Request, shown_calls, shown_prompts
+from tgraph.explain.safety import UNSAFE, safe
 from tgraph.explain.stages import item_text, verdict_text
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.resources import data
@@ -112,7 +113,7 @@ def to_html(
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    environment = Environment(autoescape=True, undefined=StrictUndefined, finalize=_visible)
     template = environment.from_string(data("report.html").read_text("utf-8"))
     sentences = _sentences(trace, page_text)
     agents = dict.fromkeys(agent for step in trace.steps for agent in step.agents)
@@ -144,9 +145,16 @@ def to_html(
 def in_script(trig: str) -> str:
     """TriG that can't end the script element which carries it, nor begin a comment there.
 
-    ``</`` and ``<!`` stand in literals only, where an escape means the same character.
+    ``</``, ``<!`` and control characters stand in literals only, where an escape means the same
+    character.
     """
-    return trig.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+    harmless = UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04X}", trig)
+    return harmless.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+
+
+def _visible(said: object) -> object:
+    """What the template prints, with control characters shown; markup is safe by now."""
+    return safe(said) if isinstance(said, str) and not hasattr(said, "__html__") else said
 
 
 def _sentences(trace: Trace, page_text: Callable[[str, int | None], str]) -> list[ShownSentence]:

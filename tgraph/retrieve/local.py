@@ -14,7 +14,7 @@ from functools import partial
 
 from pyoxigraph import NamedNode
 
-from tgraph.errors import UsageError
+from tgraph.errors import UsageError, nearest_names
 from tgraph.index.claims import claims_of
 from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Claim, Edge, EntityMatch, Evidence, Item, Retrieval
@@ -26,7 +26,7 @@ from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.reports import item_of, reports_at_hand
-from tgraph.retrieve.seeds import match_names
+from tgraph.retrieve.seeds import entity_names, match_names
 from tgraph.retrieve.subgraph import edges_of, ends
 from tgraph.settings import LocalSearchSettings
 
@@ -115,7 +115,8 @@ def match_by_vector(
 def _named(name: str, context: Context) -> list[str]:
     found = match_names(name, context.store)
     if not found:
-        raise UsageError(f"There is no entity called {name!r}.", "Check local_search.include.")
+        nearest = nearest_names(name, entity_names(context.store))
+        raise UsageError(f"There is no entity called {name!r}.", nearest)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -46,6 +46,13 @@ def _by_vector(concepts: Sequence[str], context: Context) -> Iterable[tuple[str,
     for concept, hits in zip(concepts, results, strict=True):
         for entity, score in hits:
             yield entity, concept, max(score, 0.0) * 0.8, "vector"
+
+
+def entity_names(store: Store) -> Iterator[str]:
+    """The labels of all entities."""
+    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
+        if isinstance(quad.object, Literal) and str(quad.subject).startswith(f"<{v.URN}entity:"):
+            yield quad.object.value
 
 
 def match_names(concept: str, store: Store) -> list[str]:
