@@ -155,4 +155,4 @@ def test_a_choice_under_filters_that_leave_nothing(home):
 
 def test_modes_are_told_with_auto_among_them(home):
     with opened(home) as graph, pytest.raises(UsageError, match="auto"):
-        graph.ask(NAMED, "magic", history=[])
+        graph.ask(NAMED, "xyzzy", history=[])
