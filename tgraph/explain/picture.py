@@ -6,7 +6,7 @@ shows nothing. Nothing that is cited is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -87,7 +87,9 @@ def picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
             values = said.setdefault(quad.subject.value, {})
             values.setdefault(quad.predicate, []).append(quad.object)
     answers = [iri for iri, about in said.items() if v.tg("Answer") in about.get(v.RDF_TYPE, ())]
-    shown = sorted(_reached(said, answers) if answers else said, key=lambda i: (numbers(i), i))
+    shown = sorted(
+        _reached(said, answers, _next) if answers else said, key=lambda i: (numbers(i), i)
+    )
     nodes = [node for iri in shown if (node := _node(iri, said, name)) is not None]
     places = {node.iri: place for place, node in enumerate(nodes)}
     chains = [chain for answer in answers for chain in _chains(said, answer, places)]
@@ -107,15 +109,17 @@ def _nodes(said: Said, iri: str, property: NamedNode) -> list[str]:
     return [t.value for t in said[iri].get(property, ()) if isinstance(t, NamedNode)]
 
 
-def _reached(said: Said, starts: Iterable[str]) -> set[str]:
-    """What the starts came from."""
+def _reached(
+    said: Said, starts: Iterable[str], onward: Callable[[Said, str], Iterable[str]]
+) -> set[str]:
+    """The starts, and what lies onward of them."""
     reached: set[str] = set()
     queue = list(starts)
     while queue:
         iri = queue.pop()
         if iri in said and iri not in reached:
             reached.add(iri)
-            queue += _next(said, iri)
+            queue += onward(said, iri)
     return reached
 
 
@@ -125,16 +129,18 @@ def _next(said: Said, iri: str) -> Iterator[str]:
     for relation in _FOLLOWED:
         if relation != v.tg("sentence") or v.tg("Answer") in types:
             yield from _nodes(said, iri, relation)
-    if not _is_wide(iri, types):
-        yield from _nodes(said, iri, v.prov(DERIVED))
-    elif v.tg("Selection") in types:
+    if v.tg("Selection") in types:
         origins = _nodes(said, iri, v.prov(DERIVED))
         yield from (origin for origin in origins if origin.startswith(v.retrieval_iri("")))
+    yield from _origins(said, iri)
+
+
+def _origins(said: Said, iri: str) -> Iterator[str]:
+    """What a node came from, unless that is far more than is cited of it; and its point."""
+    wide = kind_of(iri) == "finding" or not _WIDE.isdisjoint(said[iri].get(v.RDF_TYPE, ()))
+    if not wide:
+        yield from _nodes(said, iri, v.prov(DERIVED))
     yield from (item for item in _nodes(said, iri, v.tg("item")) if kind_of(item) == "point")
-
-
-def _is_wide(iri: str, types: Collection[object]) -> bool:
-    return kind_of(iri) == "finding" or not _WIDE.isdisjoint(types)
 
 
 def _chains(said: Said, answer: str, places: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
@@ -145,23 +151,8 @@ def _chains(said: Said, answer: str, places: Mapping[str, int]) -> Iterator[tupl
         citations = sorted(_nodes(said, sentence, v.tg("citation")), key=numbers)
         starts = [_nodes(said, c, v.prov(DERIVED)) for c in citations if c in said]
         for start in starts or [_nodes(said, sentence, v.prov(DERIVED))]:
-            found = _down(said, start)
+            found = _reached(said, start, _origins)
             yield (places[sentence], *sorted(places[i] for i in found if i in places))
-
-
-def _down(said: Said, starts: Iterable[str]) -> set[str]:
-    """What a citation names, and the entities that this came from."""
-    found: set[str] = set()
-    queue = list(starts)
-    while queue:
-        iri = queue.pop()
-        if iri in said and iri not in found:
-            found.add(iri)
-            types = set(said[iri].get(v.RDF_TYPE, ()))
-            if not _is_wide(iri, types):
-                queue += _nodes(said, iri, v.prov(DERIVED))
-            queue += [i for i in _nodes(said, iri, v.tg("item")) if kind_of(i) == "point"]
-    return found
 
 
 def _loose(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from functools import lru_cache
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
-from tgraph.store.statements import Statable, Statements, literal
+from tgraph.record.terms import terms
+from tgraph.store.statements import Statable, Statements
 
 _HEAD = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in v.PREFIXES.items())
-_SHORT = 100  # characters; such as reasons and labels, which are many and the same
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -66,41 +65,10 @@ def _predicated(name: str, value: Statable) -> str:
     """The predicate with its objects; nothing where there are none."""
     if value is None:
         return ""
-    kind = type(value)
-    if kind is NamedNode:
+    if type(value) is int:
         return f"{name} {value}"
-    if kind is int:
-        return f"{name} {value}"
-    if kind is str:
-        return f"{name} {_text(value)}"  # type: ignore[arg-type]
-    if kind is float and value:  # 0.0 and -0.0 are one key, and two literals
-        return f"{name} {_number(value)}"  # type: ignore[arg-type]
-    objects = _terms(value)
+    objects = terms(value)
     return f"{name} {','.join(objects)}" if objects else ""
-
-
-def _terms(value: Statable) -> Sequence[str]:
-    if isinstance(value, NamedNode):
-        return (str(value),)
-    if isinstance(value, str | int | float | datetime):
-        return (str(literal(value)),)
-    if isinstance(value, Literal):
-        return (str(v.canonical(value)),)
-    return [term for item in value or () for term in _terms(item)]
-
-
-def _text(value: str) -> str:
-    return _short_text(value) if len(value) <= _SHORT else str(literal(value))
-
-
-@lru_cache(maxsize=4096)
-def _short_text(value: str) -> str:
-    return str(literal(value))
-
-
-@lru_cache(maxsize=4096)
-def _number(value: float) -> str:
-    return str(literal(value))
 
 
 @lru_cache(maxsize=4096)
