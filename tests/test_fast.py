@@ -14,7 +14,7 @@ from tgraph.engine.cooccurring import RELATION
 from tgraph.engine.parts import Parts
 from tgraph.extract import pipeline
 from tgraph.extract.fast import FastExtractor
-from tgraph.index.evidence import evidence_of
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
 from tgraph.model import Chunk
 from tgraph.settings import load_settings
@@ -84,7 +84,7 @@ class Place:
                 assert isinstance(quad.subject, NamedNode)
                 assert isinstance(quad.object, NamedNode)
                 edge = v.edge_iri(quad.subject, RELATION, quad.object)
-                evidence = evidence_of(store, texts, [edge], 9)[edge]
+                evidence = stored_evidence(store, texts).of_edges([edge], 9)[edge]
                 for e in evidence:
                     assert e.quote == texts.of_page(e.document, e.page)[e.start : e.end]
                 ends = sorted(label(store, end) for end in (quad.subject, quad.object))

@@ -23,14 +23,15 @@ from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.shapes import check_shapes
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.shelf import read_shelf
+from tgraph.index.sources import Texts
 from tgraph.model import Candidate, CommunityReport, Finding, Turn
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.breadth import is_broad
 from tgraph.retrieve.memory import Remembered
 from tgraph.retrieve.reports import Reports, item_of
-from tgraph.store.base import Store
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.script import blocks
 
@@ -56,8 +57,9 @@ def _no_settings_from_outside() -> Iterator[None]:
         yield
 
 
-def as_read(store: Store) -> Reports:
-    return Reports(read_shelf(store), store)
+def as_read(kg: KnowledgeGraph) -> Reports:
+    store = kg.read()
+    return Reports(read_shelf(store), stored_evidence(store, Texts(store, kg.librarian)))
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +159,7 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
 
 def test_the_reports_of_a_level_leave_out_nobody(root):
     with opened(root, None) as kg:
-        reports = as_read(kg.read())
+        reports = as_read(kg)
     levels = {community.level for community in reports.communities.values()}
     assert len(levels) > 1
     everybody = {m for c in reports.communities.values() for m in c.members}
@@ -170,15 +172,15 @@ def test_the_reports_of_a_level_leave_out_nobody(root):
 
 def test_occurrence_counts_chunks_under_every_name(root):
     with opened(root, None) as kg:
-        reports = as_read(kg.read())
+        reports = as_read(kg)
     assert {reports.occurrences(r) for r in reports.by_iri.values()} == {1}
 
 
 def test_what_lies_ready_is_what_the_store_says(root):
     with ScriptedServer() as server, opened(root, server) as kg:
-        store, ready = kg.read(), kg._open_context().shelf()
+        ready = kg._open_context().shelf()
         assert ready is not None
-        reports = as_read(store)
+        reports = as_read(kg)
         assert (ready.communities, dict(ready.reports)) == (
             tuple(reports.communities.values()),
             dict(reports.by_community),
@@ -398,7 +400,7 @@ def test_only_what_is_relevant_is_divided_and_read(root):
         opened(root, server, dynamic=True) as kg,
     ):
         kg.ask(QUESTION, "global", history=[])
-        trace, reports = kg.trace(), as_read(kg.read())
+        trace, reports = kg.trace(), as_read(kg)
     top = {c.iri for c in reports.communities.values() if c.level == 0}
     by_level: dict[int, set[str]] = {}
     for rating in trace.ratings:
@@ -417,7 +419,7 @@ def test_the_budget_of_calls_holds_and_keeps_whole_what_it_can_not_divide(root):
     with ScriptedServer({"rate_report": rate("Jones")}) as server:
         with opened(root, server, dynamic=True, dynamic_max_calls=4) as kg:
             kg.ask(QUESTION, "global", history=[])
-            trace, reports = kg.trace(), as_read(kg.read())
+            trace, reports = kg.trace(), as_read(kg)
         assert server.count("rate_report") == len(trace.ratings) == 4
     assert trace.dropped["report that was not rated: over the limit of calls"] > 0
     read = {reports.by_iri[r].level for b in trace.batches for r in b.reports}

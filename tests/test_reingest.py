@@ -11,7 +11,7 @@ import tgraph
 from tests.workers import collection, edges, generation, knowledge, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.indexing import IndexReport
-from tgraph.index.evidence import evidence_of
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
 from tgraph.index.standing import value
 from tgraph.librarian import Librarian
@@ -59,7 +59,7 @@ class Corpus:
                 for q in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
             }
             texts = Texts(store, Librarian(collection(self.root).librarian))
-            evidence = evidence_of(store, texts, edges, 10)
+            evidence = stored_evidence(store, texts).of_edges(edges, 10)
         return {subjects[e]: sorted(item.quote for item in evidence[e]) for e in edges}
 
     def labels(self) -> set[str]:

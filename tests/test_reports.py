@@ -22,6 +22,7 @@ from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.classic import classic
 from tgraph.explain.export import serialise
 from tgraph.index.communities import read_communities
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.report_details import DetailReader
 from tgraph.index.reports import evidence, keys_of_reports, read_reports
 from tgraph.index.sources import Texts, range_of_chunk, text_value
@@ -175,7 +176,8 @@ def test_every_edge_and_attribute_of_a_community_is_among_its_details(made):
     with opened(made) as kg:
         store = kg.read()
         communities = read_communities(store)
-        reader = DetailReader(store, Texts(store, kg.librarian))
+        texts = Texts(store, kg.librarian)
+        reader = DetailReader(store, texts, stored_evidence(store, texts))
         read = list(reader.read(communities))
         assert [details.community for details in read] == list(communities)
         for details in read:

@@ -21,7 +21,7 @@ from tgraph.explain.export import catalogue_quads, serialise, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities import Found, community_quads, read_communities
 from tgraph.index.descriptions import Described, Original
-from tgraph.index.evidence import evidence_of
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.report_context import EdgeDetail, EntityDetail, ReportContext, SubReport
 from tgraph.index.reports import DraftFinding, ReportDraft, made_report
 from tgraph.index.sources import Texts
@@ -324,7 +324,8 @@ class SampleRecord:
     def _reports(self, store: Store) -> list[Quad]:
         """A report of a part, which a model could not write, and one of the whole that cites it."""
         edges = [edge for edge in self._edges() if isinstance(edge.object, NamedNode)]
-        found = evidence_of(store, Texts(store, self.ledger.librarian), [e.iri for e in edges], 3)
+        reader = stored_evidence(store, Texts(store, self.ledger.librarian))
+        found = reader.of_edges([e.iri for e in edges], 3)
         details = tuple(EdgeDetail(edge, 2, found[edge.iri]) for edge in edges)
         curie = v.entity_iri("Marie Curie")
         named = store.match(None, v.tg("entity"), NamedNode(curie), v.SOURCE_GRAPH)
@@ -353,7 +354,7 @@ class SampleRecord:
 
     def _candidates(self, store: Store) -> list[Candidate]:
         edges, texts = self._edges(), Texts(store, self.ledger.librarian)
-        evidence = evidence_of(store, texts, [edge.iri for edge in edges], 10)
+        evidence = stored_evidence(store, texts).of_edges([edge.iri for edge in edges], 10)
         found = [(edge, evidence.get(edge.iri, ())) for edge in edges]
         return [
             Candidate(edge, rank, 1.0 / rank, rank - 1, evidence)

@@ -56,18 +56,19 @@ def embed(shop: Workshop, ledger: Ledger, *, tree: bool = False) -> bool:
         if tree and kind == "summary":
             sets[kind] = grow(shop, sets["chunk"], previous[kind])
         else:
-            items = items_of(kind, shop.copy.store, shop.librarian)
+            items = items_of(kind, shop.copy.store, shop.librarian, shop.evidence)
             shown = partial(shop.show, "Embedding", detail=_PLURALS[kind])
             sets[kind] = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
         sets[kind].save(shop.copy.vectors, generation)
     shop.record.write_calls(shop.copy)
     _shelve(shop, ledger, generation)
+    shop.table().save(shop.copy.vectors, generation)
     return True
 
 
 def _shelve(shop: Workshop, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
-    reports = Reports(read_shelf(shop.copy.store), shop.copy.store)
+    reports = Reports(read_shelf(shop.copy.store), shop.evidence)
     chat = shop.parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
     pointer = read_pointer(ledger.folder)

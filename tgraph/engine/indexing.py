@@ -29,6 +29,7 @@ from tgraph.engine.situating import situate
 from tgraph.engine.workshop import RunRecord, Workshop
 from tgraph.errors import IngestError
 from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
+from tgraph.index.evidence_table import EvidenceTable, LazyTable, tabulate
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.ingest.discover import Found
@@ -153,15 +154,17 @@ class Run:
             with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
                 copy = WorkingCopy(folder, self._uuid, store)
             try:
-                yield self._furnished(copy)
+                with LazyTable(partial(tabulate, copy.store)) as table:
+                    yield self._furnished(copy, table)
             finally:
                 copy.close()
 
-    def _furnished(self, copy: WorkingCopy) -> Workshop:
+    def _furnished(self, copy: WorkingCopy, table: LazyTable[EvidenceTable]) -> Workshop:
         return Workshop(
             run=self.iri,
             uuid=self._uuid,
             copy=copy,
+            table=table,
             record=RunRecord(self._ledger.librarian, self.iri, self._uuid),
             librarian=self._ledger.librarian,
             settings=self._settings,

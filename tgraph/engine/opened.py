@@ -14,6 +14,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute
 from tgraph.engine.vectors import LazyVectors
 from tgraph.errors import StoreError
+from tgraph.index.evidence_table import EvidenceTable, LazyTable, load_table
 from tgraph.index.shelf import load_shelf
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -66,8 +67,9 @@ class Opened:
         self._parts = parts or Parts(settings, self._folder.cache)
         self._record: Snapshot | None = None
         self._knowledge: Snapshot | None = None
+        self._table: LazyTable[EvidenceTable | None] | None = None
         self._context: Context | None = None
-        self._replaced: list[Snapshot] = []
+        self._replaced: list[Snapshot | LazyTable[EvidenceTable | None]] = []
         self._asking = 0
         self._turns: list[Turn] = []
 
@@ -96,12 +98,12 @@ class Opened:
 
     def _release(self) -> None:
         """Let go of every snapshot."""
-        snapshots = [*self._replaced, self._knowledge, self._record]
-        self._context = self._knowledge = self._record = None
+        open_ = [*self._replaced, self._table, self._knowledge, self._record]
+        self._context = self._table = self._knowledge = self._record = None
         self._replaced = []
-        for snapshot in snapshots:
-            if snapshot is not None:
-                snapshot.close()
+        for each in open_:
+            if each is not None:
+                each.close()
 
     @property
     def collection(self) -> str:
@@ -141,6 +143,7 @@ class Opened:
         if self._context is None or not fresh:
             self._replace_knowledge()
             assert self._knowledge is not None
+            assert self._table is not None
             self._context = Context(
                 self._knowledge.store,
                 Texts(self._knowledge.store, self.librarian),
@@ -153,23 +156,25 @@ class Opened:
                 self._parts.embedder,
                 self.settings,
                 shelf=partial(load_shelf, self._knowledge.vectors, self._generation()),
+                table=self._table,
             )
         return self._context
 
     def _replace_knowledge(self) -> None:
         """The newest snapshot; the one before stays open while a question is still answered."""
         if self._knowledge is not None:
-            self._replaced.append(self._knowledge)
-            self._context = self._knowledge = None
+            self._replaced += [self._table, self._knowledge] if self._table else [self._knowledge]
+            self._context = self._table = self._knowledge = None
         if not self._asking:
-            for snapshot in self._replaced:
-                snapshot.close()
+            for each in self._replaced:
+                each.close()
             self._replaced = []
         snapshot = self._open_snapshot()
         if snapshot.pointer.generation == 0:
             snapshot.close()
             raise self._nothing_indexed()
         self._knowledge = snapshot
+        self._table = LazyTable(partial(load_table, snapshot.vectors, self._generation()))
 
     def _nothing_indexed(self) -> StoreError:
         return StoreError(

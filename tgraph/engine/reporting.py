@@ -93,7 +93,7 @@ class _Desk:
         self._extractive = ExtractiveWriter()
         self._by_model = self._writer.agent.kind == "model"
         self._known = self._reports_by_key()
-        self._reader = DetailReader(store, Texts(store, shop.librarian))
+        self._reader = DetailReader(store, Texts(store, shop.librarian), shop.evidence)
         name = self._writer.agent.name
         self._sizes = Sizes(encoding_for(name) if self._by_model else DEFAULT_ENCODING)
         self._budget = shop.settings.reports.max_input_tokens - self._writer.overhead

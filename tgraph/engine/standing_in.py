@@ -18,7 +18,6 @@ from tgraph.errors import StoreError
 from tgraph.explain.recorded import RecordedSession
 from tgraph.explain.said import Said, kind_of
 from tgraph.index.claims import claims_of
-from tgraph.index.evidence import evidence_by_iri, evidence_of
 from tgraph.index.reports import evidence as ways_of
 from tgraph.index.sources import text_value
 from tgraph.librarian import Librarian
@@ -183,9 +182,7 @@ def _shown(
     """The places that were recorded, in the order in which they are found now."""
     found = [place for place in places if place.iri in origins]
     missing = sorted(set(origins) - {place.iri for place in found})
-    other = evidence_by_iri(
-        context.store, context.texts, [iri for iri in missing if kind_of(iri) == "evidence"]
-    )
+    other = context.evidence.by_iri([iri for iri in missing if kind_of(iri) == "evidence"])
     return (*found, *other.values())
 
 
@@ -232,7 +229,7 @@ def _known(iris: Sequence[str], context: Context, librarian: Librarian) -> Known
 def _edges(iris: Sequence[str], context: Context) -> Known:
     if not iris:
         return {}
-    places = evidence_of(context.store, context.texts, iris, _MOST_PLACES)
+    places = context.evidence.of_edges(iris, _MOST_PLACES)
     weights = weights_of(context, iris)
     return {
         iri: (described(edge, *weights.get(iri, (1.0, ""))), places[iri])
@@ -282,7 +279,7 @@ def _grounds(report: str, context: Context) -> tuple[Evidence, ...]:
     """The standing evidence that a report rests on, with the way to it; a span counts once."""
     ways = ways_of(context.store, report)
     spans: dict[object, Evidence] = {}
-    for iri, place in evidence_by_iri(context.store, context.texts, sorted(ways)).items():
+    for iri, place in context.evidence.by_iri(sorted(ways)).items():
         via = tuple(dict.fromkeys([report, *ways[iri], place.statement]))
         span = (place.document, place.page, place.start, place.end)
         spans.setdefault(span, replace(place, via=via))

@@ -21,6 +21,9 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, Progress
 from tgraph.errors import EndpointError
 from tgraph.extract.base import Extractor
+from tgraph.index.evidence import EvidenceReader
+from tgraph.index.evidence_table import EvidenceTable, LazyTable
+from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call, Embedder
@@ -104,11 +107,16 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by."""
+    """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
+
+    ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
+    come after all evidence is there.
+    """
 
     run: str
     uuid: str
     copy: WorkingCopy
+    table: LazyTable[EvidenceTable]
     record: RunRecord
     librarian: Librarian
     settings: Settings
@@ -118,6 +126,11 @@ class Workshop:
     clock: Callable[[], datetime]
     progress: OnProgress
     message: OnMessage
+
+    @property
+    def evidence(self) -> EvidenceReader:
+        """The evidence of the ``table``."""
+        return EvidenceReader(self.table(), Texts(self.copy.store, self.librarian))
 
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Tell who waits how far a stage is, and what the run has cost."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from tgraph import vocabulary as v
 from tgraph.explain.evaluation import ContextText
 from tgraph.explain.traced import Trace, TracedItem
-from tgraph.index.evidence import documents_of, evidence_of
+from tgraph.index.evidence import documents_of, stored_evidence
 from tgraph.index.sources import Texts, document_of_chunk
 from tgraph.model import Answer, Edge
 from tgraph.store.base import Store
@@ -55,7 +55,7 @@ def ranking_of(trace: Trace, store: Store, texts: Texts) -> tuple[ContextText, .
 def _chunks_of_evidence(items: Iterable[TracedItem], store: Store, texts: Texts) -> Iterator[str]:
     known = list(items)
     edges = [item.item for item in known if item.kind == "edge"]
-    of_edges = evidence_of(store, texts, edges, _EVIDENCE)
+    of_edges = stored_evidence(store, texts).of_edges(edges, _EVIDENCE)
     for item in known:
         yield from (e.chunk for e in of_edges.get(item.item, ()))
         yield from (e.chunk for e in item.evidence)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.index.evidence import documents_of, read_evidence
+from tgraph.index.evidence import documents_of, evidence_of_row, row_of
 from tgraph.index.sources import Texts, document_of_chunk
 from tgraph.index.standing import Properties
 from tgraph.model import Claim, ClaimStatus, Evidence
@@ -67,7 +67,7 @@ def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, 
             claim = _value(row["claim"])
             said[claim] = row
             about[_value(row["entity"])].add(claim)
-            evidence = read_evidence(row, named, texts, "claim")
+            evidence = evidence_of_row(row_of(row, "claim"), named, texts)
             places[claim][evidence.iri] = evidence
     claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
     return {

@@ -1,70 +1,212 @@
-"""The standing evidence of many edges, or of many entities, at once."""
+"""The standing evidence of many edges, or of many entities, at once.
+
+``EvidenceReader`` says what stands and what comes first; where the rows are read is its source's
+matter: the store itself (``StoredEvidence``), or the table that an index run leaves beside the
+vectors (``tgraph.index.evidence_table``).
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk
+from tgraph import vocabulary as v
+from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, standing_documents
 from tgraph.model import Evidence
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, Term, select
 
-Row = Mapping[str, object]
+DEFAULT_STRENGTH = 5.0
+
+_DERIVED = v.prov("wasDerivedFrom")
 
 
-def evidence_of(
-    store: Store, texts: Texts, edges: Sequence[str], limit: int
-) -> dict[str, tuple[Evidence, ...]]:
-    """For each edge its strongest evidence, at most ``limit``, a document at a time.
+class EvidenceRow(NamedTuple):
+    """A place in a chunk that speaks of something.
 
-    Evidence of a document that no longer stands is left out; the same span counts once.
+    ``about`` is the edge, entity or claim whose evidence it is now; it was stated of that, or of
+    what was merged into it. A missing quote is the text of the place itself.
     """
-    if not edges:
+
+    about: str
+    iri: str
+    chunk: str
+    start: int
+    length: int
+    quote: str | None
+    strength: float
+    description: str
+
+
+class EvidenceSource(Protocol):
+    """Where rows are read; those of documents that no longer stand may be among them."""
+
+    def of_edges(self, edges: Sequence[str]) -> Iterable[EvidenceRow]:
+        """The rows of the edges, and of those merged into them, in any order."""
+
+    def of_entities(self, entities: Sequence[str]) -> Iterable[EvidenceRow]:
+        """The rows of the entities, and of the names merged into them, by entity and IRI."""
+
+    def by_iri(self, iris: Sequence[str]) -> Iterable[EvidenceRow]:
+        """The rows of these IRIs, about what they were stated of, by IRI and that."""
+
+    def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
+        """Title and path of those of the documents that stand."""
+
+    def mentions(self) -> dict[str, set[str]]:
+        """The chunks of standing documents that speak of each entity, under whatever name."""
+
+
+class EvidenceReader:
+    """Evidence that stands: that of a document which no longer stands is left out."""
+
+    def __init__(self, source: EvidenceSource, texts: Texts) -> None:
+        self.documents = source.documents
+        self.mentions = source.mentions
+        self._source = source
+        self._texts = texts
+
+    def of_edges(self, edges: Sequence[str], limit: int) -> dict[str, tuple[Evidence, ...]]:
+        """For each edge its strongest evidence, at most ``limit``, a document at a time; the same
+        span counts once."""
+        found: defaultdict[str, list[Evidence]] = defaultdict(list)
+        for _, evidence in self._standing(self._source.of_edges(edges)):
+            found[evidence.statement].append(evidence)
+        return {edge: _spread(_distinct(items), limit) for edge, items in found.items()}
+
+    def of_entities(self, entities: Sequence[str]) -> dict[str, list[tuple[Evidence, str]]]:
+        """For each entity the places that speak of it, with what each says of it (empty: only
+        names it), in the order of their IRIs."""
+        found: defaultdict[str, list[tuple[Evidence, str]]] = defaultdict(list)
+        for row, evidence in self._standing(self._source.of_entities(entities)):
+            found[evidence.statement].append((evidence, row.description))
+        return found
+
+    def by_iri(self, iris: Sequence[str]) -> dict[str, Evidence]:
+        """The evidence of these IRIs, as far as it stands."""
+        found: dict[str, Evidence] = {}
+        for _, evidence in self._standing(self._source.by_iri(iris)):
+            found.setdefault(evidence.iri, evidence)
+        return found
+
+    def _standing(self, rows: Iterable[EvidenceRow]) -> Iterator[tuple[EvidenceRow, Evidence]]:
+        known = list(rows)
+        documents = self.documents({document_of_chunk(row.chunk) for row in known})
+        for row in known:
+            named = documents.get(document_of_chunk(row.chunk))
+            if named is not None:
+                yield row, evidence_of_row(row, named, self._texts)
+
+
+def stored_evidence(store: Store, texts: Texts) -> EvidenceReader:
+    """The evidence as the store has it."""
+    return EvidenceReader(StoredEvidence(store), texts)
+
+
+class StoredEvidence:
+    """Rows read from the statements themselves."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def of_edges(self, edges: Sequence[str]) -> Iterator[EvidenceRow]:
+        return self._rows("retrieve/evidence", "edges", edges, "edge")
+
+    def of_entities(self, entities: Sequence[str]) -> Iterator[EvidenceRow]:
+        return self._rows("retrieve/entity-evidence", "entities", entities, "entity")
+
+    def by_iri(self, iris: Sequence[str]) -> Iterator[EvidenceRow]:
+        return self._rows("retrieve/places", "evidence", iris, "statement")
+
+    def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
+        return documents_of(self._store, documents)
+
+    def mentions(self) -> dict[str, set[str]]:
+        store = self._store
+        standing = standing_documents(store)
+        canonical = canonical_names(store)
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for named in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
+            entity = text_of(named.object)
+            for origin in store.match(named.subject, _DERIVED, None, v.SOURCE_GRAPH):
+                chunk = text_of(origin.object)
+                if document_of_chunk(chunk) in standing:
+                    for name in (entity, *canonical.get(entity, ())):
+                        found[name].add(chunk)
+        return found
+
+    def _rows(
+        self, query: str, parameter: str, iris: Sequence[str], about: str
+    ) -> Iterator[EvidenceRow]:
+        if iris:
+            nodes = [NamedNode(iri) for iri in iris]
+            for row in select(self._store, query, {parameter: nodes}):
+                yield row_of(row, about)
+
+
+def row_of(row: Mapping[str, Term | None], about: str) -> EvidenceRow:
+    """The row of a query with the columns evidence, chunk, start, length, quote, strength, perhaps
+    description, and ``about``."""
+    quote = row["quote"]
+    return EvidenceRow(
+        text_of(row[about]),
+        text_of(row["evidence"]),
+        text_of(row["chunk"]),
+        int(text_of(row["start"])),
+        int(text_of(row["length"])),
+        quote.value if isinstance(quote, Literal) else None,
+        float(text_of(row["strength"]) or DEFAULT_STRENGTH),
+        text_of(row.get("description")),
+    )
+
+
+def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> Evidence:
+    """The evidence of a row; ``named`` are the title and path of its document."""
+    document, page = document_of_chunk(row.chunk), page_of_chunk(row.chunk)
+    end = row.start + row.length
+    quote = row.quote
+    return Evidence(
+        iri=row.iri,
+        statement=row.about,
+        chunk=row.chunk,
+        document=document,
+        title=named[0],
+        path=named[1],
+        page=page,
+        start=row.start,
+        end=end,
+        quote=texts.of_page(document, page)[row.start : end] if quote is None else quote,
+        strength=row.strength,
+    )
+
+
+def text_of(term: object) -> str:
+    """The IRI or the text of a term; empty where there is none."""
+    return term.value if isinstance(term, NamedNode | Literal) else ""
+
+
+def documents_of(store: Store, documents: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Title and path of those of the documents that stand."""
+    if not documents:
         return {}
-    rows = select(store, "retrieve/evidence", {"edges": [NamedNode(edge) for edge in edges]})
-    found: defaultdict[str, list[Evidence]] = defaultdict(list)
-    for _, evidence in _standing(store, texts, rows, "edge"):
-        found[evidence.statement].append(evidence)
-    return {edge: _spread(_distinct(items), limit) for edge, items in found.items()}
-
-
-def evidence_of_entities(
-    store: Store, texts: Texts, entities: Sequence[str]
-) -> dict[str, list[tuple[Evidence, str]]]:
-    """For each entity the places that speak of it, with what each says of it (empty: only names
-    it), in the order of their IRIs."""
-    found: defaultdict[str, list[tuple[Evidence, str]]] = defaultdict(list)
-    if entities:
-        nodes = [NamedNode(entity) for entity in entities]
-        rows = select(store, "retrieve/entity-evidence", {"entities": nodes})
-        for row, evidence in _standing(store, texts, rows, "entity"):
-            found[evidence.statement].append((evidence, _value(row["description"])))
+    nodes = [NamedNode(document) for document in sorted(documents)]
+    found: dict[str, tuple[str, str]] = {}
+    for row in select(store, "retrieve/documents", {"documents": nodes}):
+        found.setdefault(text_of(row["document"]), (text_of(row["title"]), text_of(row["path"])))
     return found
 
 
-def evidence_by_iri(store: Store, texts: Texts, iris: Sequence[str]) -> dict[str, Evidence]:
-    """The evidence of these IRIs, as far as it stands."""
-    if not iris:
-        return {}
-    rows = select(store, "retrieve/places", {"evidence": [NamedNode(iri) for iri in iris]})
-    found: dict[str, Evidence] = {}
-    for _, evidence in _standing(store, texts, rows, "statement"):
-        found.setdefault(evidence.iri, evidence)
+def canonical_names(store: Store) -> dict[str, list[str]]:
+    """For each entity that others have absorbed, as merges stand, these others."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for merge in store.match(None, v.tg("absorbed"), None, v.SOURCE_GRAPH):
+        about = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
+        if next(about(v.prov("invalidatedAtTime")), None) is None:
+            found[text_of(merge.object)].append(text_of(next(about(v.tg("canonical"))).object))
     return found
-
-
-def _standing(
-    store: Store, texts: Texts, rows: Iterable[Row], statement: str
-) -> Iterator[tuple[Row, Evidence]]:
-    """The rows whose documents stand, with the evidence that each tells of."""
-    known = list(rows)
-    documents = documents_of(store, {document_of_chunk(_value(row["chunk"])) for row in known})
-    for row in known:
-        document = document_of_chunk(_value(row["chunk"]))
-        if document in documents:
-            yield row, read_evidence(row, documents[document], texts, statement)
 
 
 def _distinct(evidence: Iterable[Evidence]) -> list[Evidence]:
@@ -77,17 +219,6 @@ def _distinct(evidence: Iterable[Evidence]) -> list[Evidence]:
     return list(found.values())
 
 
-def documents_of(store: Store, documents: set[str]) -> dict[str, tuple[str, str]]:
-    """Title and path of those of the documents that stand."""
-    if not documents:
-        return {}
-    nodes = [NamedNode(document) for document in sorted(documents)]
-    found: dict[str, tuple[str, str]] = {}
-    for row in select(store, "retrieve/documents", {"documents": nodes}):
-        found.setdefault(_value(row["document"]), (_value(row["title"]), _value(row["path"])))
-    return found
-
-
 def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
     """The strongest of each document first, then the second of each, and so on."""
     evidence.sort(key=lambda e: (-e.strength, e.path, e.page or 0, e.start, e.iri))
@@ -98,35 +229,3 @@ def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
         turn[item.document] += 1
     ordered.sort(key=lambda pair: pair[0])
     return tuple(item for _, item in ordered[:limit])
-
-
-def read_evidence(
-    row: Row, named: tuple[str, str], texts: Texts, statement: str = "edge"
-) -> Evidence:
-    """The evidence of a row with the columns evidence, chunk, start, length, quote, strength and
-    ``statement``; ``named`` are the title and path of its document."""
-    chunk = _value(row["chunk"])
-    document = document_of_chunk(chunk)
-    page = page_of_chunk(chunk)
-    start = int(_value(row["start"]))
-    end = start + int(_value(row["length"]))
-    quote = row["quote"]
-    return Evidence(
-        iri=_value(row["evidence"]),
-        statement=_value(row[statement]),
-        chunk=chunk,
-        document=document,
-        title=named[0],
-        path=named[1],
-        page=page,
-        start=start,
-        end=end,
-        quote=quote.value
-        if isinstance(quote, Literal)
-        else texts.of_page(document, page)[start:end],
-        strength=float(_value(row["strength"]) or 5.0),
-    )
-
-
-def _value(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""

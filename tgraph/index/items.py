@@ -9,7 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.contexts import context_text, pieces, spelled_out, standing_contexts, with_context
-from tgraph.index.evidence import evidence_of
+from tgraph.index.evidence import EvidenceReader, stored_evidence
 from tgraph.index.reports import read_reports
 from tgraph.index.sources import Texts, chunks_of_document, standing_documents
 from tgraph.index.tree import standing_tree, summary_text
@@ -23,11 +23,17 @@ _QUOTES = 12
 _AT_ONCE = 5_000
 
 
-def items_of(kind: str, store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
-    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs."""
+def items_of(
+    kind: str, store: Store, librarian: Librarian, evidence: EvidenceReader | None = None
+) -> Iterator[tuple[str, str]]:
+    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs.
+
+    The sentences that state an edge are read from ``evidence``, by default from the store.
+    """
+    if kind == "edge":
+        return _edges(store, evidence or stored_evidence(store, Texts(store, librarian)))
     readers = {
         "entity": _entities,
-        "edge": _edges,
         "chunk": _chunks,
         "report": _reports,
         "context": _contexts,
@@ -43,16 +49,15 @@ def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
         yield entity.value, f"{label[0]}: {described}" if described else label[0]
 
 
-def _edges(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
     """An edge is found by each sentence that states it, and by what a model said of it."""
-    texts = Texts(store, librarian)
     edges = _instances(store, "Edge")
     for start in range(0, len(edges), _AT_ONCE):
         batch = edges[start : start + _AT_ONCE]
-        evidence = evidence_of(store, texts, [edge.value for edge in batch], _QUOTES)
+        places = evidence.of_edges([edge.value for edge in batch], _QUOTES)
         for edge in batch:
             described = " ".join(_texts(store, edge, v.tg("description")))
-            quotes = [item.quote for item in evidence.get(edge.value, ())]
+            quotes = [item.quote for item in places.get(edge.value, ())]
             for text in dict.fromkeys(filter(None, [described, *quotes])):
                 yield edge.value, text[:_DESCRIPTIONS]
 

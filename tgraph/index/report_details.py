@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.claims import claims_of
-from tgraph.index.evidence import evidence_of
+from tgraph.index.evidence import EvidenceReader
 from tgraph.index.knowledge import is_statement
 from tgraph.index.report_context import ClaimDetail, Details, EdgeDetail, EntityDetail
 from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
@@ -37,9 +37,10 @@ _EVIDENCE = 5
 class DetailReader:
     """Reads the details of communities from a store."""
 
-    def __init__(self, store: Store, texts: Texts) -> None:
+    def __init__(self, store: Store, texts: Texts, evidence: EvidenceReader) -> None:
         self._store = store
         self._texts = texts
+        self._places = evidence
         self._standing = standing_documents(store)
         self._label = lru_cache(maxsize=None)(self._read_label)
         self._edge = lru_cache(maxsize=None)(self._read_edge)
@@ -62,7 +63,7 @@ class DetailReader:
 
     def _details(self, batch: Sequence[tuple[Community, dict[str, Edge]]]) -> Iterator[Details]:
         wanted = sorted({iri for _, edges in batch for iri in edges})
-        evidence = evidence_of(self._store, self._texts, wanted, QUOTES)
+        evidence = self._places.of_edges(wanted, QUOTES)
         entities = sorted({member for community, _ in batch for member in community.members})
         claims = claims_of(self._store, self._texts, entities)
         for community, edges in batch:

@@ -8,25 +8,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tgraph import vocabulary as v
 from tgraph.index.communities import read_communities
 from tgraph.index.reports import read_reports
-from tgraph.index.sources import document_of_chunk, standing_documents
-from tgraph.index.standing import value
 from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, write_atomic
 
 FORMAT = 1
 FILE = "shelf.json"
-_DERIVED = v.prov("wasDerivedFrom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +41,6 @@ class Shelf:
 def read_shelf(store: Store) -> Shelf:
     """What the store says; occurrences and tokens are not counted."""
     return Shelf(read_communities(store, edges=False), read_reports(store))
-
-
-def mentions(store: Store) -> dict[str, set[str]]:
-    """The chunks of standing documents that speak of each entity, under whatever name."""
-    standing = standing_documents(store)
-    canonical = _canonical(store)
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for named in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
-        entity = value(named.object)
-        for origin in store.match(named.subject, _DERIVED, None, v.SOURCE_GRAPH):
-            chunk = value(origin.object)
-            if document_of_chunk(chunk) in standing:
-                found[canonical.get(entity, entity)].add(chunk)
-    return found
-
-
-def _canonical(store: Store) -> dict[str, str]:
-    """For each entity that another has absorbed, as merges stand, that other."""
-    found = {}
-    for merge in store.match(None, v.tg("absorbed"), None, v.SOURCE_GRAPH):
-        about = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
-        if next(about(v.prov("invalidatedAtTime")), None) is None:
-            found[value(merge.object)] = value(next(about(v.tg("canonical"))).object)
-    return found
 
 
 def save_shelf(folder: Path, generation: int, shelf: Shelf) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 _LONGEST = 400  # bytes of a piece; a longer one is left to tiktoken, whose time is linear
 _NONE = 2**31
 _MOST_KEPT = 50_000
+_SHORT = 4  # bytes of what many words have in common
 _DIGEST = 64
 
 
@@ -34,6 +35,7 @@ class TokenTable:
         self._hashes = hashes
         self._ranks = ranks
         self._costs: dict[str, int] = {}
+        self._known: dict[bytes, int] = {}
 
     def count(self, text: str) -> int | None:
         """The number of tokens, None where a piece is too long to be counted here."""
@@ -67,10 +69,15 @@ class TokenTable:
         return len(starts) - 1
 
     def _rank(self, data: bytes) -> int:
-        wanted = _hash(data)
-        at = bisect_left(self._hashes, wanted)
-        found = at < len(self._hashes) and self._hashes[at] == wanted
-        return self._ranks[at] if found else _NONE
+        rank = self._known.get(data)
+        if rank is None:
+            wanted = _hash(data)
+            at = bisect_left(self._hashes, wanted)
+            found = at < len(self._hashes) and self._hashes[at] == wanted
+            rank = self._ranks[at] if found else _NONE
+            if len(data) <= _SHORT and len(self._known) < _MOST_KEPT:
+                self._known[data] = rank
+        return rank
 
 
 def _hash(data: bytes) -> int:

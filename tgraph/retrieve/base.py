@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence
 from tgraph.index.shelf import Shelf
 from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
@@ -48,16 +49,16 @@ class Question:
     keywords: Keywords = field(default_factory=Keywords)
 
 
-def no_shelf() -> Shelf | None:
+def nothing() -> None:
     """For a state of which nothing lies ready."""
-    return None
 
 
 @dataclass(slots=True)
 class Context:
     """What a retriever reads: one published state of one collection, or what ``filters`` leave.
 
-    ``shelf`` reads the communities and reports of a published state, where they lie ready."""
+    ``shelf`` reads the communities and reports of a published state, and ``table`` its evidence,
+    where they lie ready."""
 
     store: Store
     texts: Texts
@@ -66,13 +67,24 @@ class Context:
     settings: Settings
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
-    shelf: Callable[[], Shelf | None] = no_shelf
+    shelf: Callable[[], Shelf | None] = nothing
+    table: Callable[[], EvidenceSource | None] = nothing
     _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
     @property
     def limits(self) -> GraphSettings:
         return self.settings.graph
+
+    @property
+    def evidence(self) -> EvidenceReader:
+        """The evidence of this state."""
+
+        def open_() -> EvidenceReader:
+            return EvidenceReader(self.table() or StoredEvidence(self.store), self.texts)
+
+        found: EvidenceReader = self.remembered("evidence", 1).get("evidence", open_)
+        return found
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""

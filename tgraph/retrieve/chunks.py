@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.model import Evidence, Item
 from tgraph.retrieve.base import Context
@@ -16,7 +15,7 @@ from tgraph.store.base import select
 def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
     """The whole of each chunk as evidence of itself; chunks of what no longer stands are left
     out."""
-    documents = documents_of(context.store, {document_of_chunk(chunk) for chunk in chunks})
+    documents = context.evidence.documents({document_of_chunk(chunk) for chunk in chunks})
     found = {}
     for chunk in chunks:
         document = document_of_chunk(chunk)

@@ -17,7 +17,6 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.claims import claims_of
-from tgraph.index.evidence import evidence_of
 from tgraph.index.knowledge import is_statement
 from tgraph.model import Citation, Evidence, Note, Sentence
 from tgraph.resources import read_text
@@ -154,7 +153,7 @@ def _words(context: Context, found: Contradiction, fact: str) -> str:
 
 def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence, ...]:
     if found.kind != "claims":
-        return evidence_of(context.store, context.texts, [fact], 1).get(fact, ())
+        return context.evidence.of_edges([fact], 1).get(fact, ())
     claims = claims_of(context.store, context.texts, [found.subject]).get(found.subject, ())
     return tuple(e for claim in claims if claim.iri == fact for e in claim.evidence[:1])
 

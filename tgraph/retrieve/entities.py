@@ -9,7 +9,6 @@ from itertools import islice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.evidence import evidence_of_entities
 from tgraph.index.knowledge import is_statement
 from tgraph.model import Evidence, Item
 from tgraph.retrieve.base import Context
@@ -54,7 +53,7 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
             values = known.setdefault(column, [])
             if (value := _text(row[column])) and value not in values:
                 values.append(value)
-    places = evidence_of_entities(context.store, context.texts, list(said))
+    places = context.evidence.of_entities(list(said))
     return {
         entity: KnownEntity(
             entity,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.bridge import Bridge, Part, antecedent, cross, described
@@ -241,7 +240,7 @@ class _Found:
         )
 
     def _evidence(self, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
-        return evidence_of(self.context.store, self.context.texts, edges, READ_EVIDENCE)
+        return self.context.evidence.of_edges(edges, READ_EVIDENCE)
 
     def _labelled(self, iris: list[str]) -> dict[str, Edge]:
         """The edges with labels, weight and description; triples that are no edges are left out."""

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import chunk_candidates, in_conversation, nearest_chunks
@@ -217,7 +216,7 @@ class _Gathered:
         context = self.context
         iris = [edge.iri for edge in self.edges]
         limit = context.limits.evidence_limit
-        evidence = evidence_of(context.store, context.texts, iris, limit)
+        evidence = context.evidence.of_edges(iris, limit)
         labelled = with_labels(context.store, [edge.triple for edge in self.edges])
         return [
             edge_candidate(edge, found.score, found.why, evidence[found.iri])
@@ -228,7 +227,7 @@ class _Gathered:
     def _stating(self, edges: Sequence[Candidate]) -> Groups:
         context = self.context
         iris = [candidate.item.iri for candidate in edges]
-        evidence = evidence_of(context.store, context.texts, iris, _PLACES)
+        evidence = context.evidence.of_edges(iris, _PLACES)
         return [[place.chunk for place in evidence.get(iri, ())] for iri in iris]
 
     def _chunks(self, groups: Groups, why: str) -> list[Candidate]:

@@ -16,7 +16,6 @@ from pyoxigraph import NamedNode
 
 from tgraph.errors import UsageError, nearest_names
 from tgraph.index.claims import claims_of
-from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Claim, Edge, EntityMatch, Evidence, Item, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
@@ -267,7 +266,6 @@ class _Around:
         """The evidence of the edges, the best first."""
         most = max(MOST_CHUNKS, self.context.limits.evidence_limit)
         memory = self.context.remembered("places of edges", 5_000)
-        return memory.get_all((edge.iri for edge, _ in edges), partial(self._read, most))
-
-    def _read(self, most: int, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
-        return evidence_of(self.context.store, self.context.texts, edges, most)
+        return memory.get_all(
+            (edge.iri for edge, _ in edges), partial(self.context.evidence.of_edges, limit=most)
+        )

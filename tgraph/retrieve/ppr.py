@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import NamedNode
 
-from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
@@ -191,7 +190,7 @@ def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
     """The edges that stand, with their labels and evidence, in the order given."""
     triples = {iri: triple for iri, _ in nearest if (triple := triple_of(iri, context))}
     limit = context.limits.evidence_limit
-    evidence = evidence_of(context.store, context.texts, list(triples), limit)
+    evidence = context.evidence.of_edges(list(triples), limit)
     labelled = with_labels(context.store, list(triples.values()))
     edges = dict(zip(triples, labelled, strict=True))
     found: list[Candidate] = []

@@ -12,12 +12,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from tgraph.errors import StoreError
-from tgraph.index.evidence import evidence_by_iri
+from tgraph.index.evidence import EvidenceReader
 from tgraph.index.reports import evidence as ways_of
-from tgraph.index.shelf import Shelf, mentions, read_shelf
+from tgraph.index.shelf import Shelf, read_shelf
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
-from tgraph.store.base import Store
 
 
 def reports_of(context: Context) -> Reports:
@@ -42,17 +41,17 @@ def reports_at_hand(context: Context) -> Reports | None:
 
 
 def _read(context: Context) -> Reports:
-    return Reports(context.shelf() or read_shelf(context.store), context.store)
+    return Reports(context.shelf() or read_shelf(context.store), context.evidence)
 
 
 class Reports:
     """Communities by IRI, without their edges, and the reports by the IRI of their community.
 
-    What the ``shelf`` has not counted is counted in the store that it is of.
+    What the ``shelf`` has not counted is counted in the ``evidence``.
     """
 
-    def __init__(self, shelf: Shelf, store: Store) -> None:
-        self._store = store
+    def __init__(self, shelf: Shelf, evidence: EvidenceReader) -> None:
+        self._evidence = evidence
         self._shelf = shelf
         self.communities: Mapping[str, Community] = {c.iri: c for c in shelf.communities}
         self.by_community: Mapping[str, CommunityReport] = {
@@ -109,7 +108,7 @@ class Reports:
 
     @cached_property
     def _mentions(self) -> Mapping[str, set[str]]:
-        return mentions(self._store)
+        return self._evidence.mentions()
 
 
 def item_of(report: CommunityReport) -> Item:
@@ -160,9 +159,7 @@ def _grounds(
 ) -> dict[str, tuple[Evidence, ...]]:
     ways = {part: ways_of(context.store, part) for part in parts}
     wanted = sorted({iri for way in ways.values() for iri in way})
-    places = context.remembered("places", 20_000).get_all(
-        wanted, lambda missing: evidence_by_iri(context.store, context.texts, missing)
-    )
+    places = context.remembered("places", 20_000).get_all(wanted, context.evidence.by_iri)
     found = {}
     for part, leads in ways.items():
         above = reports.report_of[part].iri

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from tgraph.index.evidence import evidence_of
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.corpus import frequencies
@@ -98,7 +97,7 @@ def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Eviden
 
 
 def _read(edges: list[str], context: Context) -> Mapping[str, tuple[Evidence, ...]]:
-    return evidence_of(context.store, context.texts, edges, _PLACES)
+    return context.evidence.of_edges(edges, _PLACES)
 
 
 def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:

@@ -1,0 +1,159 @@
+"""Evidence is the same wherever it is read: in the statements, or in the table made of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyoxigraph import NamedNode
+
+from tests.workers import collection, open_graph, snapshot
+from tgraph import vocabulary as v
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.index.evidence import EvidenceReader, stored_evidence
+from tgraph.index.evidence_table import FILE, HEAD, load_table
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
+from tgraph.model import Evidence
+from tgraph.store.base import Store
+
+TEXTS = {
+    "a": "Robert Falcon Scott = Scott\nRobert Falcon Scott led Terra Nova Expedition.\n",
+    "b": "Scott reached South Pole.\nScott is called Robert Falcon Scott.\n",
+    "c": "the South Pole lies in Antarctica.\nTerra Nova Expedition Reached South Pole.\n",
+    "d": "South Pole lies-in Antarctica.\nROBERT FALCON SCOTT wrote diary.\n",
+    "w": "nothing of note\n",
+}
+CHANGES = ("indexed", "a merge undone", "the merge again", "split", "retracted", "purged")
+AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
+
+
+def everything(store: Store, reader: EvidenceReader) -> tuple[object, ...]:
+    """All that a reader says about whatever there is in the store."""
+
+    def named(predicate: NamedNode, *, subject: bool = False) -> list[str]:
+        quads = store.match(None, predicate, None)
+        found = {quad.subject if subject else quad.object for quad in quads}
+        return sorted(term.value for term in found if isinstance(term, NamedNode))
+
+    merged = [*named(v.tg("canonical")), *named(v.tg("absorbed"))]
+    edges = [*named(v.RDF_REIFIES, subject=True), *named(v.tg("edge"))]
+    entities = sorted({*named(v.tg("entity")), *merged})
+    everywhere = named(v.tg("charOffset"), subject=True)
+    documents = named(v.prov("specializationOf"))
+    return (
+        reader.of_edges(edges, 1),
+        reader.of_edges(edges, 99),
+        {entity: sorted(rows, key=_place) for entity, rows in reader.of_entities(entities).items()},
+        reader.by_iri(everywhere),
+        reader.documents([*documents, v.document_iri("0" * 64)]),
+        {entity: chunks for entity, chunks in reader.mentions().items() if chunks},
+    )
+
+
+def _place(row: tuple[Evidence, str]) -> tuple[str, str]:
+    return row[0].iri, row[1]
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Copies of a graph after each of the changes that it goes through."""
+    folder = tmp_path_factory.mktemp("evidence")
+    kept: dict[str, Path] = {}
+
+    def keep(name: str) -> None:
+        kept[name] = folder / f"state-{len(kept)}"
+        shutil.copytree(folder / "g", kept[name])
+
+    def index(kg: KnowledgeGraph, **texts: str) -> None:
+        for name, text in texts.items():
+            (folder / f"{name}.txt").write_text(text)
+        assert not kg.index([folder / f"{name}.txt" for name in texts]).failed
+
+    def change(name: str) -> None:
+        with open_graph(folder / "g") as kg:
+            match name:
+                case "indexed":
+                    index(kg, **TEXTS)
+                case "a merge undone":
+                    index(kg, w=AMBIGUOUS)
+                case "the merge again":
+                    index(kg, w="nothing at all\n")
+                case "split":
+                    kg.split("Scott", reason="two people")
+                case "retracted":
+                    kg.retract(str(folder / "c.txt"), reason="withdrawn")
+                case "purged":
+                    kg.purge(str(folder / "d.txt"), reason="a request")
+        keep(name)
+
+    for name in CHANGES:
+        change(name)
+    return kept
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str) -> None:
+    with snapshot(states[change]) as found:
+        texts = Texts(found.store, Librarian(collection(states[change]).librarian))
+        table = load_table(found.vectors, found.pointer.generation)
+        assert table is not None
+        try:
+            said = everything(found.store, EvidenceReader(table, texts))
+        finally:
+            table.close()
+        assert said == everything(found.store, stored_evidence(found.store, texts))
+        assert all(said)
+
+
+def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
+    """Otherwise the test above would compare too little."""
+
+    def quotes(change: str) -> set[str]:
+        with open_graph(states[change]) as kg:
+            evidence = kg._open_context().evidence
+            found = evidence.of_entities([v.entity_iri("Robert Falcon Scott")])
+        return {place.quote for rows in found.values() for place, _ in rows}
+
+    assert "Scott reached South Pole." in quotes("the merge again")
+    assert "Scott reached South Pole." not in quotes("split")
+    assert "ROBERT FALCON SCOTT wrote diary." not in quotes("purged")
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        (FILE, lambda data: data[:-1]),
+        (FILE, lambda data: b""),
+        (FILE, lambda data: data[:5000] + b"x" + data[5001:]),
+        (HEAD, lambda data: b"{}"),
+        (HEAD, lambda data: b"x"),
+    ],
+)
+def test_what_is_damaged_is_not_read(states, tmp_path, file, damage):
+    with snapshot(states["indexed"]) as found:
+        shutil.copytree(found.vectors, tmp_path / "v")
+        generation = found.pointer.generation
+    assert load_table(tmp_path / "v", generation + 1) is None
+    (tmp_path / "v" / file).write_bytes(damage((tmp_path / "v" / file).read_bytes()))
+    assert load_table(tmp_path / "v", generation) is None
+
+
+def test_a_folder_without_one_has_none(tmp_path):
+    assert load_table(tmp_path, 1) is None
+
+
+def test_without_the_table_answers_are_the_same(states, tmp_path):
+    shutil.copytree(states["the merge again"], tmp_path / "g")
+    for path in (tmp_path / "g").rglob(FILE):
+        path.unlink()
+    said = []
+    for root in (states["the merge again"], tmp_path / "g"):
+        with open_graph(root) as kg:
+            context = kg._open_context()
+            assert (context.table() is None) == (root == tmp_path / "g")
+            answer = kg.ask("Who reached the South Pole?", "local", history=[])
+            trace = kg.trace(answer.session)
+            said.append((answer.text, [(i.item, i.score) for i in trace.selected]))
+    assert said[0] == said[1]
