@@ -30,6 +30,7 @@ from tgraph.model import Candidate, CommunityReport, Finding, Turn
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.breadth import is_broad
+from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.memory import Remembered
 from tgraph.retrieve.reports import Reports, item_of
 from tgraph.testing import Fault, ScriptedServer
@@ -187,6 +188,7 @@ def test_what_lies_ready_is_what_the_store_says(root):
         )
         by_iri = reports.by_iri
         assert ready.occurrences == {iri: reports.occurrences(r) for iri, r in by_iri.items()}
+        assert ready.costs == {iri: cost_of(item_of(r)) for iri, r in by_iri.items()}
         costs = {iri: whole_cost(r, DEFAULT_ENCODING) for iri, r in by_iri.items()}
         assert ready.tokens == {DEFAULT_ENCODING: costs}
 

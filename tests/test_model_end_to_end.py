@@ -351,6 +351,17 @@ def test_a_chunk_whose_reply_is_useless_does_not_stop_the_run(tmp_path, document
             assert kg.ask("What did Colin Archer build?").sentences
 
 
+def test_where_no_chunk_has_a_useful_reply_nothing_is_taken_in(tmp_path, documents):
+    """A document that was taken in would count as unchanged, and not be read again."""
+    with (
+        ScriptedServer(faults=[Fault("prose", "extract_graph", times=2)]) as server,
+        opened(tmp_path, server) as kg,
+    ):
+        with pytest.raises(ModelError, match=r"No chunk \(1 in all\) got a reply"):
+            kg.index([documents])
+        assert len(kg.index([documents]).indexed) == 1
+
+
 def test_made_up_quotes_and_broken_rows_are_dropped_and_counted(tmp_path, documents):
     reply = graph_reply(
         entities=[{"name": "Marie Curie", "type": "person"}, {"type": "person"}],

@@ -187,9 +187,10 @@ def test_entities_are_included_and_excluded_by_name(graph):
     assert "Marie Curie" not in labels
 
 
-def test_a_name_that_nothing_has_cannot_be_included(graph):
+@pytest.mark.parametrize("which", ["include", "exclude"])
+def test_a_name_that_nothing_has_is_refused(graph, which):
     with pytest.raises(UsageError, match="Atlantis"):
-        retrieve(graph, "local", **{"local_search.include": ["Atlantis"]})
+        retrieve(graph, "local", **{f"local_search.{which}": ["Atlantis"]})
 
 
 def test_questions_are_proposed_with_what_led_to_them(graph, way):

@@ -41,7 +41,9 @@ def shelves(draw: st.DrawFn) -> Shelf:
         )
         for name in names
     }
-    return Shelf(communities, reports, draw(COUNTS), draw(st.dictionaries(TEXT, COUNTS)))
+    return Shelf(
+        communities, reports, draw(COUNTS), draw(COUNTS), draw(st.dictionaries(TEXT, COUNTS))
+    )
 
 
 @given(shelves())

@@ -118,7 +118,8 @@ def _endpoint(subject: str, url: str, key: str, model: str) -> Finding:
             return Finding("ok", subject, f"{url} answers (it lists no models); model {model}")
         return Finding("bad", subject, f"{url} answers with HTTP {error.code}")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
+        cause = getattr(error, "reason", None) or error
+        reason = getattr(cause, "strerror", None) or cause
         return Finding("bad", subject, f"{url} can't be reached: {reason}")
 
 

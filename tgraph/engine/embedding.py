@@ -19,7 +19,8 @@ from tgraph.models.base import Embedder
 from tgraph.models.cache import CachedEmbedder
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
-from tgraph.retrieve.reports import Reports
+from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.reports import Reports, item_of
 from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
@@ -74,11 +75,13 @@ def _shelve(shop: Workshop, ledger: Ledger, generation: int) -> None:
     pointer = read_pointer(ledger.folder)
     before = load_shelf(ledger.folder.vectors, pointer.generation) if pointer else None
     known = before.tokens.get(encoding, {}) if before else {}
+    costs = before.costs if before else {}
     told = reports.by_iri.values()
     shelf = Shelf(
         tuple(reports.communities.values()),
         reports.by_community,
         {report.iri: reports.occurrences(report) for report in told},
+        {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
         {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
     )
     save_shelf(shop.copy.vectors, generation, shelf)

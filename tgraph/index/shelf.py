@@ -19,7 +19,7 @@ from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, write_atomic
 
-FORMAT = 1
+FORMAT = 2
 FILE = "shelf.json"
 
 
@@ -28,18 +28,19 @@ class Shelf:
     """Communities by level and IRI, without their edges, and the reports by their community's IRI.
 
     ``occurrences`` says in how many chunks the members of a report's community occur, by the
-    report's IRI, and ``tokens`` what its whole line in a prompt costs, by encoding and IRI; both as
-    far as they are known.
+    report's IRI, ``costs`` what it costs as a candidate among others, and ``tokens`` what its whole
+    line among other reports costs, by encoding and IRI; all as far as they are known.
     """
 
     communities: tuple[Community, ...]
     reports: Mapping[str, CommunityReport]
     occurrences: Mapping[str, int] = field(default_factory=dict)
+    costs: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 def read_shelf(store: Store) -> Shelf:
-    """What the store says; occurrences and tokens are not counted."""
+    """What the store says; nothing is counted."""
     return Shelf(read_communities(store, edges=False), read_reports(store))
 
 
@@ -83,6 +84,7 @@ def _packed(shelf: Shelf) -> dict[str, Any]:
         ],
         "reports": [_as_row(report) for report in shelf.reports.values()],
         "occurrences": dict(shelf.occurrences),
+        "costs": dict(shelf.costs),
         "tokens": {encoding: dict(costs) for encoding, costs in shelf.tokens.items()},
     }
 
@@ -118,6 +120,7 @@ def _unpacked(data: Mapping[str, Any]) -> Shelf:
         communities,
         {report.community: report for report in reports},
         data["occurrences"],
+        data["costs"],
         data["tokens"],
     )
 

@@ -65,7 +65,7 @@ def _predicated(name: str, value: Statable) -> str:
     """The predicate with its objects; nothing where there are none."""
     if value is None:
         return ""
-    if type(value) is int:
+    if type(value) is int or type(value) is NamedNode:
         return f"{name} {value}"
     objects = terms(value)
     return f"{name} {','.join(objects)}" if objects else ""

@@ -90,10 +90,16 @@ def match_by_vector(
     """The entities to start from: those to include, then the nearest, at most ``top_k_entities``.
 
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
-    that no entity has.
+    or exclude that no entity has; to exclude, filters may have left out who has it.
     """
     included = [_named(name, context) for name in settings.include]
-    excluded = {entity for name in settings.exclude for entity in match_names(name, context.store)}
+    excluded = {
+        entity
+        for name in settings.exclude
+        for entity in (
+            match_names(name, context.store) if context.filters else _named(name, context)
+        )
+    }
     text = in_conversation(question)
     wanted = settings.top_k_entities * settings.oversampling + len(excluded)
     hits = context.vectors["entity"].search(context.embed([text]), wanted)[0]
@@ -148,15 +154,14 @@ class _Around:
         touched = [known.by_community[iri] for iri in counts if iri in known.by_community]
         touched = [r for r in touched if r.level <= self.settings.community_level]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
-        costs = self.context.remembered("costs of reports", 100_000)
         for report in touched[: self.most_reports]:
-            item, count = item_of(report), counts[report.community]
+            count = counts[report.community]
             yield Candidate(
-                item,
+                item_of(report),
                 0,
                 round(count / max(len(inside), 1), 6),
                 reasons=(f"its community has {count} of the entities",),
-                tokens=costs.get(report.iri, partial(cost_of, item)),
+                tokens=known.cost(report),
             )
 
     def edges(self) -> Iterator[tuple[str, int]]:

@@ -17,6 +17,7 @@ from tgraph.index.reports import evidence as ways_of
 from tgraph.index.shelf import Shelf, read_shelf
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
+from tgraph.retrieve.costs import cost_of
 
 
 def reports_of(context: Context) -> Reports:
@@ -53,6 +54,7 @@ class Reports:
     def __init__(self, shelf: Shelf, evidence: EvidenceReader) -> None:
         self._evidence = evidence
         self._shelf = shelf
+        self._costs: dict[str, int] = {}
         self.communities: Mapping[str, Community] = {c.iri: c for c in shelf.communities}
         self.by_community: Mapping[str, CommunityReport] = {
             iri: shelf.reports[iri] for iri in self.communities if iri in shelf.reports
@@ -101,6 +103,13 @@ class Reports:
             return known
         members = self.communities[report.community].members
         return len({chunk for member in members for chunk in self._mentions.get(member, ())})
+
+    def cost(self, report: CommunityReport) -> int:
+        """What the report costs as a candidate among others, in tokens."""
+        if report.iri not in self._costs:
+            known = self._shelf.costs.get(report.iri)
+            self._costs[report.iri] = cost_of(item_of(report)) if known is None else known
+        return self._costs[report.iri]
 
     def tokens(self, encoding: str) -> Mapping[str, int]:
         """What the reports' whole lines in a prompt cost, by IRI, as far as it is known."""
