@@ -1,10 +1,16 @@
-"""How agents are named."""
+"""How agents are named, and times sorted."""
 
 from __future__ import annotations
 
-import pytest
+from datetime import UTC, datetime
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tgraph import vocabulary as v
 from tgraph.model import Agent
+from tgraph.store.statements import literal
 
 BASE = "urn:trustgraph:agent:"
 
@@ -26,3 +32,21 @@ def test_the_name_of_an_agent_holds_no_secret(secret: str) -> None:
 def test_what_is_part_of_tgraph_has_no_provider_in_its_name() -> None:
     assert Agent("method", "hashing", "1", "tgraph").iri == f"{BASE}method:hashing:1"
     assert Agent("model", "m").iri == f"{BASE}model:m"
+
+
+MOMENTS = st.datetimes(datetime(1000, 1, 1), datetime(9999, 1, 1), timezones=st.just(UTC))
+ROUND = st.builds(
+    lambda m, n: m.replace(microsecond=n), MOMENTS, st.sampled_from([0, 500_000, 510_000])
+)
+
+
+@given(st.lists(MOMENTS | ROUND, max_size=6))
+def test_canonical_times_sort_as_the_moments_that_they_are(moments: list[datetime]) -> None:
+    assert [literal(m).value for m in sorted(moments)] == sorted(
+        (literal(m).value for m in moments), key=v.in_time
+    )
+
+
+def test_a_fraction_without_its_last_zero_comes_first() -> None:
+    times = ["2026-01-01T00:00:00.51Z", "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00Z"]
+    assert sorted(times, key=v.in_time) == times[::-1]

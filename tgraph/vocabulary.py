@@ -264,6 +264,15 @@ def answer_text_iri(uuid: str) -> str:
     return f"{URN}answer:{uuid}"
 
 
+def in_time(moment: str) -> str:
+    """A key that sorts canonical times in UTC as the moments that they are.
+
+    As texts ``12:00:00.5Z`` comes after ``12:00:00.51Z``, for a canonical fraction has no zeros at
+    its end, and ``Z`` comes after the digits.
+    """
+    return moment.removesuffix("Z")
+
+
 def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
     """Any other resource of a session, such as a step, a candidate, a sentence or a citation."""
     return ":".join([f"{URN}prov:{kind}", uuid, *map(str, parts)])

@@ -19,7 +19,7 @@ from tgraph.answer.points import Batch, Batches, Mapped, Point, ground
 from tgraph.answer.replies import as_texts, read_citations
 from tgraph.answer.report_rows import Rows, batched, fits_of, rows, single_rows, whole_costs
 from tgraph.errors import EndpointError, ModelError, UsageError
-from tgraph.model import Candidate, Evidence
+from tgraph.model import Candidate, CommunityReport, Evidence
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.structured import Structured, ask
 from tgraph.models.together import nothing, together
@@ -28,6 +28,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.reports import Reports, evidence_of_parts, reports_of
 
 _FRAME = 16  # tokens that a chat template puts around the messages
+_KEPT = 4  # ways of dividing the reports into batches
 
 
 def _as_number(value: Any) -> float:
@@ -76,17 +77,30 @@ class ModelMapper(ModelStep):
     def batches(
         self, question: Question, candidates: Sequence[Candidate], context: Context
     ) -> Batches:
-        """As ``Mapper.batches``. ``UsageError`` where the question leaves no room for any."""
+        """As ``Mapper.batches``. ``UsageError`` where the question leaves no room for any.
+
+        Questions of about the same length get the same batches.
+        """
         reports = reports_of(context).by_iri
         encoding = encoding_for(self.agent.name)
         fixed = self.fixed("reports", self._values(question))
-        room = self.budget - _FRAME - count_tokens(fixed, encoding)
-        fits = fits_of(
-            [reports[c.item.iri] for c in candidates],
-            room,
-            encoding,
-            whole_costs(encoding, context),
+        room = _even(self.budget - _FRAME - count_tokens(fixed, encoding))
+        key = (room, encoding, self._shuffle_seed, *(c.item.iri for c in candidates))
+        found: Batches = context.remembered("batches", _KEPT).get(
+            key, lambda: self._batched(candidates, reports, room, encoding, context)
         )
+        return found
+
+    def _batched(
+        self,
+        candidates: Sequence[Candidate],
+        reports: Mapping[str, CommunityReport],
+        room: int,
+        encoding: str,
+        context: Context,
+    ) -> Batches:
+        read = [reports[c.item.iri] for c in candidates]
+        fits = fits_of(read, room, encoding, whole_costs(encoding, context))
         if fits and not any(fits.values()):
             raise UsageError(
                 f"The question and its history leave no room for a report in {self.budget:,}"
@@ -126,6 +140,11 @@ class ModelMapper(ModelStep):
 
     def _values(self, question: Question) -> dict[str, str]:
         return {**asked(question), "words": f"{self._words:,}"}
+
+
+def _even(room: int) -> int:
+    """A little less, so that it is the same for most questions: at most a 32nd."""
+    return room >> max(0, room.bit_length() - 6) << max(0, room.bit_length() - 6)
 
 
 def _lost(error: ModelError) -> Mapped:

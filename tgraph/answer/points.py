@@ -35,9 +35,11 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The batches, the reports that no batch has room for, and what else was left out."""
+    """The batches, the reports that no batch has room for, and what else was left out; ``ranked``
+    are all reports in the order of their ranks."""
 
     batches: tuple[Batch, ...]
+    ranked: tuple[Candidate, ...]
     rejected: tuple[Rejected, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
 

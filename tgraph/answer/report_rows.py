@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from random import Random
 
 from tgraph.answer.points import Batch, Batches
@@ -170,6 +171,7 @@ def batched(
     short = sum(len(reports[iri].findings) - f.findings for iri, f in fits.items() if f)
     return Batches(
         tuple(_batch(batch, fits) for batch in batches),
+        tuple(chain(*batches, over)),
         tuple(Rejected(candidate, "over the token budget") for candidate in over),
         {"finding with no room in a batch": short} if short else {},
     )

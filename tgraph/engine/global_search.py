@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tgraph.answer.points import Mapper, Reducer, as_candidates, choose
+from tgraph.answer.points import Batch, Mapper, Reducer, as_candidates, choose
 from tgraph.answer.rating import Rater, descend
 from tgraph.engine.methods import Gathering
 from tgraph.engine.parts import Parts
@@ -32,10 +32,8 @@ class GlobalSearch:
         found, used = self._find(question, context, record)
         with record.step(ReportSearch.step, used=used) as step:
             batches = self.mapper.batches(question, found.candidates, context)
-            over = [rejected.candidate for rejected in batches.rejected]
-            ranked = [c for batch in batches.batches for c in batch.candidates] + over
             dropped = {**found.dropped, **batches.dropped}
-            found = replace(found, candidates=tuple(ranked), dropped=dropped)
+            found = replace(found, candidates=batches.ranked, dropped=dropped)
             made = record_batches(record, step, batches.batches)
             stage = record.retrieval(found, used)
         yield stage
@@ -44,8 +42,7 @@ class GlobalSearch:
             record_points(record, step, mapped)
             points = as_candidates(record.uuid, mapped, context)
             selection = self._select(question, points)
-            read = replace(found, candidates=tuple(ranked[: len(ranked) - len(over)]))
-            unused = [*batches.rejected, *_unused(read, points, selection)]
+            unused = [*batches.rejected, *_unused(batches.batches, points, selection)]
             selection = replace(selection, rejected=(*selection.rejected, *unused))
             stage = record.selection(step, selection)
         yield stage
@@ -68,7 +65,9 @@ class GlobalSearch:
         return choose(points, left_out)
 
 
-def _unused(found: Retrieval, points: Sequence[Candidate], selection: Selection) -> list[Rejected]:
+def _unused(
+    batches: Sequence[Batch], points: Sequence[Candidate], selection: Selection
+) -> list[Rejected]:
     """The reports that were read, and that no point of the selection came from."""
     drawn, used = _reports_of(points), _reports_of([s.candidate for s in selection.selected])
     return [
@@ -78,7 +77,8 @@ def _unused(found: Retrieval, points: Sequence[Candidate], selection: Selection)
             if candidate.item.iri in drawn
             else "no point was drawn from it",
         )
-        for candidate in found.candidates
+        for batch in batches
+        for candidate in batch.candidates
         if candidate.item.iri not in used
     ]
 

@@ -29,8 +29,8 @@ from tgraph.engine.situating import situate
 from tgraph.engine.workshop import RunRecord, Workshop
 from tgraph.errors import IngestError
 from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
-from tgraph.index.evidence_table import EvidenceTable, LazyTable, tabulate
 from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.lookup_table import LazyTable, LookupTable, tabulate
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.ingest.discover import Found
 from tgraph.model import Usage
@@ -159,7 +159,7 @@ class Run:
             finally:
                 copy.close()
 
-    def _furnished(self, copy: WorkingCopy, table: LazyTable[EvidenceTable]) -> Workshop:
+    def _furnished(self, copy: WorkingCopy, table: LazyTable[LookupTable]) -> Workshop:
         return Workshop(
             run=self.iri,
             uuid=self._uuid,

@@ -14,7 +14,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute
 from tgraph.engine.vectors import LazyVectors
 from tgraph.errors import StoreError
-from tgraph.index.evidence_table import EvidenceTable, LazyTable, load_table
+from tgraph.index.lookup_table import LazyTable, LookupTable, load_table
 from tgraph.index.shelf import load_shelf
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -67,9 +67,9 @@ class Opened:
         self._parts = parts or Parts(settings, self._folder.cache)
         self._record: Snapshot | None = None
         self._knowledge: Snapshot | None = None
-        self._table: LazyTable[EvidenceTable | None] | None = None
+        self._table: LazyTable[LookupTable | None] | None = None
         self._context: Context | None = None
-        self._replaced: list[Snapshot | LazyTable[EvidenceTable | None]] = []
+        self._replaced: list[Snapshot | LazyTable[LookupTable | None]] = []
         self._asking = 0
         self._turns: list[Turn] = []
 

@@ -22,7 +22,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, Progress
 from tgraph.errors import EndpointError
 from tgraph.extract.base import Extractor
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.evidence_table import EvidenceTable, LazyTable
+from tgraph.index.lookup_table import LazyTable, LookupTable
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
@@ -116,7 +116,7 @@ class Workshop:
     run: str
     uuid: str
     copy: WorkingCopy
-    table: LazyTable[EvidenceTable]
+    table: LazyTable[LookupTable]
     record: RunRecord
     librarian: Librarian
     settings: Settings

@@ -53,7 +53,7 @@ class Asked:
     def _calls(self) -> tuple[TracedCall, ...]:
         found = sorted(
             self._said.all(self._session, "call"),
-            key=lambda c: (self._said.one(c, "startedAtTime"), c),
+            key=lambda c: (v.in_time(self._said.one(c, "startedAtTime")), c),
         )
         return tuple(map(self._call, found))
 

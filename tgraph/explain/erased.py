@@ -127,6 +127,10 @@ def _hashes(store: Store, graph: NamedNode) -> Iterator[tuple[str, tuple[str, st
         )
 
 
+def _time(erasure: Erasure) -> str:
+    return v.in_time(erasure.time)
+
+
 def erasure_of_document(store: Store, document: str) -> Erasure | None:
     """The last erasure of a document, None where there has been none."""
     prefix = v.erasure_iri("")
@@ -135,14 +139,14 @@ def erasure_of_document(store: Store, document: str) -> Erasure | None:
         for quad in store.match(None, v.prov("used"), NamedNode(document), None)
         if _text(quad.subject).startswith(prefix)
     ]
-    return max(found, key=lambda erasure: erasure.time, default=None)
+    return max(found, key=_time, default=None)
 
 
 def last_erasure(store: Store) -> Erasure | None:
     """The newest erasure on record."""
     graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
     found = [read_erasure(store, _text(graph)).what for graph in graphs]
-    return max(found, key=lambda erasure: erasure.time, default=None)
+    return max(found, key=_time, default=None)
 
 
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
@@ -151,7 +155,7 @@ def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
         for removed in store.match(None, v.tg("removedText"), quad.object, None):
             found.append(_erasure(removed.graph_name, store))
-    return max(found, key=lambda erasure: erasure.time, default=None)
+    return max(found, key=_time, default=None)
 
 
 def check_whole(store: Store, bundle: str, session: str) -> None:

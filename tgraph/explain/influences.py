@@ -43,7 +43,7 @@ def influence_on(store: Store, answer: str) -> RecordedInfluence | None:
                 found.append((said.one(analysis, "startedAtTime"), analysis, said))
     if not found:
         return None
-    started, analysis, said = max(found, key=lambda each: each[:2])
+    started, analysis, said = max(found, key=lambda each: (v.in_time(each[0]), each[1]))
     return _read(said, analysis, started, answer)
 
 

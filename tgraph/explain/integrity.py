@@ -170,7 +170,7 @@ def _in_order(batches: Sequence[Entry]) -> list[Entry]:
     chains: dict[object, list[Entry]] = {}
     for batch in batches:
         chains.setdefault(batch.quads[0].graph_name, []).append(batch)
-    return list(merge(*chains.values(), key=lambda entry: entry.time))
+    return list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
 
 
 def _needed(

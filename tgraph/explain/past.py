@@ -71,7 +71,7 @@ def _rewritten(store: Store) -> list[dict[str, tuple[str, str]]]:
     """The hashes before and after of what each erasure rewrote, in the order of the erasures."""
     graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
     done = [read_erasure(store, graph.value) for graph in graphs if isinstance(graph, NamedNode)]
-    return [dict(each.hashes) for each in sorted(done, key=lambda each: each.what.time)]
+    return [dict(each.hashes) for each in sorted(done, key=lambda each: v.in_time(each.what.time))]
 
 
 def _followed(rewritten: list[dict[str, tuple[str, str]]], batch: str, key: str) -> str:

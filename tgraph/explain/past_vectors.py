@@ -120,7 +120,10 @@ class VectorsOnRecord:
         kind = Literal("embedding")
         calls = self._store.match(None, v.tg("callKind"), kind, v.SOURCE_GRAPH)
         named = {quad.subject for quad in calls if isinstance(quad.subject, NamedNode)}
-        begun = sorted((self._values(node, v.prov("startedAtTime")), node.value) for node in named)
+        begun = sorted(
+            (sorted(map(v.in_time, self._values(node, v.prov("startedAtTime")))), node.value)
+            for node in named
+        )
         return [
             key for _, iri in begun for key in self._values(NamedNode(iri), v.tg("contentHash"))
         ]

@@ -46,4 +46,4 @@ def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
                     said.one(verdict, "lostIn"),
                 )
             )
-    return sorted(found, key=lambda verdict: (verdict.started, verdict.verification))
+    return sorted(found, key=lambda verdict: (v.in_time(verdict.started), verdict.verification))

@@ -35,12 +35,16 @@ def rough_tokens(text: str) -> int:
 
 @dataclass(slots=True)
 class Exchange:
-    """One call while it is under way; whatever is known at its end becomes the record."""
+    """One call while it is under way; whatever is known at its end becomes the record.
+
+    ``request_text`` is the request as canonical JSON, where that is known already.
+    """
 
     kind: Choice["chat", "embedding", "rerank"]
     agent: Agent
     prompt: Prompt | None
     request: Mapping[str, Any] = field(default_factory=dict)
+    request_text: str = ""
     reply: dict[str, Any] = field(default_factory=dict)
     usage: Usage = field(default_factory=lambda: Usage(calls=1))
 
@@ -96,6 +100,7 @@ class Client:
                     ended=self._clock(),
                     usage=exchange.usage,
                     prompt=prompt,
+                    request_text=exchange.request_text,
                 )
             )
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 from tgraph.errors import ModelError
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
+from tgraph.models.body import write_body
 from tgraph.models.dialect import Dialect
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.exchange import Client, Clock, Counter, Exchange, member, now, rough_tokens
@@ -28,7 +29,7 @@ _PATH = "/chat/completions"
 walks the whole body, half a millisecond for one that is ready to be sent, and makes a model of
 every chunk."""
 
-Send = Callable[["openai.OpenAI", Mapping[str, Any]], Any]
+Send = Callable[["openai.OpenAI", bytes], Any]
 
 
 class OpenAIChat(Client):
@@ -105,9 +106,10 @@ class OpenAIChat(Client):
         def attempt(client: openai.OpenAI) -> Any:
             nonlocal dialect
             while True:
-                exchange.request = dialect.body(request, self.model, stream=stream)
+                body = write_body(dialect.body(request, self.model, stream=stream))
+                exchange.request, exchange.request_text = body.request, body.canonical
                 try:
-                    return send(client, exchange.request)
+                    return send(client, body.sent.encode())
                 except Exception as error:
                     said = refusal(error)
                     other = dialect.after(said, exchange.request) if said else None
@@ -236,8 +238,8 @@ def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
     return ModelError(f"The reply of {model} to the step {step} is empty.", "Ask again.")
 
 
-def _complete(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
-    completion = client.post(_PATH, body=body, cast_to=object)
+def _complete(client: openai.OpenAI, body: bytes) -> Any:
+    completion = client.post(_PATH, content=body, cast_to=object)
     if not isinstance(member(_choice(completion), "message"), Mapping):
         raise TypeError("not a chat completion")
     return completion
@@ -266,11 +268,11 @@ class _Stream:
         self._chunks.close()
 
 
-def _open_stream(client: openai.OpenAI, body: Mapping[str, Any]) -> Any:
+def _open_stream(client: openai.OpenAI, body: bytes) -> Any:
     import openai
 
     chunks = client.post(
-        _PATH, body=body, cast_to=object, stream=True, stream_cls=openai.Stream[object]
+        _PATH, content=body, cast_to=object, stream=True, stream_cls=openai.Stream[object]
     )
     stream = _Stream(chunks)
     if stream.is_empty:

@@ -81,7 +81,7 @@ def questioned(store: Store) -> dict[str, Questioned]:
         time = _said(store, subject, v.prov("invalidatedAtTime"))
         said = Questioned(time, _said(store, activity, v.tg("reason")))
         session = v.session_iri(subject.value.removeprefix(v.standing_iri("")))
-        if session not in found or said.time < found[session].time:
+        if session not in found or v.in_time(said.time) < v.in_time(found[session].time):
             found[session] = said
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
@@ -42,13 +42,23 @@ class Lines(Statements):
     ) -> None:
         """State the same of many subjects: ``always``, and of each its values of the predicates, in
         their order."""
-        names = [_named(predicate) for predicate in predicates]
-        start = [line for p, value in always if (line := _predicated(_named(p), value))]
-        for subject, values in subjects:
-            found = zip(names, values, strict=True)
-            said = start + [line for name, value in found if (line := _predicated(name, value))]
-            if said:
-                self._lines.append(f"{NamedNode(subject)} {';'.join(said)}.\n")
+        rows = rows_of(subjects, predicates, *always)
+        self._lines += [f"{NamedNode(subject)} {row}.\n" for subject, row in rows]
+
+    def add_numbered(
+        self, subject: str, predicate: NamedNode, prefix: str, ends: Sequence[str]
+    ) -> None:
+        """State of the subject that it has the IRIs which begin so, with each of the ends."""
+        if ends:
+            start = _open(prefix)
+            objects = f">,{start}".join(ends)
+            self._lines.append(f"{NamedNode(subject)} {_named(predicate)} {start}{objects}>.\n")
+
+    def add_rows(self, prefix: str, rows: Sequence[str]) -> None:
+        """State rows that lack only the beginning of their subject, which is the same of all."""
+        if rows:
+            start = _open(prefix)
+            self._lines.append(start + start.join(rows))
 
     def take(self) -> str:
         """What was stated since the last time."""
@@ -59,6 +69,26 @@ class Lines(Statements):
 def quads_of(text: str) -> list[Quad]:
     """What ``Lines.take`` gave, as quads, in their order. ``SyntaxError`` where it is damaged."""
     return list(parse(text, RdfFormat.TRIG))
+
+
+def rows_of(
+    subjects: Iterable[tuple[str, Sequence[Statable]]],
+    predicates: Sequence[NamedNode],
+    *always: tuple[NamedNode, Statable],
+) -> Iterator[tuple[str, str]]:
+    """For each of the subjects that anything is said of, what ``Lines.add_all`` says of it."""
+    names = [_named(predicate) for predicate in predicates]
+    start = [line for p, value in always if (line := _predicated(_named(p), value))]
+    for subject, values in subjects:
+        found = zip(names, values, strict=True)
+        said = start + [line for name, value in found if (line := _predicated(name, value))]
+        if said:
+            yield subject, ";".join(said)
+
+
+def _open(prefix: str) -> str:
+    """The IRI that begins so, without its end. ``ValueError`` where it is none."""
+    return str(NamedNode(prefix)).removesuffix(">")
 
 
 def _predicated(name: str, value: Statable) -> str:

@@ -26,6 +26,7 @@ from tgraph.model import (
 )
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
+from tgraph.record.candidates import candidate_rows
 from tgraph.store.statements import Value, iri
 
 
@@ -183,22 +184,10 @@ class SessionRecord(BundleRecord):
         return subject
 
     def _candidates(self, retrieval: str, candidates: Sequence[Candidate]) -> None:
-        keys = [self._candidate(candidate) for candidate in candidates]
-        self._out.add(retrieval, (v.tg("candidate"), map(iri, keys)))
-        edges = [
-            (key, (iri(c.item.iri), c.hop, c.rank, c.score, c.tokens))
-            for key, c in zip(keys, candidates, strict=True)
-            if isinstance(c.item, Edge)
-        ]
-        items = [
-            (key, (iri(c.item.iri), c.rank, c.score, c.tokens))
-            for key, c in zip(keys, candidates, strict=True)
-            if not isinstance(c.item, Edge)
-        ]
-        kind = (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")])
-        ranked = [v.tg("rank"), v.tg("score"), v.tg("tokenCount")]
-        self._out.add_all(edges, [v.tg("edge"), v.tg("hop"), *ranked], kind)
-        self._out.add_all(items, [v.tg("item"), *ranked], kind)
+        rows = candidate_rows(candidates)
+        prefix = v.session_part_iri("candidate", self.uuid, "")
+        self._out.add_numbered(retrieval, v.tg("candidate"), prefix, rows.ends)
+        self._out.add_rows(prefix, rows.said)
 
     def selection(self, step: str, selection: Selection) -> str:
         """What was selected with the reasoning, and each rejected candidate with the reason."""

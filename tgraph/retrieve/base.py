@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence
+from tgraph.index.evidence import EvidenceReader, StoredEvidence
+from tgraph.index.lookup_table import LookupTable
 from tgraph.index.shelf import Shelf
 from tgraph.index.sources import Texts
 from tgraph.model import Retrieval, Turn
@@ -57,8 +58,8 @@ def nothing() -> None:
 class Context:
     """What a retriever reads: one published state of one collection, or what ``filters`` leave.
 
-    ``shelf`` reads the communities and reports of a published state, and ``table`` its evidence,
-    where they lie ready."""
+    ``shelf`` reads the communities and reports of a published state, and ``table`` its evidence and
+    what was counted of it, where they lie ready."""
 
     store: Store
     texts: Texts
@@ -68,7 +69,7 @@ class Context:
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
     shelf: Callable[[], Shelf | None] = nothing
-    table: Callable[[], EvidenceSource | None] = nothing
+    table: Callable[[], LookupTable | None] = nothing
     _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 

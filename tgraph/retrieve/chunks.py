@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyoxigraph import Literal, NamedNode
-
+from tgraph.index.counts import tokens_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.model import Evidence, Item
 from tgraph.retrieve.base import Context
-from tgraph.store.base import select
 
 
 def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
@@ -41,13 +39,7 @@ def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
     """The lengths in tokens, as counted when the chunks were made."""
 
     def read(missing: list[str]) -> dict[str, int]:
-        nodes = [NamedNode(chunk) for chunk in missing]
-        rows = select(context.store, "retrieve/chunk-tokens", {"chunks": nodes})
-        return {_text(row["chunk"]): int(_text(row["tokens"])) for row in rows}
+        table = context.table()
+        return tokens_of(context.store, missing) if table is None else table.tokens(missing)
 
     return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
-
-
-def _text(term: object) -> str:
-    assert isinstance(term, NamedNode | Literal)
-    return term.value

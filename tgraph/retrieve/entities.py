@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from pyoxigraph import Literal, NamedNode
 
-from tgraph import vocabulary as v
-from tgraph.index.knowledge import is_statement
+from tgraph.index.counts import degree_of
 from tgraph.model import Evidence, Item
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.subgraph import HUB
 from tgraph.store.base import select
 
 
@@ -69,13 +66,11 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
 
 
 def degree(context: Context, entity: str) -> int:
-    """The number of relationships and attributes of an entity, counted up to a bound each way."""
+    """As ``degree_of``."""
 
     def count() -> int:
-        node = NamedNode(entity)
-        outgoing = islice(context.store.match(node, None, None, v.KNOWLEDGE_GRAPH), HUB)
-        incoming = islice(context.store.match(None, None, node, v.KNOWLEDGE_GRAPH), HUB)
-        return sum(is_statement(quad.predicate) for quad in (*outgoing, *incoming))
+        table = context.table()
+        return degree_of(context.store, entity) if table is None else table.degree(entity)
 
     found: int = context.remembered("degrees", 100_000).get(entity, count)
     return found

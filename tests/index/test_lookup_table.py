@@ -1,22 +1,26 @@
-"""Evidence is the same wherever it is read: in the statements, or in the table made of them."""
+"""What is looked up is the same wherever it is read: in the statements, or in tables of them."""
 
 from __future__ import annotations
 
 import shutil
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tests.workers import collection, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.index.counts import MOST_COUNTED, degree_of, degrees, tokens_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.evidence_table import FILE, HEAD, load_table
+from tgraph.index.lookup_table import FILE, HEAD, load_table
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
 from tgraph.store.base import Store
+from tgraph.store.oxigraph import OxigraphStore
 
 TEXTS = {
     "a": "Robert Falcon Scott = Scott\nRobert Falcon Scott led Terra Nova Expedition.\n",
@@ -29,7 +33,7 @@ CHANGES = ("indexed", "a merge undone", "the merge again", "split", "retracted",
 AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
-def everything(store: Store, reader: EvidenceReader) -> tuple[object, ...]:
+def everything(store: Store, reader: EvidenceReader) -> tuple[Any, ...]:
     """All that a reader says about whatever there is in the store."""
 
     def named(predicate: NamedNode, *, subject: bool = False) -> list[str]:
@@ -99,12 +103,33 @@ def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str
         texts = Texts(found.store, Librarian(collection(states[change]).librarian))
         table = load_table(found.vectors, found.pointer.generation)
         assert table is not None
-        try:
+        with closing(table):
             said = everything(found.store, EvidenceReader(table, texts))
-        finally:
-            table.close()
-        assert said == everything(found.store, stored_evidence(found.store, texts))
-        assert all(said)
+            assert said == everything(found.store, stored_evidence(found.store, texts))
+            assert all(said)
+            quads = list(found.store.match(None, None, None))
+            subjects = {q.subject.value for q in quads if isinstance(q.subject, NamedNode)}
+            counted = {subject: degree_of(found.store, subject) for subject in subjects}
+            assert counted == {subject: table.degree(subject) for subject in subjects}
+            assert max(counted.values()) > 1
+            standing = {each.chunk for each in said[3].values()}
+            assert table.tokens(standing) == tokens_of(found.store, sorted(standing))
+
+
+def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound() -> None:
+    hub, spoke = NamedNode(v.entity_iri("hub")), v.URN + "entity:spoke{}"
+    near = v.relation_iri("near")
+    store = OxigraphStore.memory(
+        quad
+        for n in range(MOST_COUNTED + 5)
+        for quad in (
+            Quad(hub, NamedNode(near), NamedNode(spoke.format(n))),
+            Quad(NamedNode(spoke.format(n)), NamedNode(near), hub),
+            Quad(hub, v.tg("description"), Literal(str(n))),
+        )
+    )
+    assert degree_of(store, hub.value) == degrees(store)[hub.value] == 2 * MOST_COUNTED
+    assert degree_of(store, spoke.format(0)) == degrees(store)[spoke.format(0)] == 2
 
 
 def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:

@@ -1,7 +1,8 @@
-"""The evidence of one generation of knowledge in an SQLite table, as questions read it.
+"""What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
+evidence, how many relationships entities have, and how long chunks are.
 
-It lies beside the vectors and is derived like them. In the store a row of evidence is a dozen
-look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the table is missing,
+They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
+look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
 damaged or of another generation, the statements are read instead.
 """
 
@@ -13,10 +14,11 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
 from tgraph import vocabulary as v
+from tgraph.index.counts import all_tokens, degrees
 from tgraph.index.evidence import (
     EvidenceRow,
     StoredEvidence,
@@ -32,19 +34,21 @@ if TYPE_CHECKING:
     import sqlite3
 
 FORMAT = 1
-FILE = "evidence.sqlite"
-HEAD = "evidence.json"
+FILE = "lookups.sqlite"
+HEAD = "lookups.json"
 
 _SCHEMA = """
 CREATE TABLE evidence (about TEXT, iri TEXT, chunk TEXT, start INTEGER, length INTEGER, quote TEXT,
                        strength REAL, description TEXT, stated INTEGER);
+CREATE TABLE entity (iri TEXT PRIMARY KEY, degree INTEGER) WITHOUT ROWID;
+CREATE TABLE chunk (iri TEXT PRIMARY KEY, tokens INTEGER) WITHOUT ROWID;
 CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWID;
 """
 _INDEXES = """
 CREATE INDEX about ON evidence (about);
 CREATE INDEX iri ON evidence (iri) WHERE stated;
 """
-T = TypeVar("T", bound="EvidenceTable | None")
+T = TypeVar("T", bound="LookupTable | None")
 
 _ABOUT = """
 SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
@@ -55,12 +59,14 @@ SELECT about, iri, chunk, start, length, quote, strength, description FROM evide
 WHERE iri = ? AND stated ORDER BY about, rowid
 """
 _DOCUMENT = "SELECT title, path FROM document WHERE iri = ?"
+_DEGREE = "SELECT degree FROM entity WHERE iri = ?"
+_TOKENS = "SELECT tokens FROM chunk WHERE iri = ?"
 _MENTIONS = "SELECT DISTINCT about, chunk FROM evidence WHERE about >= ? AND about < ?"
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
 
-class EvidenceTable:
-    """Rows read from the table; an ``EvidenceSource``. Thread-safe."""
+class LookupTable:
+    """An ``EvidenceSource``, and what else was counted. Thread-safe."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -79,10 +85,21 @@ class EvidenceTable:
         return self._rows(_IRI, sorted(set(iris)))
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
+        return dict(self._found(_DOCUMENT, documents))
+
+    def degree(self, entity: str) -> int:
+        """As ``degree_of``."""
+        return sum(row[0] for _, row in self._found(_DEGREE, [entity]))
+
+    def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
+        """As ``tokens_of``."""
+        return {chunk: row[0] for chunk, row in self._found(_TOKENS, chunks)}
+
+    def _found(self, query: str, iris: Iterable[str]) -> list[tuple[str, Any]]:
         with self._lock:
             find = self._connection.execute
-            rows = [(iri, find(_DOCUMENT, (iri,)).fetchone()) for iri in sorted(documents)]
-        return {iri: row for iri, row in rows if row is not None}
+            rows = [(iri, find(query, (iri,)).fetchone()) for iri in iris]
+        return [(iri, row) for iri, row in rows if row is not None]
 
     def mentions(self) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
@@ -109,8 +126,8 @@ class EvidenceTable:
             return [EvidenceRow(*row) for key in dict.fromkeys(keys) for row in find(query, (key,))]
 
 
-def tabulate(store: Store) -> EvidenceTable:
-    """The table of what the standing documents say by the store, in memory."""
+def tabulate(store: Store) -> LookupTable:
+    """The tables of a store, in memory; of standing documents alone."""
     import sqlite3  # 5 ms
 
     standing = StoredEvidence(store).documents(standing_documents(store))
@@ -118,10 +135,17 @@ def tabulate(store: Store) -> EvidenceTable:
     connection.executescript(_SCHEMA)
     rows = sorted(_all_rows(store, standing), key=lambda row: (row[0], row[1]))
     connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    lengths = [
+        (chunk, tokens)
+        for chunk, tokens in all_tokens(store).items()
+        if document_of_chunk(chunk) in standing
+    ]
+    connection.executemany("INSERT INTO entity VALUES (?, ?)", degrees(store).items())
+    connection.executemany("INSERT INTO chunk VALUES (?, ?)", lengths)
     documents = [(iri, title, path) for iri, (title, path) in standing.items()]
     connection.executemany("INSERT INTO document VALUES (?, ?, ?)", documents)
     connection.executescript(_INDEXES)
-    return EvidenceTable(connection)
+    return LookupTable(connection)
 
 
 def _all_rows(store: Store, standing: Collection[str]) -> Iterator[tuple[object, ...]]:
@@ -143,7 +167,7 @@ def _merged(store: Store) -> Mapping[str, Collection[str]]:
     return {iri: sorted({*others} - {iri}) for iri, others in found.items()}
 
 
-def load_table(folder: Path, generation: int) -> EvidenceTable | None:
+def load_table(folder: Path, generation: int) -> LookupTable | None:
     """The folder's table; None where it is missing, damaged or of another generation."""
     import sqlite3
 
@@ -153,7 +177,7 @@ def load_table(folder: Path, generation: int) -> EvidenceTable | None:
         if json.loads((folder / HEAD).read_bytes()) != wanted:
             return None
         address = f"file:{quote(str(file.absolute()))}?mode=ro&immutable=1"
-        return EvidenceTable(sqlite3.connect(address, uri=True, check_same_thread=False))
+        return LookupTable(sqlite3.connect(address, uri=True, check_same_thread=False))
     except (OSError, ValueError, sqlite3.Error):
         return None
 
