@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tgraph.cli.terminal import forget_stdout, say
+from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class Command(click.Command):
     def invoke(self, context: click.Context) -> Any:
         _note_ignored(context)
         try:
-            return super().invoke(context)
+            with seldom_collected():
+                return super().invoke(context)
         except TgraphError as error:
             _fail(context, str(error), error.exit_code)
         except KeyboardInterrupt:

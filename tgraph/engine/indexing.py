@@ -6,7 +6,6 @@ so that the next run continues where this one was stopped. Design, sections 3.4 
 
 from __future__ import annotations
 
-import gc
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from tgraph.engine.cooccurring import tie
 from tgraph.engine.describing import describe
 from tgraph.engine.embedding import CACHE, embed, remembering
 from tgraph.engine.extracting import Extracted, extract
+from tgraph.engine.garbage import seldom_collected
 from tgraph.engine.intake import Intakes, take_in
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
@@ -47,25 +47,6 @@ from tgraph.store.writer import WorkingCopy, abandoned
 PATIENCE = 300.0
 """Seconds to wait for a writer, who should be done in one. A change that is committed by then is
 not lost: the next command applies it."""
-
-
-_OBJECTS = 50_000
-"""New objects between two searches for cycles while a run goes on, which makes millions of objects
-that stay and few cycles: Python's default of 700 costs a twentieth of the run."""
-
-
-@contextmanager
-def _seldom_collected() -> Iterator[None]:
-    """Cycles are searched for less often until the end, unless they are already."""
-    before = gc.get_threshold()
-    if not 0 < before[0] < _OBJECTS:
-        yield
-        return
-    gc.set_threshold(_OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +129,7 @@ class Run:
         """A working copy and all that a phase needs; what is not committed at the end is gone."""
         folder = self._ledger.folder
         waiting = partial(self._message, self.busy)
-        with exclusive(folder.index_lock, timeout=None, waiting=waiting), _seldom_collected():
+        with exclusive(folder.index_lock, timeout=None, waiting=waiting), seldom_collected():
             for leftover in abandoned(folder):
                 shutil.rmtree(leftover, ignore_errors=True)
             with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
