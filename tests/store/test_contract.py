@@ -26,7 +26,7 @@ from tgraph.errors import QueryError, StoreError
 from tgraph.store.base import Store, load_query, select
 from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements, literal, nquads, reifier
+from tgraph.store.statements import Statements, literal, nquads, reifier, to_bytes
 
 A, B, P = NamedNode("urn:a"), NamedNode("urn:b"), NamedNode("urn:p")
 G = NamedNode("urn:g")
@@ -125,6 +125,26 @@ def test_match_finds_by_every_part(make: Maker) -> None:
     assert set(store.match(None, None, None, DefaultGraph())) == {QUADS[0]}
     nine = Literal("9", datatype=v.xsd("double"))
     assert [quad.subject for quad in store.match(None, None, nine)] == [B]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4))
+def test_lines_are_those_of_the_quads_of_a_graph(texts: list[str]) -> None:
+    """A text may hold what a line ends with."""
+    values = [*texts, " .\n", f" {G} .\n", "\u2028 .\r\n", "<<( .\n"]
+    quads = [
+        Quad(subject, P, Literal(text), graph)
+        for text in values
+        for subject, graph in ((A, G), (B, G), (A, v.SOURCE_GRAPH))
+    ]
+    quads += [Quad(A, v.RDF_REIFIES, Triple(A, P, Literal(text)), G) for text in values]
+    layered = LayeredStore(OxigraphStore.memory(quads[::2]))
+    layered.extend(quads)
+    wanted = {q for q in quads if q.graph_name == G}
+    for store in (OxigraphStore.memory(quads), layered):
+        lines = store.lines(G)
+        assert len(lines) == len(wanted)
+        assert set(lines) == set(to_bytes(wanted).splitlines(keepends=True))
+        assert store.lines(NamedNode("urn:nowhere")) == []
 
 
 def test_queries_read_the_union_unless_told_otherwise(make: Maker) -> None:

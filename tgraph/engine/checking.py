@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from pyoxigraph import Quad
+from pyoxigraph import DefaultGraph, NamedNode, Quad
 
+from tgraph import vocabulary as v
 from tgraph.engine.updating import difference
 from tgraph.explain.chained import Problem
 from tgraph.explain.integrity import Integrity, check_integrity
 from tgraph.librarian import Librarian
-from tgraph.record.chain import Head
+from tgraph.record.chain import NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import PublicKey
+from tgraph.store.base import Graph, select
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 from tgraph.store.statements import to_bytes
@@ -27,17 +29,42 @@ def check(
 ) -> Integrity:
     """The integrity of the snapshot, with each quad in which the store differs from it; with a
     ``key``, the signatures by it too."""
-    added, removed = difference(snapshot.store, store)
     pointer = snapshot.pointer
+    hashes = {name: hash_of_graph(snapshot.store, name) for name in _bundles(snapshot.store)}
     return check_integrity(
         snapshot.store,
         librarian,
         catalogue,
         Head(pointer.sequence, pointer.head),
         saved,
-        [*_differing("added", added), *_differing("missing", removed)],
+        list(_differences(snapshot.store, store, hashes)),
         key,
+        hashes,
     )
+
+
+def _bundles(store: OxigraphStore) -> set[NamedNode]:
+    return {graph for graph in _graphs(store) if graph.value.startswith(v.bundle_iri(""))}
+
+
+def _graphs(store: OxigraphStore) -> Iterator[NamedNode]:
+    for row in select(store, "trace/graphs", union=False):
+        if isinstance(row["graph"], NamedNode):
+            yield row["graph"]
+
+
+def _differences(
+    snapshot: OxigraphStore, store: OxigraphStore, hashes: Mapping[NamedNode, GraphHash]
+) -> Iterator[Problem]:
+    """Each quad in which they differ. Bundles are small, and compared by their hashes first."""
+    bundles = hashes.keys() | _bundles(store)
+    others = {*_graphs(snapshot), *_graphs(store)} - bundles
+    differing = [g for g in bundles if hash_of_graph(store, g) != hashes.get(g, NO_GRAPH)]
+    graphs: list[Graph] = [DefaultGraph(), *sorted([*others, *differing], key=str)]
+    for graph in graphs:
+        added, removed = difference(snapshot, store, graph)
+        yield from _differing("added", added)
+        yield from _differing("missing", removed)
 
 
 def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:

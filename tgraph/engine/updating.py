@@ -6,7 +6,7 @@ comparing, and enters the store as one batch. Design, sections 3.6 and 6.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 
 from pyoxigraph import BlankNode, NamedNode, Quad
@@ -21,7 +21,7 @@ from tgraph.errors import QueryError
 from tgraph.explain.guard import check
 from tgraph.explain.sparql import Bounds, run_update
 from tgraph.record.agents import SOFTWARE, agent_quads, associations
-from tgraph.store.base import Store
+from tgraph.store.base import Graph
 from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements
@@ -79,16 +79,16 @@ def _describe_update(shop: Workshop, text: str, started: datetime) -> None:
 
 
 def difference(
-    before: LayeredStore | OxigraphStore, after: OxigraphStore
+    before: LayeredStore | OxigraphStore, after: OxigraphStore, graph: Graph | None = None
 ) -> tuple[list[Quad], list[Quad]]:
-    """The quads added and removed between two stores.
+    """The quads added and removed between two stores, in all graphs or in one.
 
     Both are walked side by side; since their orders agree but for what differs, only that is
     looked up. The result doesn't depend on the order.
     """
     added: list[Quad] = []
     removed: list[Quad] = []
-    old, new = _walk(before), _walk(after)
+    old, new = iter(before.match(graph=graph)), iter(after.match(graph=graph))
     left, right = next(old, None), next(new, None)
     while left is not None or right is not None:
         if left == right:
@@ -102,10 +102,6 @@ def difference(
         else:
             left, right = next(old, None), next(new, None)
     return added, removed
-
-
-def _walk(store: Store) -> Iterator[Quad]:
-    return iter(store.match())
 
 
 def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:

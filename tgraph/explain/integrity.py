@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
+from pyoxigraph import DefaultGraph, Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
@@ -21,12 +21,13 @@ from tgraph.explain.erased import Erasure, Rewritings
 from tgraph.explain.replayed import Replayed
 from tgraph.explain.signed import Signatures, check_signatures
 from tgraph.librarian import Librarian
-from tgraph.record.chain import GENESIS, Head, canonical_hash
+from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
 from tgraph.store.base import Store, select
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
+NO_HASHES: Mapping[NamedNode, GraphHash] = {}
 _KEPT = (v.tg("contentHash"), v.tg("textHash"))
 
 
@@ -61,10 +62,12 @@ def check_integrity(
     saved: str | None = None,
     beyond: Sequence[Problem] = (),
     key: PublicKey | None = None,
+    hashes: Mapping[NamedNode, GraphHash] = NO_HASHES,
 ) -> Integrity:
     """Compute everything again. ``published`` is the head that the pointer to the store names,
     ``saved`` one that was noted earlier, ``beyond`` what is known to be wrong already. With a
-    ``key`` its signatures are verified.
+    ``key`` its signatures are verified. ``hashes`` are those of bundles that were computed just
+    now.
 
     ``UsageError`` for a saved head that is not 64 hexadecimal digits.
     """
@@ -80,7 +83,7 @@ def check_integrity(
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
     entries = [replace(e, hash=rewritings.hash_of(e.subject, e.hash)) for e in entries]
-    bundles, wrong = _check_bundles(store, entries, graphs)
+    bundles, wrong = _check_bundles(store, entries, graphs, hashes)
     replayed = _replay(librarian, entries, rewritings)
     others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
     quads, differing = replayed.compare(store, [DefaultGraph(), *map(NamedNode, others)])
@@ -127,33 +130,36 @@ def _find_head(
 
 
 def _check_bundles(
-    store: Store, entries: Sequence[Entry], graphs: Iterable[str]
+    store: Store,
+    entries: Sequence[Entry],
+    graphs: Iterable[str],
+    hashes: Mapping[NamedNode, GraphHash],
 ) -> tuple[dict[str, int], list[Problem]]:
     """The number of quads of each bundle there is, and which are not as they were sealed."""
     sealed = {e.subject: e.hash for e in entries if e.kind not in ("batch", KIND)}
     counts: dict[str, int] = {}
     problems = []
     for bundle in sorted({g for g in graphs if g.startswith(_BUNDLE)} | set(sealed)):
-        quads = list(_quads(store, bundle))
+        found, quads = _hash_of(store, bundle, hashes)
         if quads:
-            counts[bundle] = len(quads)
+            counts[bundle] = quads
         if bundle not in sealed and quads:
-            detail = f"It is not in the chain and has {len(quads)} quads."
+            detail = f"It is not in the chain and has {quads} quads."
             problems.append(Problem("added", "bundle", bundle, detail))
         elif bundle in sealed and not quads:
             problems.append(Problem("missing", "bundle", bundle, "It was sealed and is not there."))
-        elif quads and canonical_hash(quads) != sealed[bundle]:
+        elif quads and found != sealed[bundle]:
             detail = f"Its quads were changed; it was sealed as {sealed[bundle]}."
             problems.append(Problem("altered", "bundle", bundle, detail))
     return counts, problems
 
 
-def _quads(store: Store, graph: str) -> Iterator[Quad]:
+def _hash_of(store: Store, graph: str, hashes: Mapping[NamedNode, GraphHash]) -> GraphHash:
     try:
         node = NamedNode(graph)
     except ValueError:
-        return iter(())
-    return store.match(None, None, None, node)
+        return NO_GRAPH
+    return hashes.get(node) or hash_of_graph(store, node)
 
 
 def _replay(librarian: Librarian, entries: Sequence[Entry], rewritings: Rewritings) -> Replayed:

@@ -61,7 +61,7 @@ WHERE iri = ? AND stated ORDER BY about, rowid
 _DOCUMENT = "SELECT title, path FROM document WHERE iri = ?"
 _DEGREE = "SELECT degree FROM entity WHERE iri = ?"
 _TOKENS = "SELECT tokens FROM chunk WHERE iri = ?"
-_MENTIONS = "SELECT DISTINCT about, chunk FROM evidence WHERE about >= ? AND about < ?"
+_MENTIONS = "SELECT about, chunk FROM evidence WHERE about >= ? AND about < ? GROUP BY about, chunk"
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
 

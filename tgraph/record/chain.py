@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from pyoxigraph import (
     CanonicalizationAlgorithm,
@@ -45,7 +46,29 @@ def canonical_hash(quads: Iterable[Quad]) -> str:
         dataset = Dataset(stated)
         dataset.canonicalize(CanonicalizationAlgorithm.RDFC_1_0)
         data = to_bytes(dataset)
-    return sha256(b"".join(sorted(set(data.splitlines(keepends=True))))).hexdigest()
+    return _hash(data.splitlines(keepends=True))
+
+
+class GraphHash(NamedTuple):
+    """``canonical_hash`` of a graph's quads, and how many they are."""
+
+    hash: str
+    quads: int
+
+
+NO_GRAPH = GraphHash(sha256().hexdigest(), 0)
+"""Of a graph that there is not."""
+
+
+def hash_of_graph(store: Store, graph: NamedNode) -> GraphHash:
+    lines = store.lines(graph)
+    if any(b"_:" in line for line in lines):
+        return GraphHash(canonical_hash(store.match(None, None, None, graph)), len(lines))
+    return GraphHash(_hash(lines), len(lines))
+
+
+def _hash(lines: Iterable[bytes]) -> str:
+    return sha256(b"".join(sorted(set(lines)))).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

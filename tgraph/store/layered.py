@@ -48,6 +48,9 @@ class LayeredStore:
             self._memory.match(subject, predicate, obj, graph),
         )
 
+    def lines(self, graph: NamedNode) -> list[bytes]:
+        return [*self._disk.lines(graph), *self._memory.lines(graph)]
+
     def query(self, text: str, *, union: bool = True) -> Results:
         if self._on_disk:
             self._settle()

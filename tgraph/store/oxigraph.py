@@ -15,6 +15,7 @@ from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import disk_errors, store_error
 from tgraph.vocabulary import PREFIXES
 
+_END = b" .\n"
 BULK = 10_000
 """From this many quads on bulk loading is faster than a transaction."""
 
@@ -64,6 +65,11 @@ class OxigraphStore:
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
         return self._store.quads_for_pattern(subject, predicate, obj, graph)
+
+    def lines(self, graph: NamedNode) -> list[bytes]:
+        triples = self._store.dump(format=RdfFormat.N_TRIPLES, from_graph=graph)
+        assert triples is not None  # for it is not written to a file
+        return triples.replace(_END, f" {graph} .\n".encode()).splitlines(keepends=True)
 
     def query(self, text: str, *, union: bool = True) -> Results:
         try:
