@@ -1,10 +1,11 @@
 """Makes ``tests.workers`` importable, also in the tests' processes; hypothesis repeatable; says
-which tests share a process."""
+which tests share a process; keeps settings from outside away."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return nodeid if _file(nodeid) in LONG else _file(nodeid)
 
     return ByFile(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_from_outside() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(("TGRAPH_", "OPENAI_")) and name != "TGRAPH_SHARED_DATA":
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture(scope="session")

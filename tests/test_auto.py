@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-import tgraph
+from tests.corpora import opened, write
 from tests.test_modes import CATALOGUE, TEXTS
 from tgraph import Filters
 from tgraph.answer.choosing import EmbeddedChooser
-from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.stages import stage_lines
 from tgraph.model import Turn
 from tgraph.retrieve.base import Question
-from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel
+from tgraph.testing import ScriptedModel
 
 NAMED = "When did Marie Curie teach?"
 
@@ -27,22 +23,9 @@ NAMED = "When did Marie Curie teach?"
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("auto")
-    for name, text in TEXTS.items():
-        (root / name).write_text(text)
     with opened(root, create=True) as graph:
-        assert not graph.index([root / name for name in TEXTS]).failed
+        assert not graph.index(write(root, TEXTS)).failed
     return root
-
-
-def opened(
-    root: Path,
-    model: ScriptedModel | None = None,
-    settings: Mapping[str, object] | None = None,
-    create: bool = False,
-) -> KnowledgeGraph:
-    values = load_settings(None, settings or {})
-    parts = Parts(values, root / "cache", chat=model, embedder=HashingEmbedder())
-    return tgraph.open(root / "graph", create=create, settings=settings, parts=parts)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import QuerySolutions
 from rdflib import Graph
 
-import tgraph
+from tests import corpora
 from tgraph.engine.indexing import IndexReport
 from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
@@ -57,34 +57,16 @@ CONTEXTS = """SELECT ?chunk ?text ?agent ?error WHERE {
 } ORDER BY ?chunk"""
 
 
-class Corpus:
+class Corpus(corpora.Corpus):
     """A folder of documents and a graph of them."""
 
     def __init__(self, folder: Path, chat: Any = None, **settings: object) -> None:
-        self.folder = folder
-        self.chat = chat
-        self.settings = {"chunk.size": 30, "chunk.overlap": 0, "extract.gleanings": 0} | {
-            name.replace("__", "."): value for name, value in settings.items()
-        }
-        self.said: list[str] = []
+        own = {"chunk__size": 30, "chunk__overlap": 0, "extract__gleanings": 0}
+        super().__init__(folder, chat, **own, **settings)
         self.calls: list[Call] = []
 
-    def open(self) -> tgraph.KnowledgeGraph:
-        settings = load_settings(None, self.settings)
-        parts = Parts(settings, self.folder / "cache", chat=self.chat, embedder=HashingEmbedder())
-        return tgraph.open(
-            self.folder / "g",
-            create=True,
-            parts=parts,
-            settings=self.settings,
-            message=self.said.append,
-        )
-
     def index(self, texts: Mapping[str, str] = TEXTS) -> IndexReport:
-        for name, text in texts.items():
-            (self.folder / name).write_text(text)
-        with self.open() as kg:
-            return kg.index([self.folder / name for name in texts])
+        return super().index(texts)
 
     def contexts(self) -> list[list[str]]:
         """(chunk, text, agent, error) of each."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 
 import pytest
 from pyoxigraph import NamedNode
 
-import tgraph
+from tests.corpora import made
 from tests.test_modes import CATALOGUE, PROVEN, TEXTS, WAYS
 from tgraph import Filters
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.stages import stage_lines
@@ -22,8 +20,7 @@ from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.tree import standing_tree, ways_down
 from tgraph.retrieve.filters import admitted_documents
 from tgraph.retrieve.narrowing import narrowed
-from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+from tgraph.testing import ScriptedModel
 
 QUESTION = "Where did Roald Amundsen sail from?"
 OTHERS = ("Curie", "Becquerel", "Polonium", "Sorbonne", "Nobel")
@@ -46,21 +43,9 @@ class Opened:
 
 @pytest.fixture(scope="module", params=WAYS)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory):
-    root, ids, clock = tmp_path_factory.mktemp("filters"), count(), ticking_clock()
-    for name, text in {**TEXTS, **DATED}.items():
-        (root / name).write_text(text)
-    model = ScriptedModel(clock=clock) if request.param == "model" else None
-    parts = Parts(load_settings(None), root / "cache", chat=model, embedder=HashingEmbedder())
-    said: list[str] = []
-    with tgraph.open(
-        root / "graph",
-        create=True,
-        parts=parts,
-        clock=clock,
-        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
-        message=said.append,
-    ) as graph:
-        assert not graph.index([root / name for name in (*TEXTS, *DATED)]).failed
+    folder, said = tmp_path_factory.mktemp("filters"), list[str]()
+    texts, scripted = {**TEXTS, **DATED}, request.param == "model"
+    with made(folder, texts, scripted=scripted, message=said.append) as (graph, model):
         found = Opened(graph, model)
         found.said = said
         yield found

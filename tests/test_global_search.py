@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -47,15 +46,6 @@ TEXTS = {
 }
 QUESTION = "Who taught whom the flute?"
 CATALOGUE = v.collection_iri("explainability")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 def as_read(kg: KnowledgeGraph) -> Reports:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.corpora import opened, write
 from tests.test_modes import CATALOGUE, QUESTION, TEXTS, stored_text
 from tgraph.answer.capped import CappedSelector
 from tgraph.answer.keywords import GivenKeywords
 from tgraph.answer.model import VERIFY
-from tgraph.engine.graph import KnowledgeGraph, open_graph
-from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.stages import stage_lines
@@ -21,29 +19,16 @@ from tgraph.retrieve.base import Context, Keywords, Question
 from tgraph.retrieve.lightrag import LightRetriever
 from tgraph.retrieve.linking import in_turn, linked_entities
 from tgraph.retrieve.picking import pick_by_weight
-from tgraph.settings import LightragSearchSettings, load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel
+from tgraph.settings import LightragSearchSettings
+from tgraph.testing import ScriptedModel
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("lightrag")
-    for name, text in TEXTS.items():
-        (root / name).write_text(text)
     with opened(root, create=True) as graph:
-        assert not graph.index([root / name for name in TEXTS]).failed
+        assert not graph.index(write(root, TEXTS)).failed
     return root
-
-
-def opened(
-    root: Path,
-    model: ScriptedModel | None = None,
-    settings: Mapping[str, object] | None = None,
-    create: bool = False,
-) -> KnowledgeGraph:
-    values = load_settings(None, settings or {})
-    parts = Parts(values, root / "cache", chat=model, embedder=HashingEmbedder())
-    return open_graph(root / "graph", create=create, settings=settings, parts=parts)
 
 
 @pytest.fixture

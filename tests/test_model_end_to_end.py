@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -33,15 +32,6 @@ Henri Becquerel shared the Nobel Prize with Marie Curie.
 """
 QUESTION = "What did Marie Curie discover?"
 KEY = "sk-test-0123456789abcdef"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from itertools import count
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 import tgraph
+from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite, with_grounds
@@ -23,7 +23,7 @@ from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.reports import evidence_of_parts, grounded, item_of, reports_of
 from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
+from tgraph.testing import HashingEmbedder
 
 TEXTS = {
     "curie.md": "# Marie Curie\n\nMarie Curie discovered Polonium in Paris in 1898. Pierre Curie"
@@ -47,20 +47,8 @@ def way(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def graph(way: str, tmp_path_factory: pytest.TempPathFactory):
-    root, ids, clock = tmp_path_factory.mktemp("modes"), count(), ticking_clock()
-    for name, text in TEXTS.items():
-        (root / name).write_text(text)
-    chat = ScriptedModel(clock=clock) if way == "model" else None
-    settings = load_settings(None)
-    parts = Parts(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
-    with tgraph.open(
-        root / "graph",
-        create=True,
-        parts=parts,
-        clock=clock,
-        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
-    ) as kg:
-        assert not kg.index([root / name for name in TEXTS]).failed
+    folder = tmp_path_factory.mktemp("modes")
+    with made(folder, TEXTS, scripted=way == "model") as (kg, _):
         yield kg
 
 

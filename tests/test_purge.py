@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -70,15 +69,6 @@ MODES = {
     "http": ("graph", "global", "drift", "raptor", "contextual"),
     "embedded": ("graph", "global"),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 @contextmanager

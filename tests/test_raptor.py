@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rdflib import Graph
 
 import tgraph
+from tests import corpora
 from tgraph.engine.indexing import IndexReport
 from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
@@ -57,32 +58,14 @@ TEXTS = {f"{name.lower()}.md": ship(name) for name in SHIPS} | {
 }
 
 
-class Corpus:
+class Corpus(corpora.Corpus):
     """A folder of documents and a graph of them."""
 
-    def __init__(self, folder: Path, chat: Any = None, **values: object) -> None:
-        self.folder = folder
-        self.chat = chat
-        self.settings: dict[str, object] = {"extract.gleanings": 0, "raptor.enabled": True}
-        self.settings |= {name.replace("__", "."): value for name, value in values.items()}
-        self.said: list[str] = []
-
-    def open(self) -> tgraph.KnowledgeGraph:
-        values = load_settings(None, self.settings)
-        parts = Parts(values, self.folder / "cache", chat=self.chat, embedder=HashingEmbedder())
-        return tgraph.open(
-            self.folder / "g",
-            create=True,
-            parts=parts,
-            settings=self.settings,
-            message=self.said.append,
-        )
+    def __init__(self, folder: Path, chat: Any = None, **settings: object) -> None:
+        super().__init__(folder, chat, extract__gleanings=0, raptor__enabled=True, **settings)
 
     def index(self, texts: Mapping[str, str] = TEXTS) -> IndexReport:
-        for name, text in texts.items():
-            (self.folder / name).write_text(text)
-        with self.open() as kg:
-            return kg.index([self.folder / name for name in texts])
+        return super().index(texts)
 
     def tree(self) -> dict[str, TreeNode]:
         with self.open() as kg:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,15 +43,6 @@ POLE = """Roald Amundsen reached the South Pole.
 Robert Scott reached the South Pole.
 Robert Scott led the Terra Nova expedition.
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 def index(root: Path, server: ScriptedServer | None = None, **texts: str) -> tgraph.IndexReport:

@@ -11,14 +11,13 @@ import pytest
 from pyoxigraph import NamedNode, QuerySolutions
 
 import tgraph
+from tests import corpora
 from tests.workers import knowledge, open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.indexing import IndexReport
-from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError
 from tgraph.index.standing import value
-from tgraph.settings import load_settings
-from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
+from tgraph.testing import Fault, ScriptedModel, ScriptedServer
 
 STEP = "summarise_descriptions"
 TEXTS = {
@@ -52,34 +51,17 @@ def extracted(request: Any) -> str:
     return json.dumps({"entities": entities, "relationships": relationships, "attributes": []})
 
 
-class Corpus:
+class Corpus(corpora.Corpus):
     """A folder of documents, a model, and a graph of them."""
 
     def __init__(
         self, folder: Path, replies: Mapping[str, Any] | None = None, *, enabled: bool = True
     ) -> None:
-        self.folder = folder
-        folder.mkdir(exist_ok=True)
         self.model = ScriptedModel({"extract_graph": extracted, **(replies or {})})
-        self.settings = {"extract.gleanings": 0, "summaries.enabled": enabled}
-        self.said: list[str] = []
+        super().__init__(folder, self.model, extract__gleanings=0, summaries__enabled=enabled)
 
-    def open(self) -> tgraph.KnowledgeGraph:
-        settings = load_settings(None, self.settings)
-        parts = Parts(settings, self.folder / "cache", chat=self.model, embedder=HashingEmbedder())
-        return tgraph.open(
-            self.folder / "g",
-            create=True,
-            parts=parts,
-            settings=self.settings,
-            message=self.said.append,
-        )
-
-    def index(self, **texts: str) -> IndexReport:
-        for name, text in texts.items():
-            (self.folder / f"{name}.txt").write_text(text)
-        with self.open() as kg:
-            return kg.index([self.folder / f"{name}.txt" for name in texts])
+    def take_in(self, **texts: str) -> IndexReport:
+        return self.index({f"{name}.txt": text for name, text in texts.items()})
 
     def described(self, subject: str = FRAM) -> list[str]:
         with self.open() as kg:
@@ -105,7 +87,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 
 def test_an_entity_and_an_edge_get_one_description(corpus: Corpus) -> None:
-    report = corpus.index(**TEXTS)
+    report = corpus.take_in(**TEXTS)
     assert corpus.described() == [SUMMARISED]
     archer, built = v.entity_iri("Colin Archer"), v.relation_iri("built")
     edge = v.edge_iri(NamedNode(archer), NamedNode(built), NamedNode(FRAM))
@@ -116,7 +98,7 @@ def test_an_entity_and_an_edge_get_one_description(corpus: Corpus) -> None:
 
 
 def test_each_sentence_traces_to_the_places_of_its_originals(corpus: Corpus) -> None:
-    corpus.index(**TEXTS)
+    corpus.take_in(**TEXTS)
     with corpus.open() as kg:
         audit = kg.audit("summary-sources", "fram")
         edge = kg.audit("summary-sources", "colin archer built")
@@ -146,16 +128,16 @@ def test_each_sentence_traces_to_the_places_of_its_originals(corpus: Corpus) -> 
 
 
 def test_what_did_not_change_is_not_asked_again(corpus: Corpus) -> None:
-    corpus.index(**TEXTS)
+    corpus.take_in(**TEXTS)
     made = corpus.rows("SELECT ?s { ?s a tg:DescriptionSummary } ORDER BY ?s")
-    corpus.index(**TEXTS)
-    corpus.index(d="Roald Amundsen: A man.\n")
+    corpus.take_in(**TEXTS)
+    corpus.take_in(d="Roald Amundsen: A man.\n")
     assert corpus.calls == 2
-    corpus.index(c="Colin Archer: A shipbuilder.\n")  # one of two places that say the same is gone
+    corpus.take_in(c="Colin Archer: A shipbuilder.\n")  # said in two places before
     assert corpus.calls == 2, "the same question has the same reply"
-    corpus.index(b="Colin Archer built Fram.\n")
+    corpus.take_in(b="Colin Archer built Fram.\n")
     assert corpus.described() == ["A Norwegian ship."]
-    corpus.index(b=TEXTS["b"], c=TEXTS["c"])
+    corpus.take_in(b=TEXTS["b"], c=TEXTS["c"])
     assert corpus.described() == [SUMMARISED]
     again = corpus.rows("SELECT ?s { ?subject tg:summary ?s } ORDER BY ?s")
     assert again == made, "what comes back has the summary that it had"
@@ -164,9 +146,9 @@ def test_what_did_not_change_is_not_asked_again(corpus: Corpus) -> None:
 @pytest.mark.parametrize("order", ["abc", "cba", "bca"])
 def test_the_way_does_not_matter(tmp_path: Path, order: str) -> None:
     reference, other = Corpus(tmp_path / "one"), Corpus(tmp_path / "two")
-    reference.index(**TEXTS)
+    reference.take_in(**TEXTS)
     for name in order:
-        other.index(**{name: TEXTS[name]})
+        other.take_in(**{name: TEXTS[name]})
     graphs = []
     for corpus in (reference, other):
         with corpus.open() as kg:
@@ -182,7 +164,7 @@ def test_a_bad_reply_costs_its_summary_and_is_tried_again_with_the_next_change(
     tmp_path: Path, reply: str
 ) -> None:
     corpus = Corpus(tmp_path / "corpus", {STEP: reply})
-    report = corpus.index(**TEXTS)
+    report = corpus.take_in(**TEXTS)
     assert report.dropped["summary whose reply can't be used"] == 2
     assert corpus.described() == [SUMMARISED]
     assert any("joined, not summarised" in text for text in corpus.said)
@@ -190,7 +172,7 @@ def test_a_bad_reply_costs_its_summary_and_is_tried_again_with_the_next_change(
       ?made tg:error ?error ; prov:wasAssociatedWith/rdfs:label ?agent }"""
     assert {agent for agent, _ in corpus.rows(failed)} == {"joined-descriptions"}
     healed = Corpus(tmp_path / "corpus")
-    healed.index(d="Fram: She drifted.\n")
+    healed.take_in(d="Fram: She drifted.\n")
     assert healed.described() == ["A Norwegian ship. A ship of 402 tons. She drifted."]
 
 
@@ -259,10 +241,10 @@ class _Body:
 
 def test_they_stay_apart_where_the_settings_say_so_until_they_don_t(tmp_path: Path) -> None:
     corpus = Corpus(tmp_path / "corpus", enabled=False)
-    corpus.index(**TEXTS)
+    corpus.take_in(**TEXTS)
     assert corpus.described() == ["A Norwegian ship.", "A ship of 402 tons."]
     assert corpus.calls == 0
-    Corpus(tmp_path / "corpus").index(**TEXTS)
+    Corpus(tmp_path / "corpus").take_in(**TEXTS)
     assert corpus.described() == [SUMMARISED]
 
 
@@ -284,7 +266,7 @@ def test_without_a_model_sentences_are_picked(tmp_path: Path) -> None:
 
 
 def test_a_split_divides_the_descriptions_too(corpus: Corpus) -> None:
-    corpus.index(a="Fram: A ship.\n", b="The Fram: A drifting ship.\n")
+    corpus.take_in(a="Fram: A ship.\n", b="The Fram: A drifting ship.\n")
     assert corpus.described() == ["A drifting ship. A ship."]
     with corpus.open() as kg:
         kg.split("The Fram", "Fram", reason="A test.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,15 +41,6 @@ class Terminal:
 
     def ask(self, *arguments: str, code: int | None = 0) -> Result:
         return self("ask", "-r", str(self.root), *self.model, *arguments, code=code)
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in os.environ:
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 @pytest.fixture(scope="package")

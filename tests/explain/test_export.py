@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from itertools import count
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,14 +12,11 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
-import tgraph
+from tests.corpora import made
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.classic import classic
 from tgraph.explain.export import FORMATS, serialise
-from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie in Paris.\n"
 EVIL = 'A label with "quotes" <b>&amp; a | pipe\\ and a\nline'
@@ -29,20 +24,8 @@ EVIL = 'A label with "quotes" <b>&amp; a | pipe\\ and a\nline'
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory):
-    root, ids, clock = tmp_path_factory.mktemp("export"), count(), ticking_clock()
-    (root / "curie.md").write_text(TEXT)
-    settings = load_settings(None)
-    parts = Parts(
-        settings, root / "cache", chat=ScriptedModel(clock=clock), embedder=HashingEmbedder()
-    )
-    with tgraph.open(
-        root / "graph",
-        create=True,
-        parts=parts,
-        clock=clock,
-        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
-    ) as kg:
-        kg.index([Path(root / "curie.md")])
+    folder = tmp_path_factory.mktemp("export")
+    with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
         kg.ask(f"What did Marie Curie discover? {EVIL}")
         yield kg
 

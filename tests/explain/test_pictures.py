@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from itertools import count
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tgraph
-from tgraph.engine.parts import Parts
+from tests.corpora import made
 from tgraph.explain.picture import Node, Picture, to_dot
 from tgraph.explain.picture_shapes import fitted, pixels
 from tgraph.explain.pictures import NARROW, WIDE, figures, svg, to_svg
-from tgraph.settings import load_settings
-from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
 TEXT = (
     "Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris. "
@@ -29,18 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory):
-    root, ids, clock = tmp_path_factory.mktemp("pictures"), count(), ticking_clock()
-    (root / "curie.md").write_text(TEXT)
-    model = ScriptedModel(clock=clock)
-    parts = Parts(load_settings(None), root / "cache", chat=model, embedder=HashingEmbedder())
-    with tgraph.open(
-        root / "graph",
-        create=True,
-        parts=parts,
-        clock=clock,
-        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
-    ) as kg:
-        kg.index([Path(root / "curie.md")])
+    folder = tmp_path_factory.mktemp("pictures")
+    with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
         yield kg
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from itertools import count
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
-import tgraph
+from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.engine.modes import MODES
-from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.report import MOST_QUOTED, _folded, in_script
 from tgraph.explain.safety import UNSAFE, safe
-from tgraph.settings import load_settings
 from tgraph.store.statements import to_bytes
-from tgraph.testing import HashingEmbedder, ticking_clock
 
 EVIL = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> {{ 7*7 }} \x1b[31m"
 TEXT = f"Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris {EVIL}.\n"
@@ -55,17 +50,8 @@ class Reader(HTMLParser):
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory):
-    root, ids, clock = tmp_path_factory.mktemp("report"), count(), ticking_clock()
-    (root / "curie.md").write_text(TEXT)
-    parts = Parts(load_settings(None), root / "cache", embedder=HashingEmbedder())
-    with tgraph.open(
-        root / "graph",
-        create=True,
-        parts=parts,
-        clock=clock,
-        uuid=lambda: f"00000000-0000-4000-8000-{next(ids):012d}",
-    ) as kg:
-        kg.index([Path(root / "curie.md")])
+    folder = tmp_path_factory.mktemp("report")
+    with made(folder, {"curie.md": TEXT}) as (kg, _):
         yield kg
 
 

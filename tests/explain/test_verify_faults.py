@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,15 +25,6 @@ ITEMS = {
     "selection": ("edge",),
     "answer": ("sentence",),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_settings_from_outside() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for name in list(os.environ):
-            if name.startswith(("TGRAPH_", "OPENAI_")):
-                patch.delenv(name)
-        yield
 
 
 @pytest.mark.parametrize("fault", CASES.values(), ids=lambda fault: f"{fault.name}-{fault.mode}")
