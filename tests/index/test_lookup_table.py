@@ -13,9 +13,11 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tests.workers import collection, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import StoreError
+from tgraph.index import lookup_table
 from tgraph.index.counts import MOST_COUNTED, degree_of, degrees, tokens_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.lookup_table import FILE, HEAD, load_table
+from tgraph.index.lookup_table import HEAD, STEM, load_table
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
@@ -30,6 +32,7 @@ TEXTS = {
     "w": "nothing of note\n",
 }
 CHANGES = ("indexed", "a merge undone", "the merge again", "split", "retracted", "purged")
+DATA = f"{STEM}.[0-9a-f]*[0-9a-f]"
 AMBIGUOUS = "Walter Scott = Scott\nWalter Scott wrote Ivanhoe.\n"
 
 
@@ -149,9 +152,9 @@ def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
 @pytest.mark.parametrize(
     ("file", "damage"),
     [
-        (FILE, lambda data: data[:-1]),
-        (FILE, lambda data: b""),
-        (FILE, lambda data: data[:5000] + b"x" + data[5001:]),
+        (DATA, lambda data: data[:-1]),
+        (DATA, lambda data: b""),
+        (DATA, lambda data: data[:5000] + b"x" + data[5001:]),
         (HEAD, lambda data: b"{}"),
         (HEAD, lambda data: b"x"),
     ],
@@ -161,7 +164,8 @@ def test_what_is_damaged_is_not_read(states, tmp_path, file, damage):
         shutil.copytree(found.vectors, tmp_path / "v")
         generation = found.pointer.generation
     assert load_table(tmp_path / "v", generation + 1) is None
-    (tmp_path / "v" / file).write_bytes(damage((tmp_path / "v" / file).read_bytes()))
+    (path,) = (tmp_path / "v").glob(file)
+    path.write_bytes(damage(path.read_bytes()))
     assert load_table(tmp_path / "v", generation) is None
 
 
@@ -171,7 +175,7 @@ def test_a_folder_without_one_has_none(tmp_path):
 
 def test_without_the_table_answers_are_the_same(states, tmp_path):
     shutil.copytree(states["the merge again"], tmp_path / "g")
-    for path in (tmp_path / "g").rglob(FILE):
+    for path in (tmp_path / "g").rglob(DATA):
         path.unlink()
     said = []
     for root in (states["the merge again"], tmp_path / "g"):
@@ -182,3 +186,18 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
             trace = kg.trace(answer.session)
             said.append((answer.text, [(i.item, i.score) for i in trace.selected]))
     assert said[0] == said[1]
+
+
+def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_path, monkeypatch):
+    """It is not read as a whole before."""
+    monkeypatch.setattr(lookup_table, "CHECKED_WHOLE", 0)
+    with snapshot(states["indexed"]) as found:
+        shutil.copytree(found.vectors, tmp_path / "v")
+        generation = found.pointer.generation
+    (path,) = (tmp_path / "v").glob(DATA)
+    data = path.read_bytes()
+    path.write_bytes(data[:100] + bytes(len(data) - 100))
+    table = load_table(tmp_path / "v", generation)
+    assert table is not None
+    with closing(table), pytest.raises(StoreError, match="Index again"):
+        table.documents([v.document_iri("0" * 64)])

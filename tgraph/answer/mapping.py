@@ -143,8 +143,8 @@ class ModelMapper(ModelStep):
 
 
 def _even(room: int) -> int:
-    """A little less, so that it is the same for most questions: at most a 32nd."""
-    return room >> max(0, room.bit_length() - 6) << max(0, room.bit_length() - 6)
+    """A little less, so that it is the same for most questions: at most a 64th."""
+    return room >> max(0, room.bit_length() - 7) << max(0, room.bit_length() - 7)
 
 
 def _lost(error: ModelError) -> Mapped:

@@ -8,16 +8,17 @@ damaged or of another generation, the statements are read instead.
 
 from __future__ import annotations
 
-import json
 import threading
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
 from tgraph import vocabulary as v
+from tgraph.errors import StoreError
 from tgraph.index.counts import all_tokens, degrees
 from tgraph.index.evidence import (
     EvidenceRow,
@@ -27,40 +28,39 @@ from tgraph.index.evidence import (
     text_of,
 )
 from tgraph.index.sources import document_of_chunk, standing_documents
-from tgraph.store.base import Store, select
-from tgraph.store.files import disk_errors, write_atomic
+from tgraph.index.vector_files import CHECKED_WHOLE, DataFile, check_file, write_data
+from tgraph.store.base import Store, solutions
+from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:
     import sqlite3
 
 FORMAT = 1
-FILE = "lookups.sqlite"
+STEM = "lookups"
 HEAD = "lookups.json"
 
 _SCHEMA = """
-CREATE TABLE evidence (about TEXT, iri TEXT, chunk TEXT, start INTEGER, length INTEGER, quote TEXT,
-                       strength REAL, description TEXT, stated INTEGER);
+CREATE TABLE evidence (about TEXT, iri TEXT, place INTEGER, chunk TEXT, start INTEGER,
+                       length INTEGER, quote TEXT, strength REAL, description TEXT, stated INTEGER,
+                       PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
 CREATE TABLE entity (iri TEXT PRIMARY KEY, degree INTEGER) WITHOUT ROWID;
 CREATE TABLE chunk (iri TEXT PRIMARY KEY, tokens INTEGER) WITHOUT ROWID;
 CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWID;
 """
-_INDEXES = """
-CREATE INDEX about ON evidence (about);
-CREATE INDEX iri ON evidence (iri) WHERE stated;
-"""
+_INDEX = "CREATE INDEX iri ON evidence (iri) WHERE stated"
 T = TypeVar("T", bound="LookupTable | None")
 
 _ABOUT = """
 SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE about = ? ORDER BY rowid
+WHERE about = ? ORDER BY iri, place
 """
 _IRI = """
 SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE iri = ? AND stated ORDER BY about, rowid
+WHERE iri = ? AND stated ORDER BY about, place
 """
-_DOCUMENT = "SELECT title, path FROM document WHERE iri = ?"
-_DEGREE = "SELECT degree FROM entity WHERE iri = ?"
-_TOKENS = "SELECT tokens FROM chunk WHERE iri = ?"
+_DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
+_DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
+_TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
 _MENTIONS = "SELECT about, chunk FROM evidence WHERE about >= ? AND about < ? GROUP BY about, chunk"
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
@@ -75,55 +75,70 @@ class LookupTable:
     def close(self) -> None:
         self._connection.close()
 
+    # --- as an ``EvidenceSource`` ---
+
     def of_edges(self, edges: Sequence[str]) -> list[EvidenceRow]:
-        return self._rows(_ABOUT, edges)
+        return [EvidenceRow(*row) for row in self._query(_ABOUT, zip(dict.fromkeys(edges)))]
 
     def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
-        return self._rows(_ABOUT, sorted(set(entities)))
+        return self.of_edges(sorted(entities))
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
-        return self._rows(_IRI, sorted(set(iris)))
+        return [EvidenceRow(*row) for row in self._query(_IRI, zip(sorted(set(iris))))]
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
-        return dict(self._found(_DOCUMENT, documents))
-
-    def degree(self, entity: str) -> int:
-        """As ``degree_of``."""
-        return sum(row[0] for _, row in self._found(_DEGREE, [entity]))
-
-    def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
-        """As ``tokens_of``."""
-        return {chunk: row[0] for chunk, row in self._found(_TOKENS, chunks)}
-
-    def _found(self, query: str, iris: Iterable[str]) -> list[tuple[str, Any]]:
-        with self._lock:
-            find = self._connection.execute
-            rows = [(iri, find(query, (iri,)).fetchone()) for iri in iris]
-        return [(iri, row) for iri, row in rows if row is not None]
+        rows = self._query(_DOCUMENT, zip(documents))
+        return {iri: (title, path) for iri, title, path in rows}
 
     def mentions(self) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
-        with self._lock:
-            rows = self._connection.execute(_MENTIONS, _ENTITIES).fetchall()
-        for about, chunk in rows:
+        for about, chunk in self._query(_MENTIONS, [_ENTITIES]):
             found[about].add(chunk)
         return found
+
+    # --- what was counted ---
+
+    def degree(self, entity: str) -> int:
+        """As ``degree_of``."""
+        return sum(count for _, count in self._query(_DEGREE, [(entity,)]))
+
+    def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
+        """As ``tokens_of``."""
+        return dict(self._query(_TOKENS, zip(chunks)))
+
+    # --- files ---
 
     def save(self, folder: Path, generation: int) -> None:
         """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
 
         Raises ``StoreError`` where the disk fails.
         """
-        data = self._connection.serialize()
-        head = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(data)}
+        file = write_data(folder, STEM, self._copy)
+        head = {"format": FORMAT, "generation": generation, "file": asdict(file)}
         with disk_errors():
-            write_atomic(folder / FILE, data)
-            write_atomic(folder / HEAD, json.dumps(head).encode())
+            write_json(folder / HEAD, head)
 
-    def _rows(self, query: str, keys: Iterable[str]) -> list[EvidenceRow]:
-        with self._lock:
-            find = self._connection.execute
-            return [EvidenceRow(*row) for key in dict.fromkeys(keys) for row in find(query, (key,))]
+    def _copy(self, path: Path) -> None:
+        import sqlite3
+
+        path.unlink(missing_ok=True)
+        try:
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("PRAGMA journal_mode = OFF")
+                self._connection.backup(other)
+        except sqlite3.Error as error:  # such as a full disk
+            raise OSError(str(error)) from error
+
+    def _query(self, query: str, values: Iterable[tuple[str, ...]]) -> list[Any]:
+        """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
+        large one is not noticed when it is opened."""
+        import sqlite3
+
+        try:
+            with self._lock:
+                return [row for each in values for row in self._connection.execute(query, each)]
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
 
 
 def tabulate(store: Store) -> LookupTable:
@@ -133,8 +148,8 @@ def tabulate(store: Store) -> LookupTable:
     standing = StoredEvidence(store).documents(standing_documents(store))
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.executescript(_SCHEMA)
-    rows = sorted(_all_rows(store, standing), key=lambda row: (row[0], row[1]))
-    connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    rows = _all_rows(store, standing)
+    connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
     lengths = [
         (chunk, tokens)
         for chunk, tokens in all_tokens(store).items()
@@ -144,19 +159,20 @@ def tabulate(store: Store) -> LookupTable:
     connection.executemany("INSERT INTO chunk VALUES (?, ?)", lengths)
     documents = [(iri, title, path) for iri, (title, path) in standing.items()]
     connection.executemany("INSERT INTO document VALUES (?, ?, ?)", documents)
-    connection.executescript(_INDEXES)
+    connection.execute(_INDEX)
+    connection.commit()
     return LookupTable(connection)
 
 
 def _all_rows(store: Store, standing: Collection[str]) -> Iterator[tuple[object, ...]]:
     """Each row of evidence about what it was stated of, and about what that was merged into."""
     others = _merged(store)
-    for found in select(store, "index/evidence"):
+    for place, found in enumerate(solutions(store, "index/evidence")):
         row = row_of(found, "stated")
         if document_of_chunk(row.chunk) in standing:
-            yield *row, True
-            for about in others.get(row.about, ()):
-                yield about, *row[1:], False
+            yield row.about, row.iri, place, *row[2:], True
+            for other in others.get(row.about, ()):
+                yield other, row.iri, place, *row[2:], False
 
 
 def _merged(store: Store) -> Mapping[str, Collection[str]]:
@@ -171,14 +187,16 @@ def load_table(folder: Path, generation: int) -> LookupTable | None:
     """The folder's table; None where it is missing, damaged or of another generation."""
     import sqlite3
 
-    file = folder / FILE
     try:
-        wanted = {"format": FORMAT, "generation": generation, "crc32": _crc32(file)}
-        if json.loads((folder / HEAD).read_bytes()) != wanted:
+        head = read_json(folder / HEAD) or {}
+        if (head["format"], head["generation"]) != (FORMAT, generation):
             return None
-        address = f"file:{quote(str(file.absolute()))}?mode=ro&immutable=1"
+        file = DataFile(**head["file"])
+        path = folder / file.name
+        check_file(path, file, whole=file.size <= CHECKED_WHOLE)
+        address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
         return LookupTable(sqlite3.connect(address, uri=True, check_same_thread=False))
-    except (OSError, ValueError, sqlite3.Error):
+    except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
         return None
 
 
@@ -208,11 +226,3 @@ class LazyTable(Generic[T]):
                 if table is not None:
                     table.close()
             self._found = []
-
-
-def _crc32(file: Path) -> int:
-    found = 0
-    with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
-            found = zlib.crc32(block, found)
-    return found

@@ -86,6 +86,11 @@ def rows_of(
             yield subject, ";".join(said)
 
 
+def stated(predicate: NamedNode, value: Statable) -> str:
+    """What a row says of its subject, if that is all; nothing where there is no value."""
+    return _predicated(_named(predicate), value)
+
+
 def _open(prefix: str) -> str:
     """The IRI that begins so, without its end. ``ValueError`` where it is none."""
     return str(NamedNode(prefix)).removesuffix(">")

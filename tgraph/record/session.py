@@ -6,7 +6,7 @@ disk; what is sent to the user afterwards can be looked up by its IRI, come what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from tgraph.model import (
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.candidates import candidate_rows
+from tgraph.record.lines import stated
 from tgraph.store.statements import Value, iri
 
 
@@ -38,6 +39,7 @@ class SessionRecord(BundleRecord):
         self.session = self.subject
         self.retrieval_iri = v.retrieval_iri(uuid)
         self.selection_iri = v.selection_iri(uuid)
+        self._prefix = v.session_part_iri("candidate", uuid, "")
         self._steps = 0
 
     # --- the session ---
@@ -185,9 +187,8 @@ class SessionRecord(BundleRecord):
 
     def _candidates(self, retrieval: str, candidates: Sequence[Candidate]) -> None:
         rows = candidate_rows(candidates)
-        prefix = v.session_part_iri("candidate", self.uuid, "")
-        self._out.add_numbered(retrieval, v.tg("candidate"), prefix, rows.ends)
-        self._out.add_rows(prefix, rows.said)
+        self._out.add_numbered(retrieval, v.tg("candidate"), self._prefix, rows.ends)
+        self._out.add_rows(self._prefix, rows.said)
 
     def selection(self, step: str, selection: Selection) -> str:
         """What was selected with the reasoning, and each rejected candidate with the reason."""
@@ -234,17 +235,13 @@ class SessionRecord(BundleRecord):
     def _selected_iri(self, selected: Selected) -> str:
         return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
-    def _rejections(self, rejected: Iterable[Rejected]) -> None:
-        reasons = (
-            (
-                each.candidate.item.iri
-                if each.candidate.item.kind == "point"
-                else self._candidate(each.candidate),
-                (each.reason,),
-            )
-            for each in rejected
-        )
-        self._out.add_all(reasons, [v.tg("rejectionReason")])
+    def _rejections(self, rejected: Sequence[Rejected]) -> None:
+        reason = v.tg("rejectionReason")
+        points = [(r.candidate.item.iri, (r.reason,)) for r in rejected if _is_point(r.candidate)]
+        self._out.add_all(points, [reason])
+        others = [(r.candidate.rank, r.reason) for r in rejected if not _is_point(r.candidate)]
+        said = {text: stated(reason, text) for text in {text for _, text in others}}
+        self._out.add_rows(self._prefix, [f"{rank}> {said[text]}.\n" for rank, text in others])
 
     def _candidate(self, candidate: Candidate) -> str:
         return v.session_part_iri("candidate", self.uuid, candidate.rank)
@@ -347,6 +344,11 @@ _WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim"))
 def _recorded(iris: Sequence[str]) -> list[str]:
     """Those that are entities in PROV's sense: edges, entities and claims are what texts say."""
     return [each for each in iris if not each.startswith(_WORLD)]
+
+
+def _is_point(candidate: Candidate) -> bool:
+    """Whether it was drawn from what was retrieved: then it has a resource of its own."""
+    return candidate.item.kind == "point"
 
 
 def _phrase(kind: str) -> str:

@@ -71,8 +71,19 @@ def select(
     union: bool = True,
 ) -> list[dict[str, Term | None]]:
     """The rows of a query file, as dictionaries from variable name to term."""
+    return list(solutions(store, name, parameters, union=union))
+
+
+def solutions(
+    store: Store,
+    name: str,
+    parameters: Mapping[str, Sequence[Term]] | None = None,
+    *,
+    union: bool = True,
+) -> Iterator[dict[str, Term | None]]:
+    """As ``select``, one after the other: for very many."""
     results = store.query(load_query(name, parameters), union=union)
     if not isinstance(results, QuerySolutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]
-    return [dict(zip(columns, row, strict=True)) for row in results]
+    return (dict(zip(columns, row, strict=True)) for row in results)

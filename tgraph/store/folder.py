@@ -4,7 +4,7 @@ graph.json                   what this folder is, and the format of its stores
 tgraph.toml                  settings, where somebody wrote them
 collections/NAME/
     store/                   Oxigraph; opened only by the holder of the write lock
-    vectors/                 the vector indexes of the newest knowledge, and what lies ready beside them
+    vectors/                 vector indexes of the newest knowledge, and what lies ready beside them
     snapshots/N/             checkpoints of store and vectors, for readers; N.pin is their lock
     current.json             the pointer: which snapshot is published
     journals/                sessions that wait to be folded in; *.damaged are kept for inspection
