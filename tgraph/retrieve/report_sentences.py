@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tgraph.index.sources import Texts
 from tgraph.ingest.sentences import sentences
 from tgraph.model import CommunityReport, Evidence
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.lexical import terms, words
 from tgraph.retrieve.passages import place_of
 from tgraph.retrieve.reports import evidence_of_parts
 from tgraph.retrieve.sharpen import relevance_of
@@ -35,10 +36,15 @@ FEWEST_WORDS = 5
 OF_LONG = 3
 """Sentences taken of a long quote: those whose words are closest to the finding's."""
 
+HEADING = 60
+"""Characters of the longest line that is taken for a heading, if it is shorter than the rest."""
+
 _PROSE = re.compile(r"""["'“‘«(\[*_]*[^\Wa-z_].*[.!?…。！？]["'”’»)\]*_]*""", re.DOTALL)
 _ROW = re.compile(r"[^.!?;:]{1,60}: [^;]*; [^:;]{1,60}: ")
+_HEADING = re.compile(rf"[^\W_][^\n]{{0,{HEADING - 2}}}[^\W_]")
 _LEANING = re.compile(
-    r"(?:[\"“'‘«]|(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|But|And|So|Then|There)\b)"
+    r"(?:[\"“'‘«]|(?:He|She|It|They|His|Her|Its|Their|This|That|These|Those|But|And|So|Then|There)\b"
+    r"|(?:[\w'’-]+ ){1,3}(?:it|him|them)\b)"
 )
 
 
@@ -71,7 +77,7 @@ def extracts_of(reports: Iterable[tuple[CommunityReport, int]], context: Context
     memory = context.remembered("extracts", 50_000)
     found = []
     for report, part, told in wanted:
-        read = partial(_extracts, report, part, told, grounds.get(part, ()))
+        read = partial(_extracts, report, part, told, grounds.get(part, ()), context.texts)
         found += memory.get(part, read)
     return found
 
@@ -83,7 +89,7 @@ def _parts(report: CommunityReport) -> list[tuple[str, str]]:
 
 
 def _extracts(
-    report: CommunityReport, part: str, told: str, evidence: Sequence[Evidence]
+    report: CommunityReport, part: str, told: str, evidence: Sequence[Evidence], texts: Texts
 ) -> list[Extract]:
     place = [iri for iri, _ in _parts(report)].index(part)
     if not place:  # a report rests on everything that was shown, its summary on what it repeats
@@ -91,7 +97,8 @@ def _extracts(
     title, said_there = frozenset(terms(report.title)), frozenset(terms(told))
     found = []
     for one in evidence:
-        for exact in [one] if len(one.quote) <= LONGEST else _closest(one, said_there):
+        for whole in [one] if len(one.quote) <= LONGEST else _closest(one, said_there):
+            exact = without_heading(whole, texts.of_page(whole.document, whole.page))
             text = " ".join(exact.quote.split())
             said = frozenset(terms(text))
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
@@ -99,6 +106,18 @@ def _extracts(
             named, leans = not title.isdisjoint(said), bool(_LEANING.match(text))
             found.append(Extract(report, part, place, exact, said, named, is_prose, leans))
     return found
+
+
+def without_heading(place: Evidence, text: str) -> Evidence:
+    """The place without a heading on a line of its own, as texts of PDFs run into the sentence
+    below. ``text`` is that of the page."""
+    line, end, rest = place.quote.partition("\n")
+    begins = place.start == 0 or text[place.start - 1] == "\n"
+    if not begins or not _HEADING.fullmatch(line) or not rest[:1].isupper():
+        return place
+    if len(line) > 0.6 * max(map(len, rest.splitlines())) or len(words(rest)) < FEWEST_WORDS:
+        return place
+    return replace(place, start=place.start + len(line) + len(end), quote=rest)
 
 
 def _closest(place: Evidence, told: frozenset[str]) -> list[Evidence]:
