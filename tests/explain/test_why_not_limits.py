@@ -99,11 +99,11 @@ def reports_of(kg: KnowledgeGraph) -> dict[str, int]:
     return found
 
 
-def chunks_of_log(asking: Asking) -> list[str]:
-    """The chunks of the log, by IRI."""
+def chunks_of(asking: Asking, name: str) -> list[str]:
+    """The chunks of a document, by IRI."""
     with asking.open() as kg:
-        (log,) = [d for d in kg.documents() if d.path.endswith("log.txt")]
-        return sorted(derived(kg.read(), log.document, "Chunk"))
+        (found,) = [d for d in kg.documents() if d.path.endswith(name)]
+        return sorted(derived(kg.read(), found.document, "Chunk"))
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def beyond(found: WhyNot) -> tuple[str | None, float | None, int | None]:
 
 
 def test_local_search_considers_so_many_chunks(asking: Asking) -> None:
-    days = chunks_of_log(asking)
+    days = chunks_of(asking, "log.txt")
     only = Filters(documents=("log.txt",))
     with asking.open(**FRAM) as kg:
         session = kg.ask(QUESTION, "local", history=[], filters=only).session
@@ -224,23 +224,25 @@ def test_a_walk_starts_from_so_many_edges_that_the_model_did_not_refuse(asking: 
 # --- lightrag -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", ["chunk_top_k"])
-def test_the_limit_on_chunks_that_keywords_lead_to(asking: Asking, limit: str) -> None:
-    base = {
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("chunk_top_k", 2), ("related_chunk_number", 2), ("max_entity_tokens", 1)],
+)
+def test_the_limit_on_chunks_that_keywords_lead_to(asking: Asking, limit: str, value: int) -> None:
+    wide = {
         "lightrag_search.low_keywords": ("Fram",),
         "lightrag_search.top_k": 1,
         "lightrag_search.related_chunk_number": 200,
         "lightrag_search.chunk_top_k": 200,
     }
-    name, days = f"lightrag_search.{limit}", chunks_of_log(asking)[::16]
-    tight = {**base, name: 1 if limit == "max_entity_tokens" else 2}
-    _, found = asking.ask("lightrag-local", *days, **tight)
+    name = f"lightrag_search.{limit}"
+    days = chunks_of(asking, "log.txt")[::16]
+    _, found = asking.ask("lightrag-local", *days, **{**wide, name: value})
     lost = [each for each in found if each.limit == limit.replace("_", "-")]
     assert all(each.rank and each.cutoff is not None and each.rank > each.cutoff for each in lost)
     last = max(lost, key=lambda each: each.rank or 0)
-    for value, cause in ((last.rank, {"not-used", "used"}), ((last.rank or 0) - 1, {last.cause})):
-        lifted = {**tight, name: value}
-        again = asking.ask("lightrag-local", last.expected, **lifted)[1][0]
+    for least, cause in ((last.rank, {"not-used", "used"}), ((last.rank or 0) - 1, {last.cause})):
+        again = asking.ask("lightrag-local", last.expected, **{**wide, name: least})[1][0]
         assert again.cause in cause
 
 
