@@ -24,6 +24,7 @@ from tgraph.model import Answer, Turn
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.faults import PROSE, FaultKind
+from tgraph.testing.script import blocks
 
 TEXT = """# Marie Curie
 
@@ -484,3 +485,21 @@ def test_a_budget_without_room_is_said(tmp_path, documents):
         with pytest.raises(UsageError, match="max_context_tokens"):
             kg.ask(QUESTION, history=[Turn("Who?", "Marie Curie. " * 300)])
         assert kg.trace().status == "failed"
+
+
+def test_what_was_asked_before_is_not_proposed_again(tmp_path, documents):
+    def propose(request: Any) -> str:
+        (first, *_) = blocks(request.body["messages"])["EVIDENCE"].splitlines()
+        cited = [json.loads(first)["id"]]
+        said = ["Who helped her?", "WHAT did Marie Curie discover?", "Who  helped her?", "Where?"]
+        return "\n".join(json.dumps({"sentence": s, "citations": cited}) for s in said)
+
+    told = [Turn(QUESTION, "Polonium.")]
+    with (
+        ScriptedServer({"suggest_questions": propose}) as server,
+        opened(tmp_path, server) as kg,
+    ):
+        kg.index([documents])
+        proposed = kg.suggest(3, history=told)
+        assert [sentence.text for sentence in proposed.sentences] == ["Who helped her?", "Where?"]
+        assert kg.trace(proposed.session).dropped == {"question that was asked before": 2}

@@ -18,10 +18,12 @@ from tgraph.models.jsonl import read_jsonl
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.lexical import terms
 from tgraph.version import __version__
+from tgraph.vocabulary import normalise_name
 
 
 class ModelSuggester(ModelStep):
-    """The model proposes; what cites nothing that it was shown is left out and counted."""
+    """The model proposes; what cites nothing that it was shown, and what was asked or proposed
+    before, is left out and counted."""
 
     name = "suggest_questions"
 
@@ -34,7 +36,7 @@ class ModelSuggester(ModelStep):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The proposed questions, at most ``count``."""
+        """The proposed questions, at most ``count``; no two are the same."""
         if not selection.selected:
             return
         values = {"history": asked(question)["history"], "count": str(self._count)}
@@ -43,14 +45,17 @@ class ModelSuggester(ModelStep):
         reply = self.model.complete(self.request({**values, "evidence": shown.text}), sink)
         rows, malformed = read_jsonl(reply.text, SentenceRow)
         notes.drop("malformed row", malformed)
-        found = 0
+        told = {normalise_name(turn.question) for turn in question.history}
+        known = set(told)
         for row in rows:
             text, cited, unknown = read_citations(row.sentence, row.citations, shown.by_id)
             notes.drop("citation of an id that was not shown", unknown)
             if not text or not cited:
                 notes.drop("question without a citation that holds")
-            elif found < self._count:
-                found += 1
+            elif (name := normalise_name(text)) in known:
+                notes.drop("question that was asked before")
+            elif len(known) - len(told) < self._count:
+                known.add(name)
                 yield Draft(text, tuple(shown.by_id[i] for i in cited), lead="\n")
 
 
