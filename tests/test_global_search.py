@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
@@ -510,6 +511,25 @@ def test_flags_choose_the_level_and_dynamic_selection(root):
     assert trace.parameters["community-level"] == "0"
     assert trace.parameters["dynamic"] == "true"
     assert trace.ratings
+
+
+@pytest.mark.parametrize("mode", ["local", "drift"])
+def test_the_flag_for_the_level_serves_every_mode_that_uses_reports(root, mode):
+    from click.testing import CliRunner
+
+    asked = ["ask", "-r", str(root / "graph"), "-m", mode, "-q", QUESTION]
+    levels = []
+    for flags in ([], ["--community-level", "0"]):
+        given = [*asked, "--embedding-provider", "hashing", *flags]
+        result = CliRunner().invoke(cli, given)
+        assert result.exit_code in {0, 3}, result.output
+        with opened(root, None) as kg:
+            by_iri = as_read(kg).by_iri
+            bundle = NamedNode(kg.sessions(1)[0].bundle)
+            named = {quad.object for quad in kg.read().match(None, None, None, bundle)}
+        levels.append({r.level for iri, r in by_iri.items() if NamedNode(iri) in named})
+    assert max(levels[0]) > 0
+    assert levels[1] == {0}
 
 
 def test_reports_below_the_least_rating_are_left_out_and_counted(root):

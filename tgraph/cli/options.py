@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,13 +90,13 @@ def graph_limits(function: F) -> F:
 
 
 def report_options(function: F) -> F:
-    """Which community reports global search reads."""
+    """Which community reports are used."""
     options = [
         click.option(
             "--community-level",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Global: read reports down to this level.  [default: 2]",
+            help="Use reports down to this level (global, local, drift).  [default: 2]",
         ),
         click.option(
             "--dynamic-community-selection/--no-dynamic-community-selection",
@@ -213,39 +213,48 @@ def chat_options(function: F) -> F:
     return _apply(function, options)
 
 
-SETTING_OF = {
-    "entity_limit": "graph.entity_limit",
-    "triple_limit": "graph.triple_limit",
-    "max_subgraph_size": "graph.max_subgraph_size",
-    "max_path_length": "graph.max_path_length",
-    "edge_limit": "graph.edge_limit",
-    "response_type": "answer.response_type",
-    "general_knowledge": "answer.general_knowledge",
-    "include_entity": "local_search.include",
-    "exclude_entity": "local_search.exclude",
-    "community_level": "global_search.community_level",
-    "dynamic_community_selection": "global_search.dynamic",
-    "low_keyword": "lightrag_search.low_keywords",
-    "high_keyword": "lightrag_search.high_keywords",
-    "model": "chat.model",
-    "base_url": "chat.base_url",
-    "chat_provider": "chat.provider",
-    "embedding_provider": "embedding.provider",
-    "embedding_model": "embedding.model",
-    "concurrency": "chat.concurrency",
-    "chunk_size": "chunk.size",
-    "chunk_overlap": "chunk.overlap",
-    "chunk_by": "chunk.by",
-    "gleanings": "extract.gleanings",
-    "claims": "claims.enabled",
-    "method": "extract.method",
+SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
+    "entity_limit": ("graph.entity_limit",),
+    "triple_limit": ("graph.triple_limit",),
+    "max_subgraph_size": ("graph.max_subgraph_size",),
+    "max_path_length": ("graph.max_path_length",),
+    "edge_limit": ("graph.edge_limit",),
+    "response_type": ("answer.response_type",),
+    "general_knowledge": ("answer.general_knowledge",),
+    "include_entity": ("local_search.include",),
+    "exclude_entity": ("local_search.exclude",),
+    "community_level": (
+        "global_search.community_level",
+        "local_search.community_level",
+        "drift_search.community_level",
+    ),
+    "dynamic_community_selection": ("global_search.dynamic",),
+    "low_keyword": ("lightrag_search.low_keywords",),
+    "high_keyword": ("lightrag_search.high_keywords",),
+    "model": ("chat.model",),
+    "base_url": ("chat.base_url",),
+    "chat_provider": ("chat.provider",),
+    "embedding_provider": ("embedding.provider",),
+    "embedding_model": ("embedding.model",),
+    "concurrency": ("chat.concurrency",),
+    "chunk_size": ("chunk.size",),
+    "chunk_overlap": ("chunk.overlap",),
+    "chunk_by": ("chunk.by",),
+    "gleanings": ("extract.gleanings",),
+    "claims": ("claims.enabled",),
+    "method": ("extract.method",),
 }
-"""The setting that each flag overrides."""
+"""The settings that each flag overrides."""
 
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
     """The settings among a command's flags, those given only."""
-    return {SETTING_OF[name]: value for name, value in flags.items() if value not in (None, ())}
+    return {
+        setting: value
+        for name, value in flags.items()
+        if value not in (None, ())
+        for setting in SETTINGS_OF[name]
+    }
 
 
 def _apply(function: F, options: list[Any]) -> F:
