@@ -6,14 +6,17 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyoxigraph import Literal
 
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
+from tgraph.engine.drift_found import BEHIND_OTHERS
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, ModelError
 from tgraph.explain.shapes import check_shapes
@@ -89,11 +92,11 @@ def actions(trace: Trace) -> list[TracedAction]:
     return list(below(trace.actions))
 
 
-def statement(request: Any, text: str = "It is so.", **values: Any) -> str:
-    """A reply that cites the first thing that was shown."""
+def statement(request: Any, text: str = "It is so.", *, place: int = 0, **values: Any) -> str:
+    """A reply that cites one thing that was shown, the first if it is not said which."""
     data = blocks(request.messages if hasattr(request, "messages") else request.body["messages"])
-    first = json.loads((data.get("EVIDENCE") or data["REPORTS"]).splitlines()[0])
-    rows = [{"statement": text, "citations": [first["id"]]}]
+    cited = json.loads((data.get("EVIDENCE") or data["REPORTS"]).splitlines()[place])
+    rows = [{"statement": text, "citations": [cited["id"]]}]
     return json.dumps({"response": rows, "score": 80, "follow_ups": [], **values})
 
 
@@ -198,6 +201,29 @@ def test_follow_ups_are_asked_by_promise_within_the_limits(asked):
     assert trace.dropped["follow-up that was asked before"] >= 1
     too_deep = [a for a in by_query.values() if a.reason == "beyond the depth limit"]
     assert all(a.depth == 3 for a in too_deep)
+
+
+def test_what_is_said_and_proposed_again_leaves_a_valid_record(made, asked):
+    """A point that repeats another is rejected with what it alone cites; a follow-up that a later
+    answer proposes again comes from the first alone, for it may have been asked by then."""
+    again = ["Who built the ship?", "Where was the ship built?"]
+
+    def say(place: int, request: Any) -> str:
+        return statement(request, "Archer built the Fram.", place=place, follow_ups=again)
+
+    replies = {"drift_primer": partial(say, 0), "drift_action": partial(say, -1)}
+    with ScriptedServer(replies) as server:
+        _, trace = asked(server, check=True)
+        with opened(made, server) as kg:
+            broken = kg.audit("prov-ordering").rows
+            reason = v.tg("rejectionReason"), Literal(BEHIND_OTHERS)
+            behind = [q.subject for q in kg.read().match(None, *reason)]
+    assert any(trace.explain_id.rpartition(":")[2] in str(candidate) for candidate in behind)
+    assert not [row for row in broken if trace.explain_id.rpartition(":")[2] in str(row)]
+    tree = actions(trace)
+    assert max(action.proposed_again for action in tree) > 0
+    points = [point for action in tree for point in action.points]
+    assert {point.rejected for point in points} > {""}
 
 
 def test_the_call_budget_holds_and_names_what_it_cut(asked):

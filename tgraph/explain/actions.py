@@ -55,7 +55,7 @@ class _Reader:
             self._score(answer),
             len(said.all(step, "candidate")),
             sum(iri.startswith(_CANDIDATE) for iri in said.all(step, "used")),
-            max(0, len(said.all(follow_up, "wasDerivedFrom")) - 1),
+            len(said.all(follow_up, "proposedAgainBy")),
             self._points(answer),
             tuple(map(self._action, self._below[number])),
         )

@@ -93,13 +93,16 @@ def points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
 
 
 def _follow_up(record: SessionRecord, each: Recorded, steps: dict[int, str]) -> None:
-    """A question that an answer proposed to ask next, with its promise and its fate."""
+    """A question that an answer proposed to ask next, with its promise and its fate. It comes from
+    the answer that proposed it first; others may have been given after it was asked."""
     action = each.action
+    first, *others = (iri(_answer_iri(record, number)) for number in each.parents)
     record.out.add(
         _follow_up_iri(record, action.number),
         (v.RDF_TYPE, [v.prov("Entity"), v.tg("FollowUp")]),
         (v.prov("wasGeneratedBy"), iri(steps[each.parents[0]])),
-        (v.prov("wasDerivedFrom"), [iri(_answer_iri(record, n)) for n in each.parents]),
+        (v.prov("wasDerivedFrom"), first),
+        (v.tg("proposedAgainBy"), others),
         (v.tg("index"), action.number),
         (v.tg("query"), action.query),
         (v.tg("depth"), action.depth),
