@@ -195,8 +195,9 @@ def test_a_document_is_of_its_own_date_or_else_of_its_taking_in(
 
 @pytest.mark.parametrize("text", ["", "soon", "1911-13", "1911-02-30", "11-12-1911"])
 def test_what_is_no_date_is_said_to_be_none(opened, text):
-    with pytest.raises(UsageError, match="no date"):
-        opened.graph.ask(QUESTION, filters=Filters(until=text or " "))
+    for filters in (Filters(since=text), Filters(until=text)):
+        with pytest.raises(UsageError, match="no date"):
+            opened.graph.ask(QUESTION, filters=filters)
 
 
 # --- types ---

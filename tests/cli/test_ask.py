@@ -168,5 +168,7 @@ def test_filters_narrow_the_answer_and_slips_are_usage_errors(terminal):
     assert "Did you mean" in wrong.stderr
     assert "no date" in terminal.ask(QUESTION, "--since", "yesterday", code=2).stderr
     assert "No entity is of the type" in terminal.ask(QUESTION, "--type", "zzz", code=2).stderr
+    for name in ("--document", "--since", "--until", "--type"):
+        assert "Error: " in terminal.ask(QUESTION, name, "", code=2).stderr
     nothing = terminal.ask(QUESTION, "--until", "1066", code=3)
     assert "The filters leave nothing" in nothing.stderr

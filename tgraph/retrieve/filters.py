@@ -22,7 +22,7 @@ Span = tuple[date, date]
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a question may be answered from; what is empty or None filters nothing.
+    """What a question may be answered from; no documents, no types and None filter nothing.
 
     ``documents`` are IRIs, paths, ends of paths or glob patterns, any of which may hold. ``since``
     and ``until`` are dates (``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``), both inclusive: a document's
@@ -37,7 +37,8 @@ class Filters:
     types: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.documents or self.since or self.until or self.types)
+        dated = self.since is not None or self.until is not None
+        return bool(self.documents or self.types) or dated
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -75,8 +76,8 @@ def admitted_documents(filters: Filters, store: Store) -> set[str]:
     """
     known = list(_documents(store))
     named = _named(filters.documents, known) if filters.documents else {d.iri for d in known}
-    first = _span(filters.since)[0] if filters.since else date.min
-    last = _span(filters.until)[1] if filters.until else date.max
+    first = _span(filters.since)[0] if filters.since is not None else date.min
+    last = _span(filters.until)[1] if filters.until is not None else date.max
     return {d.iri for d in known if d.iri in named and d.days[0] <= last and d.days[1] >= first}
 
 
