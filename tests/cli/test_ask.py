@@ -7,8 +7,11 @@ import json
 import jsonschema
 import pytest
 
+from tgraph.cli.ask import ask
+from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
 from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import safe
+from tgraph.engine.modes import MODES
 from tgraph.testing import ScriptedServer
 
 from .conftest import CURIE, QUESTION
@@ -172,3 +175,58 @@ def test_filters_narrow_the_answer_and_slips_are_usage_errors(terminal):
         assert "Error: " in terminal.ask(QUESTION, name, "", code=2).stderr
     nothing = terminal.ask(QUESTION, "--until", "1066", code=3)
     assert "The filters leave nothing" in nothing.stderr
+
+
+def notes(result) -> list[str]:
+    return [line for line in result.stderr.splitlines() if line.startswith("Note: ")]
+
+
+@pytest.mark.parametrize(
+    ("flags", "note"),
+    [
+        (["--exclude-entity", "Nope"], "--exclude-entity has no effect in the mode graph."),
+        (["--dynamic-community-selection"], "--dynamic-community-selection has no effect"),
+        (["--low-keyword", "x", "--high-keyword", "y"], "--low-keyword, --high-keyword have no"),
+        (["-m", "basic", "--community-level", "0"], "no effect in the mode basic."),
+        (["-m", "basic", "-e", "3"], "--entity-limit has no effect in the mode basic."),
+        (["-m", "lightrag-local", "--high-keyword", "y"], "--high-keyword has no effect"),
+        (["-m", "bypass", "--document", "curie.md"], "--document has no effect in the mode bypass"),
+    ],
+)
+def test_a_flag_that_does_nothing_in_the_mode_is_said_to(terminal, flags, note):
+    (told,) = notes(terminal.ask(QUESTION, *flags, code=None))
+    assert note in told
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--edge-limit", "3", "--document", "curie.md", "--response-type", "a list"],
+        ["-m", "local", "--include-entity", "Marie Curie", "--community-level", "1", "-s", "9"],
+        ["-m", "lightrag-local", "--low-keyword", "Polonium", "--general-knowledge"],
+        ["-m", "auto", "--community-level", "1", "--low-keyword", "Polonium"],
+    ],
+)
+def test_a_flag_that_does_something_is_not_remarked_on(terminal, flags):
+    assert not notes(terminal.ask(QUESTION, *flags, code=None))
+
+
+def test_flags_for_a_model_do_nothing_without_one(terminal):
+    given = ["-m", "auto", "--response-type", "a list", "--general-knowledge"]
+    asked = ["ask", "-r", str(terminal.root), *terminal.model[2:], *given, QUESTION]
+    result = terminal(*asked, code=None)
+    assert notes(result) == [
+        "Note: --response-type, --general-knowledge have no effect without a language model."
+    ]
+
+
+def test_every_flag_that_is_for_some_modes_is_one_of_ask_s():
+    named = {parameter.name for parameter in ask.params}
+    assert modes_of_flags().keys() | FOR_A_MODEL <= named
+    assert all(set(modes) <= set(MODES) for modes in modes_of_flags().values())
+
+
+def test_an_entity_is_not_included_and_excluded_at_once(terminal):
+    flags = ["--include-entity", "Marie Curie", "--exclude-entity", "marie  curie"]
+    result = terminal.ask(QUESTION, "-m", "local", *flags, code=2)
+    assert "'Marie Curie' is both in --include-entity and in --exclude-entity" in result.stderr

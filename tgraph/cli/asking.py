@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
-from tgraph.cli.options import filters_of, settings_of
+from tgraph.cli.options import filters_of, settings_of, without_effect
 from tgraph.cli.running import opened
 from tgraph.cli.terminal import json_line, json_text, one_line, safe, say
 from tgraph.engine.asking import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
 from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
+from tgraph.vocabulary import normalise_name
 
 NO_EVIDENCE = 3
 UNCITED = " [no citation]"
@@ -32,15 +33,20 @@ class Ask:
         self._whole: bool = options.pop("no_streaming")
         self._show_usage: bool = options.pop("show_usage")
         self._history = read_history(options.pop("history"))
+        self._given = [name for name, value in options.items() if value not in (None, ())]
         self._filters = filters_of(options)
         self._settings = settings_of(options)
         self._begun = False
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
+        _check_entities(options["include_entity"], options["exclude_entity"])
 
     def run(self, question: str) -> None:
         """Ask, print, and end with exit code 3 where there is no evidence."""
         with opened(self._settings) as graph:
+            model = graph.settings.uses_model()
+            for note in without_effect(self._given, self._mode, model=model):
+                say(note)
             stream = graph.stream(
                 question, self._mode, history=self._history, filters=self._filters
             )
@@ -58,8 +64,8 @@ class Ask:
                 f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
                 f"{usage.calls} calls ({answer.model})"
             )
-        for note in answer.notes:
-            say(f"Note: {one_line(note.text)}")
+        for told in answer.notes:
+            say(f"Note: {one_line(told.text)}")
         say(f"Session: {answer.session}")
         if answer.no_evidence:
             click.get_current_context().exit(NO_EVIDENCE)
@@ -115,6 +121,17 @@ class Ask:
         event = event_out(message, sentence, answer)
         absent = {name for name in ("sentence", "answer") if getattr(event, name) is None}
         click.echo(json_line(event.model_dump(exclude=absent)))
+
+
+def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
+    """``UsageError`` for an entity that is to be started from and left out at once."""
+    left_out = {normalise_name(name) for name in excluded}
+    for name in included:
+        if normalise_name(name) in left_out:
+            raise UsageError(
+                f"{name!r} is both in --include-entity and in --exclude-entity.",
+                "Give it in one of them.",
+            )
 
 
 def print_suggestions(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -255,6 +255,56 @@ def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
         if value not in (None, ())
         for setting in SETTINGS_OF[name]
     }
+
+
+def modes_of_flags() -> Mapping[str, Collection[str]]:
+    """The modes in which each flag of ``ask`` has an effect; what is not here has one in all."""
+    from tgraph.engine.modes import MODES
+
+    edges, low = {"graph", "ppr"}, {"lightrag-local", "lightrag-hybrid", "lightrag-mix"}
+    high = low - {"lightrag-local"} | {"lightrag-global"}
+    documents = MODES.keys() - {"bypass"}
+    return {
+        "entity_limit": edges,
+        "triple_limit": edges,
+        "max_path_length": edges,
+        "max_subgraph_size": edges | {"local", "drift"} | low | high,
+        "edge_limit": {"graph"},
+        "include_entity": {"local"},
+        "exclude_entity": {"local"},
+        "community_level": {"global", "local", "drift"},
+        "dynamic_community_selection": {"global"},
+        "low_keyword": low,
+        "high_keyword": high,
+        "general_knowledge": documents,
+        "document": documents,
+        "since": documents,
+        "until": documents,
+        "type": documents,
+    }
+
+
+FOR_A_MODEL = {"response_type", "general_knowledge"}
+"""Flags of ``ask`` that have an effect only where a language model writes the answer."""
+
+
+def without_effect(given: Collection[str], mode: str, *, model: bool) -> list[str]:
+    """A note on those of the flags that the mode, or having no model, leaves without an effect.
+
+    Each mode may be what ``auto`` chooses, so that it has a use for all of them.
+    """
+    from tgraph.engine.modes import MODES
+
+    serves = modes_of_flags()
+    idle = [name for name in given if mode in MODES and mode not in serves.get(name, MODES)]
+    found = [_no_effect(idle, f"in the mode {mode}")] if idle else []
+    unread = [name for name in given if name in FOR_A_MODEL and name not in idle and not model]
+    return [*found, _no_effect(unread, "without a language model")] if unread else found
+
+
+def _no_effect(names: Sequence[str], where: str) -> str:
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    return f"Note: {flags} {'has' if len(names) == 1 else 'have'} no effect {where}."
 
 
 def _apply(function: F, options: list[Any]) -> F:
