@@ -1,30 +1,39 @@
 """Prints docs/reference/audits.md: every audit, its question, and what it finds in a small record.
 
-The record is made here, by the same code as any other, of three short documents and a scripted
-model, under a fixed clock; tests/explain/test_audits.py asks it for what is known to be in it.
+The record is made here, by the same code as any other, of four short documents and a scripted
+model, under a fixed clock; tests/explain/test_audits.py asks it for what is known to be in it. What
+such a record has nothing of is shown from a second, in which something is wrong on purpose.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from pyoxigraph import Literal, NamedNode, Quad
+
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
 from tgraph.explain.audit import Audit, AuditResult, list_audits
+from tgraph.explain.evaluation import EvaluationItem
 from tgraph.explain.safety import one_line
 from tgraph.resources import read_text
 from tgraph.settings import load_settings
+from tgraph.store.folder import GraphFolder
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
-from tgraph.testing.script import plausible_reply
+from tgraph.testing.script import blocks, plausible_reply
 
 TEXTS = {
     "curie.txt": "Marie Curie discovered Polonium in Paris. Pierre Curie taught Marie Curie.\n",
@@ -39,10 +48,18 @@ ALONE = "Is it cold in Antarctica?"
 BROKEN = "Where is the Fram?"
 NOTHING = "What is the price of tea in Lima?"
 FALSE = " in 1066"
+DOUBTS = {
+    "dark.txt": "it was cold and dark all winter.\n",
+    "gerlache.txt": "Roald Amundsen carried Adrien de Gerlache. Emil Racovitza saw the Belgica.\n",
+    "denied.txt": "Roald Amundsen did not carry Adrien de Gerlache. Emil Racovitza met Lecointe.\n",
+}
+ASKED = "Whom did Roald Amundsen carry?"
+TRUTH = "Roald Amundsen carried Adrien de Gerlache."
 REASON = "It was forged."
 
 ROWS = 2
 """Rows shown of each audit."""
+_SEAL = re.compile(r"\b[0-9a-f]{64}\b")
 _ZEROS = "-0000-0000-0000-000000000000"
 LONGEST = 60
 """Characters shown of a cell."""
@@ -57,25 +74,31 @@ audit is a SPARQL query in `sparql/audit/`, whose header says what stands here (
 The example results are the first rows that each gives for a small record: four documents, six
 questions, two verifications; then one document was retracted, one changed, and the model and a
 prompt replaced. Long cells are cut, and identifiers shortened.
+
+Where an audit finds nothing in it, the rows are of a second record, spoilt on purpose: documents
+contradict each other, nothing can be extracted from one, the model writes a sentence from one fact
+and cites another; an answer was evaluated, one analysed for influence, and a document changed. Then
+the store was altered behind tgraph's back: a session read knowledge newer than itself, ended a
+second time in 1900, is an entity too, and retrieved from its own answer.
 """
 
 
-def example(folder: Path) -> KnowledgeGraph:
-    """A graph in ``folder`` in which most audits find something; the caller closes it."""
+Opener = Callable[..., KnowledgeGraph]
+
+
+def _opener(folder: Path, replies: Mapping[str, Any]) -> Opener:
+    """Opens the graph in ``folder`` with a model of a name; clock and UUIDs go on counting."""
     moments, names = count(), count(1)
 
     def clock() -> datetime:
         return datetime(2026, 1, 1, 9, tzinfo=UTC) + timedelta(minutes=next(moments))
-
-    for name, text in TEXTS.items():
-        (folder / name).write_text(text, "utf-8")
 
     def opened(model: str, **settings: str) -> KnowledgeGraph:
         values = {"person": "Ada", **settings}
         parts = Parts(
             load_settings(None, values),
             folder / "cache",
-            chat=ScriptedModel({"synthesise_answer": synthesise}, name=model, clock=clock),
+            chat=ScriptedModel(replies, name=model, clock=clock),
             embedder=HashingEmbedder(clock=clock),
         )
         return tgraph.open(
@@ -87,6 +110,18 @@ def example(folder: Path) -> KnowledgeGraph:
             uuid=lambda: str(UUID(int=next(names) << 96)),
         )
 
+    return opened
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        (folder / name).write_text(text, "utf-8")
+
+
+def example(folder: Path) -> KnowledgeGraph:
+    """A graph in ``folder`` in which most audits find something; the caller closes it."""
+    _write(folder, TEXTS)
+    opened = _opener(folder, {"synthesise_answer": synthesise})
     with contextlib.chdir(folder):
         with opened("scripted-1") as graph:
             graph.index(list(TEXTS))
@@ -123,12 +158,59 @@ def synthesise(request: Any) -> str:
     return reply.replace("Amundsen", "Amundsen" + FALSE) if OLD in asked else reply
 
 
-def page(graph: KnowledgeGraph) -> str:
-    """The page, with what the audits find in the graph."""
-    return "\n".join([HEAD, *_sections(graph)])
+def spoilt(folder: Path) -> KnowledgeGraph:
+    """A graph in ``folder`` for audits that find nothing in the example; the caller closes it."""
+    _write(folder, DOUBTS)
+    opened = _opener(folder, {"synthesise_answer": miscite})
+    with contextlib.chdir(folder):
+        with opened("scripted-1") as graph:
+            graph.index(list(DOUBTS))
+            session = graph.ask(ASKED, history=[]).session
+            graph.influence(session)
+            graph.evaluate([EvaluationItem("1", ASKED, TRUTH)])
+            (folder / "gerlache.txt").write_text(DOUBTS["gerlache.txt"] + "Lecointe met Cook.\n")
+            graph.index(["gerlache.txt"])
+        _spoil(folder / "graph", session.removeprefix(v.session_iri("")))
+        return opened("scripted-1")
 
 
-def _sections(graph: KnowledgeGraph) -> Iterator[str]:
+def miscite(request: Any) -> str:
+    """What the model answers: what the first fact says, citing the second."""
+    listed = blocks(request.messages)["EVIDENCE"].splitlines()
+    first, *others = plausible_reply("synthesise_answer", request.messages).splitlines()
+    if len(listed) < 2:
+        return first
+    said = {**json.loads(first), "citations": [json.loads(listed[1])["id"]]}
+    return "\n".join([json.dumps(said), *others[1:2]])
+
+
+def _spoil(root: Path, uuid: str) -> None:
+    """Change the session's quads, in the store and in the snapshot that readers see."""
+    graph = NamedNode(v.bundle_iri(uuid))
+    session = NamedNode(v.session_iri(uuid))
+    retrieval, answer = NamedNode(v.retrieval_iri(uuid)), NamedNode(v.answer_iri(uuid))
+    early = Literal("1900-01-01T00:00:00Z", datatype=v.xsd("dateTime"))
+    added = [
+        Quad(session, v.tg("generation"), Literal(2), graph),
+        Quad(session, v.prov("endedAtTime"), early, graph),
+        Quad(session, v.RDF_TYPE, v.prov("Entity"), graph),
+        Quad(retrieval, v.prov("wasDerivedFrom"), answer, graph),
+    ]
+    collection = GraphFolder.open(root).collection("default", create=False)
+    for kept in (collection.store, *collection.snapshots.glob("*/store")):
+        store = OxigraphStore.open(kept)
+        store.remove(list(store.match(session, v.tg("generation"), None, graph)))
+        store.extend(added)
+        store.flush()
+        store.close()
+
+
+def page(graph: KnowledgeGraph, wrong: KnowledgeGraph) -> str:
+    """The page, with what the audits find in the graph, or else in the one that is wrong."""
+    return "\n".join([HEAD, *_sections(graph, wrong)])
+
+
+def _sections(graph: KnowledgeGraph, wrong: KnowledgeGraph) -> Iterator[str]:
     group = ""
     for audit in list_audits():
         if audit.group != group:
@@ -143,21 +225,21 @@ def _sections(graph: KnowledgeGraph) -> Iterator[str]:
             yield f"- `{parameter.name.upper()}`: {parameter.description}{default}"
         if audit.parameters:
             yield ""
-        yield from _result(graph, audit)
+        yield from _result(graph, wrong, audit)
 
 
-def _result(graph: KnowledgeGraph, audit: Audit) -> Iterator[str]:
+def _result(graph: KnowledgeGraph, wrong: KnowledgeGraph, audit: Audit) -> Iterator[str]:
     given = {"document": "notes.txt", "edge": ""}
     if any(p.kind == "edge" for p in audit.parameters):
         given["edge"] = graph.audit("influential-edges", "1").rows[0][-1]
     arguments = [given[p.kind] for p in audit.parameters if p.default is None]
     shown = " ".join(["tgraph audit", audit.name, *map(_short, arguments)])
-    found = graph.audit(audit.name, *arguments)
+    found, where = graph.audit(audit.name, *arguments), ""
     if not found.rows:
-        yield f"`{shown}` finds nothing; the columns are {', '.join(audit.columns)}.\n"
-        return
+        found, where = wrong.audit(audit.name, *arguments), ", in the spoilt record,"
+        assert found.rows, f"{audit.name} has no example"
     number = len(found.rows)
-    yield f"`{shown}` gives {number} row{'s' if number > 1 else ''}:\n"
+    yield f"`{shown}`{where} gives {number} row{'s' if number > 1 else ''}:\n"
     yield from _table(found)
     yield ""
 
@@ -172,12 +254,17 @@ def _table(found: AuditResult) -> Iterator[str]:
 def _short(cell: str) -> str:
     if cell.startswith("urn:trustgraph:") or (len(cell) in (40, 64) and cell.isalnum()):
         return one_line(cell.removeprefix("urn:trustgraph:").replace(_ZEROS, "…"), 30)
-    return one_line(cell, LONGEST)
+    return one_line(_SEAL.sub("…", cell), LONGEST)
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, example(Path(folder)) as graph:
-        print(page(graph), end="")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory() as other,
+        example(Path(folder)) as graph,
+        spoilt(Path(other)) as wrong,
+    ):
+        print(page(graph, wrong), end="")
 
 
 if __name__ == "__main__":

@@ -514,9 +514,11 @@ def test_a_bent_verification_does_not_have_the_shape(graph, spoilt):
 # --- all of them ----------------------------------------------------------------------------------
 
 
-def test_the_reference_of_audits_is_current(graph):
+def test_the_reference_of_audits_is_current_and_shows_something_for_each(graph, tmp_path):
     page = (REPOSITORY / "docs/reference/audits.md").read_text("utf-8")
-    assert MADE["page"](graph) == page
+    with MADE["spoilt"](tmp_path) as wrong:
+        assert MADE["page"](graph, wrong) == page
+    assert page.count("\n|---|") == len(list_audits())
 
 
 def test_there_are_audits_in_every_group_and_their_names_are_distinct():
