@@ -70,4 +70,5 @@ class Synthesiser(Protocol):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """The answer's sentences as they come; none where the selection has no answer."""
+        """The answer's sentences as they come; none where the selection has no answer, unless the
+        synthesiser may use knowledge of its own, which it then marks as such."""

@@ -7,6 +7,7 @@ dropped, and a sentence cites only edges of the selection.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,14 @@ MAX_CONTEXT_TOKENS = 12_000
 VERIFY = "[LLM: verify]"
 """The mark of a sentence from a model's general knowledge, which no document proves."""
 
-GENERAL_KNOWLEDGE = """. You may add what you know of the world yourself where it helps: such a
-  sentence cites nothing, ends with [LLM: verify], and its row has "general_knowledge": true"""
+GENERAL_KNOWLEDGE = """. There is one exception: you may add what you know of the world yourself
+  where it helps, and answer from that alone where the evidence is empty or answers nothing;
+  "no_evidence" is then for what you don't know either. Such a sentence cites nothing, ends with
+  [LLM: verify], and its row has "general_knowledge": true"""
+UNASKED = "sentence from general knowledge, which was not allowed"
+UNMARKED = "sentence that is not marked, where nothing was selected"
+_AFTER = re.compile(re.escape(VERIFY) + r"[\s.]*")
+_MARK = re.compile(r"\s*" + re.escape(VERIFY))
 _LEADS = {"paragraph": "\n\n", "item": "\n- "}
 
 
@@ -163,8 +170,12 @@ class ModelSynthesiser(ModelStep):
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read."""
-        if not selection.selected:
+        """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read.
+
+        Where nothing was selected, the model is asked only if it may use its general knowledge; the
+        answer then has marked sentences alone.
+        """
+        if not selection.selected and not self._general:
             return
         values = {**asked(question), **self._form}
         shown = self._show(selection.selected, "evidence", values)
@@ -210,8 +221,8 @@ class ModelSynthesiser(ModelStep):
                 "Ask again, or use a larger model.",
             )
         notes.drop("reply in prose instead of rows")
-        for sentence in read_prose(text):
-            yield from self._drafts(SentenceRow(sentence=sentence), by_id, notes)
+        for row in _prose_rows(text):
+            yield from self._drafts(row, by_id, notes)
 
     def _drafts(
         self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
@@ -220,16 +231,35 @@ class ModelSynthesiser(ModelStep):
         if row.no_evidence:
             return
         notes.drop("citation of an id that was not shown", unknown)
+        own = row.general_knowledge or VERIFY in text
+        text = _MARK.sub("", text).strip()
         if not text:
             notes.drop("malformed row")
+        elif own:
+            yield from self._own(text, len(cited), self.lead_of(row), notes)
+        elif not by_id:
+            notes.drop(UNMARKED)
+        else:
+            notes.drop("sentence without a citation that holds", 0 if cited else 1)
+            yield Draft(text, tuple(by_id[i] for i in cited), lead=self.lead_of(row))
+
+    def _own(self, text: str, cited: int, lead: str, notes: Notes) -> Iterator[Draft]:
+        """What the model says that it knows itself: marked and without citations, if allowed."""
+        if not self._general:
+            notes.drop(UNASKED)
             return
-        lead = self.lead_of(row)
-        if self._general and row.general_knowledge and not cited:
-            notes.drop("sentence from general knowledge, to be verified")
-            yield Draft(text if text.endswith(VERIFY) else f"{text} {VERIFY}", (), lead=lead)
-            return
-        notes.drop("sentence without a citation that holds", 0 if cited else 1)
-        yield Draft(text, tuple(by_id[i] for i in cited), lead=lead)
+        notes.drop("citation by a sentence from general knowledge", cited)
+        notes.drop("sentence from general knowledge, to be verified")
+        yield Draft(f"{text} {VERIFY}", (), lead=lead)
+
+
+def _prose_rows(text: str) -> Iterator[SentenceRow]:
+    """The sentences of a reply in prose; a mark counts for the one that it stands behind."""
+    *marked, last = [read_prose(part) for part in _AFTER.split(text)]
+    for part in marked:
+        yield from (SentenceRow(sentence=said) for said in part[:-1])
+        yield from (SentenceRow(sentence=said, general_knowledge=True) for said in part[-1:])
+    yield from (SentenceRow(sentence=said) for said in last)
 
 
 def asked(question: Question) -> dict[str, str]:

@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from tgraph.testing import drifting
+from tgraph.testing.answering import MOST, listed, own_knowledge, questions, rows_of, sentences
 from tgraph.testing.judging import JUDGING
 from tgraph.testing.reading import READING, Blocks
 from tgraph.testing.reporting import report
@@ -31,7 +32,6 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s(?:of\s|the\s|de\s|and\s)?[A-Z][\w'�
 _WORD = re.compile(r"\w+")
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 _NOT = re.compile(r"\b(?:not|never|no)\b|n[’']t\b")
-_MOST_SELECTED = 8
 
 
 def _common() -> frozenset[str]:
@@ -109,7 +109,8 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
     if step == "answer_alone":
         return _rows([{"sentence": "I believe so."}], schema)
     if step == "synthesise_answer":
-        return _rows(_sentences(data), schema) if _listed(data) else '{"no_evidence": true}'
+        said = [*sentences(data), *own_knowledge(messages)]
+        return _rows(said, schema) if said else '{"no_evidence": true}'
     source = _first_sentence(data, messages)
     if schema is not None:
         return json.dumps(instance(schema, source), ensure_ascii=False)
@@ -194,7 +195,7 @@ def _link(quote: str, left: tuple[int, str], right: tuple[int, str]) -> dict[str
 def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
     """The first sentence of each description, once, with the ids of all that begin with it."""
     ids: dict[str, list[str]] = {}
-    for row in _rows_of(data.get("DESCRIPTIONS", "")):
+    for row in rows_of(data.get("DESCRIPTIONS", "")):
         if first := _SENTENCE.search(str(row.get("text", ""))):
             ids.setdefault(first.group().strip(), []).append(str(row["id"]))
     return [{"text": text, "ids": rests_on} for text, rests_on in ids.items()]
@@ -225,28 +226,10 @@ def _words(text: str) -> set[str]:
     return {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
 
 
-def _listed(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The edges or other items of the prompt."""
-    return _rows_of(data.get("EDGES") or data.get("EVIDENCE", ""))
-
-
-def _rows_of(block: str) -> list[dict[str, Any]]:
-    """The objects with an id of a block; lines that hold none are passed over."""
-    rows = []
-    for line in block.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and "id" in row:
-            rows.append(row)
-    return rows
-
-
 def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:
     wanted = _words(data.get("QUESTION", ""))
     shared = [
-        (len(wanted & _words(json.dumps(row, ensure_ascii=False))), row) for row in _listed(data)
+        (len(wanted & _words(json.dumps(row, ensure_ascii=False))), row) for row in listed(data)
     ]
     best = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
     return [
@@ -255,29 +238,8 @@ def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:
             "reasoning": f"It shares {count} words with the question.",
             "score": round(count / max(len(wanted), 1), 3),
         }
-        for count, row in best[:_MOST_SELECTED]
+        for count, row in best[:MOST]
     ]
-
-
-def _sentences(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [
-        {"sentence": f"{_spoken(row)}.", "citations": [row["id"]]}
-        for row in _listed(data)[:_MOST_SELECTED]
-    ]
-
-
-def _questions(data: Mapping[str, str]) -> list[dict[str, Any]]:
-    return [
-        {"sentence": f"Is it so that {_spoken(row)}?", "citations": [row["id"]]}
-        for row in _listed(data)[:_MOST_SELECTED]
-    ]
-
-
-def _spoken(row: Mapping[str, Any]) -> str:
-    kinds = ("edge", "point", "report", "claim", "entity", "summary", "chunk")
-    said = next((str(row[kind]) for kind in kinds if kind in row), str(row["id"]))
-    first = _SENTENCE.search(said.replace("|", " ").replace("#", " "))
-    return " ".join((first.group() if first else said).strip(" .").split())
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -> str:
@@ -352,5 +314,5 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
     "select_edges": lambda data: _selected(data),
-    "suggest_questions": lambda data: _questions(data),
+    "suggest_questions": questions,
 }
