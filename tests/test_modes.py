@@ -105,6 +105,8 @@ def test_the_trace_has_everything_with_rank_and_reason(graph, mode):
     trace = graph.trace(answer.session)
     assert trace.edge_count + trace.item_count >= len(trace.rejected)
     assert all(item.reasoning for item in (*trace.selected, *trace.rejected))
+    retrieved = [i for i in (*trace.selected, *trace.rejected) if i.kind != "point"]
+    assert all(item.tokens for item in retrieved)
     for sentence in trace.sentences:
         assert all(c.quote in stored_text(c.path) for c in sentence.citations)
     console = Console(width=200, record=True, file=io.StringIO())

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from tgraph.model import Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
+from tgraph.retrieve.memory import Remembered
 
 FRAME = 24
 """Tokens of the JSON around an item: its id, keys and quotation marks."""
@@ -20,3 +24,10 @@ def cost_of(
     return (
         FRAME + count_tokens(item.label) + (count_tokens(item.text) if tokens is None else tokens)
     )
+
+
+def edge_cost(edge: Edge, places: Sequence[Evidence], known: Remembered[str, int]) -> int:
+    """As ``cost_of`` an edge; what its text and each quote cost is ``known``, by IRI, from the
+    second time on."""
+    texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
+    return FRAME + sum(known.get(iri, partial(count_tokens, text)) for iri, text in texts)

@@ -17,6 +17,7 @@ from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.bridge import Bridge, Part, antecedent, cross, described
 from tgraph.retrieve.corpus import frequencies
+from tgraph.retrieve.costs import edge_cost
 from tgraph.retrieve.descriptions import Description, descriptions
 from tgraph.retrieve.inquiry import Inquiry, read_question, telling_words
 from tgraph.retrieve.labels import Triple, with_labels
@@ -302,14 +303,16 @@ def _rank(
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
     names = {match.entity: match.label for match in matches if match.method == "name"}
+    known = found.context.remembered("tokens of edges and quotes", 100_000)
     candidates = tuple(
         Candidate(
             item=found.edges[iri],
             rank=rank,
             score=max(0.0, scored[iri][0]),
             hop=subgraph.edges[iri][1],
-            evidence=scored[iri][2][: limits.evidence_limit],
+            evidence=(places := scored[iri][2][: limits.evidence_limit]),
             reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
+            tokens=edge_cost(found.edges[iri], places, known),
         )
         for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
     )
