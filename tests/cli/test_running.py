@@ -91,6 +91,15 @@ def test_a_pipe_that_closes_early_is_no_failure(terminal):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("command", ["sessions", "audit costs --format csv"])
+def test_a_stdout_that_is_closed_is_no_failure(terminal, command):
+    if not (SCRIPTS / "tgraph").exists():
+        pytest.skip("the console scripts are not installed beside this Python")
+    line = f"{SCRIPTS}/tgraph {command} -r {terminal.root} >&-"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_full_disk_is_said_in_one_sentence(terminal):
     if not Path("/dev/full").is_char_device() or not (SCRIPTS / "tgraph").exists():
         pytest.skip("needs /dev/full, and the console scripts beside this Python")

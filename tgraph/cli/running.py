@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from tgraph.cli.terminal import forget_stdout, say
+from tgraph.cli.terminal import forget_stdout, have_streams, say
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
 
@@ -30,6 +30,7 @@ class Command(click.Command):
     interrupted = "Interrupted."
 
     def invoke(self, context: click.Context) -> Any:
+        have_streams()
         _note_ignored(context)
         try:
             with seldom_collected():

@@ -120,6 +120,17 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def have_streams() -> None:
+    """Where a shell has closed a stream, let it lead nowhere. What stands in for it also takes the
+    free number, which else the next file to be opened would get."""
+    import os
+
+    for name, way in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, way, encoding="utf-8", closefd=False))
+
+
 def forget_stdout() -> None:
     """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
     import os
