@@ -12,6 +12,7 @@ import pyoxigraph
 import pytest
 
 from tgraph.cli.schemas import schemas
+from tgraph.cli.terminal import console
 from tgraph.explain.audit import list_audits
 
 from .conftest import CURIE, QUESTION, SHIPS
@@ -127,6 +128,33 @@ def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
     lines = run("sessions").stdout.splitlines()
     assert max(map(len, lines)) <= 40
     assert any(line.startswith("  completed, graph: ") for line in lines)
+
+
+def test_a_terminal_that_is_dumb_has_the_width_that_it_says(monkeypatch):
+    for name, value in (("TERM", "dumb"), ("FORCE_COLOR", "1"), ("COLUMNS", "40")):
+        monkeypatch.setenv(name, value)
+    assert console().is_dumb_terminal
+    assert console().width == 40
+
+
+@pytest.mark.parametrize("name", ["costs", "slowest-steps", "documents-of-answer"])
+def test_an_audit_breaks_no_word_on_any_terminal(run, answered, monkeypatch, name):
+    monkeypatch.setattr("tgraph.cli.rows.is_terminal", lambda: True)
+    call = ["audit", name, *(["last"] if name == "documents-of-answer" else [])]
+    rows = json.loads(run(*call, "--json").stdout)
+    words = {word for row in rows for pair in row.items() for cell in pair for word in cell.split()}
+    forms = []
+    for width in (30, 80, 110, 150, 400):
+        monkeypatch.setenv("COLUMNS", str(width))
+        shown = run(*call).stdout
+        found = shown.replace(": ", " ").replace(":\n", " ").split()
+        assert words <= {*found, *(word.rstrip(":") for word in found)}
+        stacked = "───" not in shown
+        longest = max(map(len, words)) if stacked else 0
+        assert max(map(len, shown.splitlines())) <= max(width, longest + 4)
+        forms.append(stacked)
+    assert forms == sorted(forms, reverse=True)
+    assert {*forms} == {True, False}
 
 
 @pytest.mark.parametrize("name", ["0000-not-one", ""])

@@ -7,10 +7,22 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
 import click
 
-from tgraph.cli.terminal import json_text, one_line, say, show, table, write_bytes
+from tgraph.cli.terminal import (
+    GAP,
+    console,
+    is_terminal,
+    json_text,
+    one_line,
+    safe,
+    say,
+    show,
+    table,
+    write_bytes,
+)
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import VerificationError
 from tgraph.explain.audit import AuditResult
@@ -20,6 +32,7 @@ from tgraph.vocabulary import PREFIXES
 _LITERAL = re.compile(r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?')
 TABLE_ROWS = 1000
 """As many rows as a table shows unless told otherwise."""
+_LEAST, _INDENT = 20, "  "
 
 
 def print_audit(result: AuditResult, format: str) -> None:
@@ -30,13 +43,59 @@ def print_audit(result: AuditResult, format: str) -> None:
     elif format == "csv":
         write_bytes(_csv([columns, *result.rows]).encode("utf-8", "replace"))
     elif result.rows:
-        show(table(columns, ([one_line(cell) for cell in row] for row in result.rows)))
+        _show_whole_words(columns, [[one_line(cell) for cell in row] for row in result.rows])
     if result.passed:
         say(f"{result.audit.title}: all is well.")
     elif result.passed is False:
         raise VerificationError(f"{result.audit.title}: {len(result.rows)} violations.")
     elif not result.rows:
         say(f"{result.audit.title}: nothing to report.")
+
+
+def _show_whole_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The rows as a table; one below the other on a terminal in which it would break words."""
+    width = console().width
+    if not is_terminal():
+        show(table(columns, rows))
+    elif widths := _widths([columns, *rows], width):
+        show(table(columns, rows, widths))
+    else:
+        for row in rows:
+            click.echo("\n".join(_block(columns, row, width)))
+
+
+def _block(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    indent = ""
+    for column, cell in zip(columns, row, strict=True):
+        text = f"{safe(column)}: {safe(cell)}".rstrip()
+        yield fill(
+            text,
+            max(width, _LEAST),
+            initial_indent=indent,
+            subsequent_indent=_INDENT * 2,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        indent = _INDENT
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """What each column of a table of this width gets, as level as they need it; none where one
+    would be narrower than a word in it."""
+    from rich.cells import cell_len
+
+    columns = [[safe(cell) for cell in column] for column in zip(*rows, strict=True)]
+    wanted = [max(map(cell_len, column)) for column in columns]
+    found = [
+        max(cell_len(w) for cell in column for w in cell.split() or [""]) for column in columns
+    ]
+    room = width - GAP * (len(found) - 1) - sum(found)
+    if room < 0:
+        return []
+    for _ in range(min(room, sum(wanted) - sum(found))):
+        narrow = [n for n, have in enumerate(found) if have < wanted[n]]
+        found[min(narrow, key=found.__getitem__)] += 1
+    return found
 
 
 def _csv(rows: Sequence[Sequence[str]]) -> str:

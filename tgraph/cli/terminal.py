@@ -28,22 +28,36 @@ def say(message: str) -> None:
 
 def console(*, stderr: bool = False) -> Console:
     """A rich console on what click writes to now; markup is off, and pipes get no styles."""
-    from rich.console import Console
+    from shutil import get_terminal_size
 
-    return Console(
+    from rich.console import Console, ConsoleDimensions
+
+    made = Console(
         file=sys.stderr if stderr else sys.stdout, markup=False, highlight=False, emoji=False
     )
+    if made.is_dumb_terminal:  # for which rich knows one size
+        made.size = ConsoleDimensions(*get_terminal_size((80, 25)))
+    return made
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of texts; cells that are too long for the terminal go on in the next line."""
+GAP = 3
+"""Columns of the terminal between two of a table."""
+
+
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int] = ()
+) -> Table:
+    """A table of texts; cells that are too long for the terminal, or for their column's width, go
+    on in the next line."""
+    from itertools import zip_longest
+
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     made = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for column in columns:
-        made.add_column(safe(column), overflow="fold")
+    for column, width in zip_longest(columns, widths):
+        made.add_column(safe(column), overflow="fold", width=width)
     for row in rows:
         made.add_row(*(Text(safe(cell)) for cell in row))
     return made
