@@ -253,6 +253,31 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
     assert replayed == [True]
 
 
+def test_names_that_were_erased_are_marked_and_paths_stay(purged):
+    root, again = purged
+    with again(root) as graph:
+        sessions = [s.explain_id for s in graph.sessions() if "[erased " in s.question]
+        for session in sessions:
+            trace = graph.trace(session)
+            items = (*trace.selected, *trace.rejected)
+            names = [m.label for m in trace.matches] + [item.label for item in items]
+            for item in items:
+                if item.kind == "edge":
+                    names += [item.subject_label, item.predicate_label, item.object_label]
+            for name in names:
+                assert name
+                assert "erased-" not in name
+                assert not name.startswith(v.URN)
+            cited = [c for sentence in trace.sentences for c in sentence.citations]
+            for place in (*cited, *(place for item in items for place in item.evidence)):
+                assert place.path.endswith((".md", ".txt"))
+                assert all("erased-" not in name for name in place.way)
+        edges = [row for row in graph.audit("influential-edges").rows if "erased" in row[0]]
+        assert edges
+        assert all("[erased " in fact and "erased-" not in fact for fact, *_ in edges)
+    assert sessions
+
+
 def test_others_still_answer_and_the_document_stays_out(made, purged, tmp_path):
     folder, _ = made
     _, again = purged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyoxigraph import NamedNode, Quad
@@ -161,6 +162,46 @@ def test_a_file_that_was_withdrawn_comes_back(corpus: Corpus) -> None:
     assert len([q for q in quads if q.predicate == v.prov("invalidatedAtTime")]) == 1
     assert len([q for q in quads if q.predicate == v.prov("wasRevisionOf")]) == 1
     assert edges(corpus.root) == {"marie-curie discovered polonium"}
+
+
+def test_what_was_answered_before_a_file_changed_reads_as_before(corpus: Corpus) -> None:
+    def trace() -> dict[str, Any]:
+        with open_graph(corpus.root, create=False) as kg:
+            return kg.trace(session).as_dict()
+
+    def paths() -> set[str]:
+        quoted = [place for item in trace()["selected"] for place in item["evidence"]]
+        cited = [place for sentence in trace()["sentences"] for place in sentence["citations"]]
+        return {Path(place["path"]).name for place in (*quoted, *cited)}
+
+    corpus.index(a="Marie Curie worked in Paris.\n", b="Marie Curie worked in Paris.\n")
+    session = corpus.ask("Where did Marie Curie work?").explain_id
+    before = trace()
+    (item,) = before["selected"]
+    labels = [item[f"{part}_label"] for part in ("subject", "predicate", "object")]
+    assert labels == ["Marie Curie", "worked in", "Paris"]
+    assert "Marie Curie" in {match["label"] for match in before["matches"]}
+    assert paths() == {"a.txt"}
+    corpus.index(b="Pierre Curie studied physics.\n")
+    assert trace() == before
+    corpus.index(a="Pierre Curie studied chemistry.\n")
+    assert paths() == {"a.txt"}
+    assert trace() == before
+
+
+def test_a_document_is_read_under_the_last_path_that_it_had(corpus: Corpus) -> None:
+    def paths() -> set[str]:
+        with open_graph(corpus.root, create=False) as kg:
+            (item, *_) = kg.trace(session).selected
+            return {Path(place.path).name for place in item.evidence}
+
+    corpus.index(a=ONE, b=ONE)
+    session = corpus.ask("What did Marie Curie discover?").explain_id
+    assert paths() == {"a.txt"}
+    corpus.index(a="Pierre Curie studied physics.\n")
+    assert paths() == {"b.txt"}
+    corpus.index(b="Pierre Curie studied chemistry.\n")
+    assert paths() == {"b.txt"}
 
 
 def _starts(quads: set[Quad]) -> dict[str, list[str]]:

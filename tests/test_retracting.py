@@ -133,6 +133,41 @@ def test_the_answer_stays_readable_and_is_called_into_question(folder):
         assert [row["person"].value for row in rows] == ["Ada"]
 
 
+def shown(root: Path, session: str) -> list[str]:
+    """A session as the commands show it, but for the line that calls it into question."""
+    commands = [
+        ["trace", session],
+        ["trace", session, "--format", "svg"],
+        ["audit", "influential-edges"],
+        ["audit", "never-selected"],
+    ]
+    found = []
+    for command in commands:
+        result = CliRunner().invoke(cli, [*command, "-r", str(root)])
+        assert result.exit_code == 0, result.output
+        lines = result.stdout.splitlines()
+        found.append("\n".join(line for line in lines if "called into question" not in line))
+    return found
+
+
+def test_names_and_paths_of_an_old_session_stay_as_they_were(made, folder):
+    with opened(folder) as graph:
+        session = graph.sessions()[-1].explain_id
+        graph.ask(QUESTIONS[0], "naive", history=[])
+        before = {s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions()}
+        text, *others = shown(folder / "g", session)
+        graph.retract("alone.txt", reason="It was forged.")
+        after = {s.explain_id: graph.trace(s.explain_id).as_dict() for s in graph.sessions()}
+        assert after.pop(session)["questioned"] != before.pop(session)["questioned"] == ""
+        assert shown(folder / "g", session) == [text, *others]
+    assert "Henri Becquerel — met — Lord Kelvin" in text
+    assert "Henri Becquerel (" in text
+    assert path(made, "alone.txt") in text
+    for trace in (*before.values(), *after.values()):
+        trace.pop("questioned")
+    assert after == before
+
+
 def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
     silent = ScriptedModel({"synthesise_answer": ""})
     parts = Parts(load_settings(None), folder / "c2", chat=silent, embedder=HashingEmbedder())

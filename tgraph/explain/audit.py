@@ -17,9 +17,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.documents import find_document
+from tgraph.explain.recalled import Recalled
 from tgraph.explain.sessions import find_session
 from tgraph.resources import names, read_text
-from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store, Term, load_query
 from tgraph.store.statements import literal
 
@@ -224,7 +224,7 @@ def _edge(store: Store, name: str) -> NamedNode:
 
 def _edge_labels(store: Store, rows: Sequence[dict[str, Term | None]]) -> dict[Term | None, str]:
     found = {row["edge"] for row in rows if isinstance(row["edge"], NamedNode)}
-    edges = reified(store, sorted(edge.value for edge in found))
+    edges = Recalled(store).edges(sorted(edge.value for edge in found))
     return {NamedNode(iri): " — ".join(edge.labels) for iri, edge in edges.items()}
 
 

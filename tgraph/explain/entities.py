@@ -10,6 +10,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
+from tgraph.explain.recalled import Recalled
 from tgraph.extract.resolve import name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
@@ -73,6 +74,7 @@ class Entities:
         standing = standing_documents(store)
         self._store = store
         self._texts = StandingEvidence(store, lambda chunk: document_of_chunk(chunk) in standing)
+        self._recalled = Recalled(store)
         self._merges = standing_merges(store)
 
     def merges(self) -> list[Merge]:
@@ -140,6 +142,11 @@ class Entities:
             grounds=tuple(self._grounds(absorbed, canonical)),
         )
 
+    def _once(self, entity: str) -> str:
+        """Its name, be it one that only documents have that no longer stand."""
+        said = commonest(self._texts.of_entity(entity), "name")
+        return said or self._recalled.entity(entity) or local_name(entity)
+
     def _split(self, split: str, pair: tuple[str, str]) -> Split:
         activity = text_value(self._store, split, v.prov("wasGeneratedBy"))
         agents = self._store.match(
@@ -150,7 +157,7 @@ class Entities:
         return Split(
             split=split,
             entities=pair,
-            names=(self.name(pair[0]), self.name(pair[1])),
+            names=(self._once(pair[0]), self._once(pair[1])),
             reason=text_value(self._store, activity, v.tg("reason")),
             person=", ".join(text_value(self._store, p, v.RDFS_LABEL) for p in sorted(people)),
             decided=text_value(self._store, split, v.prov("generatedAtTime")),

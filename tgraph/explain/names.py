@@ -11,9 +11,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
+from tgraph.explain.recalled import Recalled
 from tgraph.explain.said import kind_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
-from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store
 
 _LABELS = (v.RDFS_LABEL, v.tg("description"), v.tg("summaryText"))
@@ -26,6 +26,7 @@ class Names:
     def __init__(self, store: Store, texts: Callable[[str], str]) -> None:
         self._store = store
         self._texts = texts
+        self.recalled = Recalled(store)
 
     def of(self, iri: str) -> str:
         """The label or description, whatever graph has it; the IRI where none has."""
@@ -33,13 +34,14 @@ class Names:
         if kind == "chunk":
             return self._of_chunk(iri)
         if kind == "edge":
-            edge = reified(self._store, [iri]).get(iri)
+            edge = self.recalled.edges([iri]).get(iri)
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
             for quad in self._store.match(NamedNode(iri), predicate, None, None):
                 if isinstance(quad.object, Literal):
                     return quad.object.value
-        return self._of_former(iri) or iri
+        former = {"entity": self.of_entity, "claim": self.recalled.claim}
+        return former.get(kind, self._of_former)(iri) or iri
 
     def known(self, iri: str) -> str:
         """The same, and empty where nothing has a name for it."""
@@ -47,9 +49,8 @@ class Names:
         return "" if found == iri else found
 
     def of_entity(self, entity: str) -> str:
-        """The label that knowledge has; empty where it has none."""
-        quads = self._store.match(NamedNode(entity), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
+        """The label that knowledge has, else the name that it had; empty where it has none."""
+        return self.recalled.entity(entity)
 
     def way(self, via: Iterable[str], evidence: str) -> tuple[str, ...]:
         """What leads down to the evidence, in order: reports or summaries, the most general first,

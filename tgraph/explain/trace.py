@@ -25,12 +25,11 @@ from tgraph.explain.traced import (
     TracedSentence,
 )
 from tgraph.explain.verdicts import verdicts_on
-from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
 from tgraph.record.lines import quads_of
-from tgraph.retrieve.labels import reified
+from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
 
@@ -61,8 +60,8 @@ class TraceReader:
         asked = Asked(self._store, self._read_text, self._said, session)
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
-        edges = reified(
-            self._store, (self._said.one(i, "edge") for i in (*selections, *candidates))
+        edges = self._names.recalled.edges(
+            self._said.one(i, "edge") for i in (*selections, *candidates)
         )
         places = self._places(selections)
         chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
@@ -133,13 +132,16 @@ class TraceReader:
         return tuple(
             TracedMatch(
                 entity=self._said.one(m, "entity"),
-                label=self._names.of_entity(self._said.one(m, "entity")),
+                label=self._entity_label(self._said.one(m, "entity")),
                 concept=self._said.one(m, "concept"),
                 score=self._said.real(m, "score"),
                 method=self._said.one(m, "matchMethod"),
             )
             for m in members
         )
+
+    def _entity_label(self, entity: str) -> str:
+        return self._names.of_entity(entity) or local_name(entity)
 
     def _answer_text(self) -> str:
         key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
@@ -213,9 +215,7 @@ class TraceReader:
             start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
             end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
             quote = text_value(self._store, evidence, v.tg("quote"))
-        title, path = documents_of(self._store, {document}).get(
-            document, (text_value(self._store, document, v.dcterms("title")), "")
-        )
+        title, path = self._names.recalled.document(document)
         return TracedEvidence(evidence, chunk, document, title, path, page, start, end, quote)
 
     def _item(
