@@ -74,11 +74,13 @@ def test_a_question_without_telling_words_is_its_own_concept(graph):
 # --- selection ------------------------------------------------------------------------------------
 
 
-def candidate(rank: int, score: float, start: int = 0, document: str = "a") -> Candidate:
+def candidate(
+    rank: int, score: float, start: int = 0, document: str = "a", quote: str = ""
+) -> Candidate:
     edge = Edge(
         NamedNode(f"urn:s{rank}"), NamedNode("urn:p"), NamedNode("urn:o"), f"s{rank}", "p", "o"
     )
-    quote = f"Sentence {document} {start}."
+    quote = quote or f"Sentence {document} {start}."
     evidence = Evidence(
         iri=f"urn:evidence:{document}:{start}:{rank}",
         statement=edge.iri,
@@ -152,6 +154,22 @@ def test_what_answers_much_less_well_is_left_out():
 def test_a_sentence_is_quoted_once_for_all_its_edges():
     found, _ = sentences(candidate(1, 0.9), candidate(2, 0.9))
     assert found == ["Sentence a 0."]
+
+
+def test_the_same_words_are_quoted_once_with_every_place_that_has_them():
+    twice = [
+        candidate(n, 0.9, 30 * n, name, "Brandt keeps it.") for n, name in ((1, "a"), (2, "b"))
+    ]
+    drafts = list(EmbeddedSynthesiser().synthesise(QUESTION, select(*twice), Notes(), no_sink))
+    (draft,) = drafts
+    assert [s.candidate.rank for s in draft.selections] == [1, 2]
+    assert draft.evidence == ("urn:evidence:a:30:1", "urn:evidence:b:60:2")
+
+
+def test_no_part_of_a_text_is_quoted_twice():
+    whole = candidate(2, 0.88, 0, "a", "Brandt keeps it. She lights the lamp.")
+    found, _ = sentences(candidate(1, 0.9, 0, "a", "Brandt keeps it."), whole)
+    assert found == ["Brandt keeps it."]
 
 
 def test_an_answer_is_short():

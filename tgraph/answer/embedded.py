@@ -7,8 +7,8 @@ where none answers well enough, there is no evidence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pyoxigraph import NamedNode
 
@@ -18,6 +18,7 @@ from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Select
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import STOP_WORDS, words
+from tgraph.retrieve.passages import overlap
 from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
@@ -118,11 +119,17 @@ class EmbeddedSelector:
 
 @dataclass(frozen=True, slots=True)
 class _Quotation:
-    """A sentence of a source with the selections that it is evidence for."""
+    """A sentence of a source with the selections that it is evidence for; ``others`` are the places
+    that say the same in the same words."""
 
     evidence: Evidence
     selections: tuple[Selected, ...]
     score: float
+    others: tuple[Evidence, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.evidence.quote.split())
 
 
 class EmbeddedSynthesiser:
@@ -146,8 +153,8 @@ class EmbeddedSynthesiser:
             notes.drop("sentences that do not answer well enough", len(quotations))
             return
         for quotation in self._choose(quotations):
-            text = " ".join(quotation.evidence.quote.split())
-            yield Draft(text, quotation.selections, (quotation.evidence.iri,))
+            places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
+            yield Draft(quotation.text, quotation.selections, places)
 
     def _choose(self, quotations: Sequence[_Quotation]) -> list[_Quotation]:
         best = quotations[0].score
@@ -167,7 +174,7 @@ class EmbeddedSynthesiser:
 
 
 def _quotations(selection: Selection) -> list[_Quotation]:
-    """The distinct sentences behind the selection, best first."""
+    """The distinct sentences behind the selection, best first; of those that overlap the best."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
         for evidence in _answering(selected):
@@ -176,7 +183,24 @@ def _quotations(selection: Selection) -> list[_Quotation]:
         _Quotation(evidence, tuple(selections), max(_score(evidence, s) for s in selections))
         for evidence, selections in by_place.values()
     ]
-    return sorted(found, key=lambda q: (-q.score, q.evidence.iri))
+    return _distinct(sorted(found, key=lambda q: (-q.score, q.evidence.iri)))
+
+
+def _distinct(quotations: Iterable[_Quotation]) -> list[_Quotation]:
+    """Each wording once, with all places that have it, and no part of a text twice."""
+    kept: dict[str, _Quotation] = {}
+    for quotation in quotations:
+        wording = quotation.text.casefold()
+        if any(overlap(quotation.evidence, other.evidence) for other in kept.values()):
+            continue
+        if wording in kept:
+            first = kept[wording]
+            selections = {s.index: s for s in (*first.selections, *quotation.selections)}
+            others = (*first.others, quotation.evidence)
+            kept[wording] = replace(first, selections=tuple(selections.values()), others=others)
+        else:
+            kept[wording] = quotation
+    return list(kept.values())
 
 
 def _answering(selected: Selected) -> Sequence[Evidence]:

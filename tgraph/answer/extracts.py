@@ -14,11 +14,12 @@ from tgraph.answer.base import Draft, Notes
 from tgraph.answer.points import Batch, Batches, Mapped, Point
 from tgraph.answer.rating import BEST, Vote
 from tgraph.answer.report_rows import batched, fits_of, whole_costs
-from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Selected, Selection
+from tgraph.model import Agent, Candidate, CommunityReport, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.breadth import Wanted, is_broad, read
 from tgraph.retrieve.lexical import stem, terms, words
+from tgraph.retrieve.passages import overlap
 from tgraph.retrieve.report_sentences import (
     Extract,
     alike,
@@ -146,7 +147,7 @@ class EmbeddedReducer:
         told: Counter[str] = Counter()
         for point in points:
             document = point.evidence[0].document
-            if any(_overlap(point.evidence[0], other.evidence[0]) for other in kept):
+            if any(overlap(point.evidence[0], other.evidence[0]) for other in kept):
                 found[point.item.iri] = "it repeats a better point"
             elif len(kept) == self.MOST:
                 found[point.item.iri] = "over the limit of sentences"
@@ -177,11 +178,6 @@ def _in_order(selected: Sequence[Selected]) -> list[Selected]:
         return first[places[n].document], places[n].page or 0, places[n].start
 
     return [selected[n] for n in sorted(range(len(selected)), key=position)]
-
-
-def _overlap(one: Evidence, other: Evidence) -> bool:
-    same = (one.document, one.page) == (other.document, other.page)
-    return same and one.start < other.end and other.start < one.end
 
 
 class EmbeddedRater:

@@ -82,6 +82,12 @@ Worths = dict[Place, tuple[Passage, float]]
 """What the words of passages have been found to be worth to one question."""
 
 
+def overlap(one: Evidence, other: Evidence) -> bool:
+    """Whether they share characters of a text."""
+    same = (one.document, one.page) == (other.document, other.page)
+    return same and one.start < other.end and other.start < one.end
+
+
 def place_of(evidence: Evidence) -> Place:
     return evidence.document, evidence.page, evidence.start, evidence.end
 
