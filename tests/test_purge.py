@@ -246,6 +246,8 @@ def test_what_was_answered_from_it_is_shown_with_marks_and_not_replayed(purged):
                 assert trace.questioned or not trace.sentences
                 with pytest.raises(UsageError, match="can't be replayed: text of it was erased"):
                     graph.replay(session.explain_id)
+                with pytest.raises(UsageError, match="can't be measured: text of it was erased"):
+                    graph.influence(session.explain_id)
             elif "filter-document" in trace.parameters:
                 replayed.append(graph.replay(session.explain_id).same)
         with pytest.raises(StoreError):
@@ -291,7 +293,7 @@ def test_others_still_answer_and_the_document_stays_out(made, purged, tmp_path):
         assert all(quote in KEPT for quote in quotes)
         left = set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         report = graph.index([folder / "secret.md"], reinstate=True, message=said.append)
-        assert report.retracted == (str(folder / "secret.md"),)
+        assert (report.retracted, report.erased) == ((), (str(folder / "secret.md"),))
         assert "was erased and stays out for good" in said[0]
         assert left == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))
         done = graph.purge("secret.md", reason=REASON)
@@ -428,6 +430,56 @@ def test_the_command(small):
     assert checked.exit_code == 0
     assert f"not tampered with: {v.document_iri('')}" in checked.stdout
     assert found(small / "g", ("Zorblatt",)) == set()
+
+
+def test_what_an_erased_text_may_have_said_is_not_denied(small):
+    with workers.open_graph(small / "g") as graph:
+        before = graph.sessions()[0].explain_id
+        graph.purge("a.txt", reason=REASON)
+        for expected in ("Ottoline Zorblatt", "Ottoline — discovered — polonium", "hid beneath"):
+            with pytest.raises(UsageError, match=f"can't be decided.*was erased on .*{REASON}"):
+                graph.why_not(before, expected)
+        assert graph.why_not(before, "a.txt").cause == "used"
+        assert graph.why_not(before, "Pierre Curie").cause not in ("not-in-corpus", "not-extracted")
+        after = graph.ask("Who worked in Paris?", history=[]).session
+        assert graph.why_not(after, "Ottoline Zorblatt").cause == "not-in-corpus"
+        told = graph.why_not(after, "a.txt")
+        assert told.cause == "not-in-corpus"
+        assert f"had been retracted (on {told_day(graph)}: {REASON})" in told.reason
+
+
+def told_day(graph: KnowledgeGraph) -> str:
+    (erasure,) = graph.integrity().erased
+    return erasure.time[:10]
+
+
+def test_a_document_whose_name_was_erased_is_known_to_have_been_erased(tmp_path):
+    (tmp_path / "zorblatt.txt").write_text("Ottoline Zorblatt discovered polonium.")
+    (tmp_path / "b.txt").write_text("Pierre Curie worked in Paris.\n")
+    files = [tmp_path / "zorblatt.txt", tmp_path / "b.txt"]
+    with workers.open_graph(tmp_path / "g") as graph:
+        graph.index(files)
+        erased = graph.impact("zorblatt.txt").document
+        graph.purge("zorblatt.txt", reason=REASON)
+        day = told_day(graph)
+    root = ["-r", str(tmp_path / "g"), "--embedding-provider", "hashing"]
+
+    def run(*arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(cli, [*arguments, *root])
+        assert result.exit_code == code, result.output
+        return result.stderr
+
+    again = ["--purge", "--yes", "--reason", REASON]
+    said = run("remove", str(files[0]), *again, code=2)
+    assert f"zorblatt.txt' was erased on {day} ({REASON}). It is {erased}." in said
+    files[0].rename(tmp_path / "moved.txt")
+    said = run("remove", "zorblatt.txt", *again, code=2)
+    assert "There is no document 'zorblatt.txt'. There are: b.txt." in said
+    assert f"{erased} was erased on {day} ({REASON}), with its name." in said
+    assert "had been erased already" in run("remove", erased, *again)
+    out = run("index", str(tmp_path / "moved.txt"), "--reinstate")
+    assert "1 left out as erased" in out
+    assert "retracted" not in out
 
 
 # --- kill -9 ---

@@ -203,6 +203,38 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
         assert graph.impact("alone.txt").standing is False
 
 
+def test_why_not_says_that_a_document_had_been_retracted_and_what_came_since(made, folder):
+    fact = "Henri Becquerel — met — Lord Kelvin"
+    wanted = ("Henri Becquerel", fact, "in Paris. Henri", "alone.txt")
+    with opened(folder) as graph:
+        before = graph.sessions()[-1].explain_id
+        stood = [graph.why_not(before, each).cause for each in wanted]
+        assert stood == ["used", "used", "used", "used"]
+        graph.retract("alone.txt", reason="It was forged.")
+        assert [graph.why_not(before, each).cause for each in wanted] == stood
+        after = graph.ask(QUESTIONS[0], history=[]).session
+        for each in wanted:
+            found = graph.why_not(after, each)
+            assert (found.cause, found.notes) == ("not-in-corpus", ()), each
+            assert path(made, "alone.txt") in found.reason
+            assert "had been retracted (on " in found.reason
+            assert ": It was forged.) when the question was asked" in found.reason
+        for nowhere in ("penicillin", "Henri Becquerel — met — Roald Amundsen"):
+            reason = graph.why_not(after, nowhere).reason
+            assert reason == "No document that stood when the question was asked says it."
+        graph.index([made / "alone.txt"], reinstate=True)
+        for each in wanted:
+            found = graph.why_not(after, each)
+            assert "had been retracted" in found.reason
+            assert f"taken in since: {path(made, 'alone.txt')}." in found.notes[-1]
+        graph.retract("alone.txt", reason="Forged, after all.")
+        for each in wanted:
+            found = graph.why_not(after, each)
+            assert ": It was forged.)" in found.reason
+            assert "was taken in since, and was retracted" in found.notes[-1]
+            assert not any("new session" in note for note in found.notes)
+
+
 def test_a_retraction_that_was_interrupted_is_finished_by_the_same_call(folder, monkeypatch):
     def full(*_: object) -> None:
         raise StoreError("The disk is full.")

@@ -186,7 +186,10 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
         assert graph.why_not(before.session, "Radium").cause == "not-in-corpus"
         after = graph.ask(QUESTION, history=[])
         assert graph.why_not(after.session, "Radium").cause == "used"
-        assert graph.why_not(after.session, "Polonium").cause == "not-in-corpus"
+        found = graph.why_not(after.session, "Polonium")
+        assert (found.cause, found.notes) == ("not-in-corpus", ())
+        assert f"{changed} says it, but had been replaced by a new version (on " in found.reason
+        assert graph.why_not(before.session, "Radium").notes[-1].endswith(f"since: {changed}.")
 
 
 def test_asking_why_not_asks_no_model_and_records_nothing(folder):

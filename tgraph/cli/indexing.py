@@ -149,6 +149,8 @@ def _summary(report: IndexReport, root: str) -> str:
         parts.append(f"{len(report.unchanged)} unchanged")
     if report.retracted:
         parts.append(f"{len(report.retracted)} left out as retracted")
+    if report.erased:
+        parts.append(f"{len(report.erased)} left out as erased")
     if report.failed:
         parts.append(f"{len(report.failed)} failed")
     found = (
@@ -181,6 +183,7 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
         "unchanged": report.unchanged,
         "superseded": report.superseded,
         "retracted": report.retracted,
+        "erased": report.erased,
         "failed": [{"path": f.path, "reason": str(f)} for f in report.failed],
         "chunks": report.chunks,
         "entities": report.entities,

@@ -196,7 +196,8 @@ class Explaining(Opened):
         It makes at most ``budget`` calls; ``repeats`` of them with nothing removed, ``samples``
         with random halves where more than twenty items were selected. Replies are kept, so that
         the same analysis costs nothing again. ``UsageError`` where there is no answer, nothing was
-        selected for it, its selection can't be had as it was, or the budget is too small.
+        selected for it, its selection can't be had as it was, parts of it were erased, or the
+        budget is too small.
         """
         from tgraph.record.influence import InfluenceRecord
 
@@ -222,9 +223,11 @@ class Explaining(Opened):
     ) -> Influencing:
         from tgraph.engine.influence_prepared import check, prepare
         from tgraph.engine.regenerating import Recollection
+        from tgraph.explain.erased import check_whole
         from tgraph.explain.recorded import read_recorded
 
         summary, trace = self.find_session(session), self.trace(session)
+        check_whole(self.read(), summary.bundle, summary.explain_id, "measured")
         check(trace)
         found = read_recorded(self.read(), self.librarian, summary.bundle, summary.explain_id)
         context = self._open_context()

@@ -56,7 +56,8 @@ class IndexReport:
     ``entities`` and ``relationships`` count what was read in each chunk, so that a name that many
     chunks hold counts in each.
 
-    ``retracted`` names files that stay out because their content was retracted.
+    ``retracted`` names files that stay out because their content was retracted, ``erased`` those
+    whose content was erased.
     ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
     of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the
     entities that are in none. ``dropped`` counts what extractors left out, by reason.
@@ -68,6 +69,7 @@ class IndexReport:
     superseded: tuple[str, ...]
     failed: tuple[IngestError, ...]
     retracted: tuple[str, ...]
+    erased: tuple[str, ...]
     chunks: int
     entities: int
     relationships: int
@@ -218,6 +220,7 @@ class IndexRun(Run):
             superseded=tuple(i.path for i in intakes.taken if i.supersedes),
             failed=tuple(intakes.failed),
             retracted=tuple(intakes.retracted),
+            erased=tuple(intakes.erased),
             chunks=found.extracted.chunks,
             entities=found.extracted.entities + found.derived.entities,
             relationships=found.extracted.relationships + found.derived.relationships,

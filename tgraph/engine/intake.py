@@ -49,13 +49,14 @@ class Intakes:
     taken: list[Intake] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     retracted: list[str] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
     failed: list[IngestError] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
 
 
 def take_in(shop: Workshop, files: Iterable[Found], *, reinstate: bool = False) -> Intakes:
     """Load what is new or changed; a file that can't be read is reported, not fatal. What was
-    retracted stays out unless it is to be reinstated."""
+    retracted stays out unless it is to be reinstated, what was erased in any case."""
     found = list(files)
     intakes = Intakes()
     for done, file in enumerate(found):
@@ -84,7 +85,7 @@ def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile, reinstate: bo
     if intake is None:
         intakes.unchanged.append(file.name)
     elif erasure_of_document(shop.copy.store, intake.iri) is not None:
-        intakes.retracted.append(file.name)
+        intakes.erased.append(file.name)
         shop.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
     elif not reinstate and is_retracted(shop.copy.store, intake.iri):
         intakes.retracted.append(file.name)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
+from tgraph.explain.erased import Erasure, erasure_of_document
+from tgraph.explain.safety import one_line
+from tgraph.record.rewriter import is_mark
 from tgraph.store.base import Store, select
 
 _SHORTEST = 4
@@ -60,11 +65,40 @@ def find_document(store: Store, name: str) -> DocumentSummary:
                     f"{name!r} could be any of {len(found)} documents ({shown}{more}).",
                     "Say more of the path.",
                 )
-    names = [*(d.path.rpartition("/")[2] for d in documents), *(d.path for d in documents)]
-    raise UsageError(
-        f"There is no document {name!r}.",
-        nearest_names(name, names, most=_SHOWN) or "Nothing has been indexed yet.",
-    )
+    raise _unknown(store, name, documents)
+
+
+def _unknown(store: Store, name: str, documents: list[DocumentSummary]) -> UsageError:
+    """What to say of a name that no document has: an erasure may have taken name and text."""
+    erasure = _erasure_of_file(store, name)
+    if erasure is not None:
+        return UsageError(f"{name!r} {_erased(erasure)}.", f"It is {erasure.document}.")
+    known = list(dict.fromkeys(d.path for d in documents if not is_mark(d.path)))
+    ends = [path.rpartition("/")[2] for path in known]
+    names = [
+        path if "/" in name or ends.count(end) > 1 else end
+        for path, end in zip(known, ends, strict=True)
+    ]
+    remedies = [nearest_names(name, names, most=_SHOWN)]
+    for document in dict.fromkeys(d.document for d in documents if is_mark(d.path)):
+        if (erasure := erasure_of_document(store, document)) is not None:
+            remedies.append(f"{document} {_erased(erasure)}, with its name.")
+    remedy = " ".join(filter(None, remedies[: 1 + _SHOWN]))
+    return UsageError(f"There is no document {name!r}.", remedy or "Nothing has been indexed yet.")
+
+
+def _erasure_of_file(store: Store, name: str) -> Erasure | None:
+    """The erasure of what a file holds that still is on the disk."""
+    try:
+        with Path(name).open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
+    return erasure_of_document(store, v.document_iri(digest))
+
+
+def _erased(erasure: Erasure) -> str:
+    return f"was erased on {erasure.time[:10]} ({one_line(erasure.reason)})"
 
 
 def _ways(name: str) -> list[Callable[[DocumentSummary], bool]]:

@@ -6,16 +6,20 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.sources import Texts, derived, text_value
+from tgraph.index.sources import Texts, derived, document_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.store.base import Store
 
+State = Choice["stood", "later", "superseded", "retracted"]
+
 _EXTRACTION = f"{v.URN}extraction:"
+_CURATION = f"{v.URN}curation:"
 _LONGEST = 400
 """Characters of a sentence that is shown as the place of a find."""
 
@@ -35,13 +39,26 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Accession:
-    """A document as it was taken in: whether the session could know it, and since when."""
+    """A document as it was taken in under a path.
+
+    ``state`` is what it was to the session: it stood, came later, or had been superseded or
+    retracted. ``ended`` is when it ceased to stand (empty while it does), ``ending`` how, and
+    ``why`` the reason that a retraction gave.
+    """
 
     document: str
     title: str
     path: str
     taken: str
-    known: bool
+    state: State
+    ended: str = ""
+    ending: State = "stood"
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the session could know it."""
+        return self.state == "stood"
 
 
 class Earlier:
@@ -51,7 +68,7 @@ class Earlier:
         self.store = store
         self.texts = texts
         self.generation = generation
-        self._started = started
+        self.started = started
 
     @cached_property
     def runs(self) -> dict[str, int]:
@@ -81,14 +98,28 @@ class Earlier:
     def _accession(self, iri: str) -> Accession:
         document = text_value(self.store, iri, v.prov("specializationOf"))
         ended = text_value(self.store, iri, v.prov("invalidatedAtTime"))
-        run = text_value(self.store, iri, v.prov("wasGeneratedBy"))
+        by = text_value(self.store, iri, v.prov("wasInvalidatedBy"))
+        ending: State = "retracted" if by.startswith(_CURATION) else "superseded"
+        state: State = ending if ended and self._had_ended(by, ended) else "stood"
+        if not self._by_then(text_value(self.store, iri, v.prov("wasGeneratedBy"))):
+            state = "later"
         return Accession(
             document,
             text_value(self.store, document, v.dcterms("title")),
             text_value(self.store, iri, v.tg("path")),
             text_value(self.store, iri, v.prov("generatedAtTime")),
-            self._by_then(run) and not (ended and ended <= self._started),
+            state,
+            ended,
+            ending if ended else "stood",
+            text_value(self.store, by, v.tg("reason")) if ended else "",
         )
+
+    def _had_ended(self, by: str, ended: str) -> bool:
+        """Whether it had ceased to stand in what the session read: what a run changes is there once
+        it is published."""
+        if by in self.runs:
+            return self.runs[by] <= self.generation
+        return v.in_time(ended) <= v.in_time(self.started)
 
     def _by_then(self, run: str) -> bool:
         return self.runs.get(run, 0) <= self.generation
@@ -100,11 +131,14 @@ class Earlier:
 
     def knew(self, evidence: str) -> bool:
         """Whether the evidence had been extracted, of a document that stood."""
-        chunk = text_value(self.store, evidence, v.prov("wasDerivedFrom"))
-        document = v.document_iri(chunk.removeprefix(f"{v.URN}chunk:").partition(":")[0])
         made = text_value(self.store, evidence, v.prov("wasGeneratedBy"))
         run = made.removeprefix(_EXTRACTION).partition(":")[0]
-        return document in self.documents and self._by_then(f"{v.URN}run:{run}")
+        stood = self.document_of(evidence) in self.documents
+        return stood and self._by_then(f"{v.URN}run:{run}")
+
+    def document_of(self, evidence: str) -> str:
+        """The document that the evidence is from."""
+        return document_of_chunk(text_value(self.store, evidence, v.prov("wasDerivedFrom")))
 
     # --- texts ---
 

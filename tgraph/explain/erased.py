@@ -144,9 +144,14 @@ def erasure_of_document(store: Store, document: str) -> Erasure | None:
 
 def last_erasure(store: Store) -> Erasure | None:
     """The newest erasure on record."""
+    return max(erasures_since(store, ""), key=_time, default=None)
+
+
+def erasures_since(store: Store, time: str) -> list[Erasure]:
+    """The erasures after a time (an xsd:dateTime text), in their order."""
     graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
     found = [read_erasure(store, _text(graph)).what for graph in graphs]
-    return max(found, key=_time, default=None)
+    return sorted((e for e in found if _moment(e.time) > _moment(time)), key=_time)
 
 
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
@@ -158,12 +163,13 @@ def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     return max(found, key=_time, default=None)
 
 
-def check_whole(store: Store, bundle: str, session: str) -> None:
-    """``UsageError`` where parts of a session have been erased, so that it can't be replayed."""
+def check_whole(store: Store, bundle: str, session: str, what: str = "replayed") -> None:
+    """``UsageError`` where parts of a session have been erased, so that it can't be asked again:
+    ``what`` can't be done with it."""
     erasure = erasure_of_bundle(store, bundle)
     if erasure is not None:
         raise UsageError(
-            f"The session {session} can't be replayed: text of it was erased on "
+            f"The session {session} can't be {what}: text of it was erased on "
             f"{erasure.time[:10]} ({erasure.reason}).",
             "What has been erased stays erased; ask the question again.",
         )

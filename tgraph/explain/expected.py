@@ -36,8 +36,8 @@ class Expected:
     """What was expected: by which IRIs a record may name it, and where documents say it.
 
     ``names`` are what a text must contain to speak of it, one of each group. ``evidence`` is what
-    had been extracted of it when the session asked, ``later`` what was extracted since. Of a fact
-    that was named in words, and of a text, ``places`` are where it stands.
+    had been extracted of it when the session asked, from documents that stood, ``later`` what else
+    is there. Of a fact that was named in words, and of a text, ``places`` are where it stands.
     """
 
     kind: Kind
@@ -227,7 +227,7 @@ class Finder:
 
     def _chunks(self, kind: Kind, label: str, chunks: list[str]) -> Expected:
         evidence = [e for chunk in chunks for e in derived(self._store, chunk, "Evidence")]
-        stated = self._look.stated_by(evidence)
+        stated = self._look.stated_by([e for e in evidence if self._earlier.knew(e)])
         known = [c for c in chunks if next(self._store.match(NamedNode(c)), None)]
         documents = frozenset(document_of_chunk(chunk) for chunk in known)
         found = Expected(kind, label, chunks=frozenset(known), documents=documents, edges=stated)
@@ -258,7 +258,7 @@ class Finder:
         items = frozenset(evidence)
         known = frozenset(item for item in items if self._earlier.knew(item))
         chunks = {text_value(self._store, item, v.prov("wasDerivedFrom")) for item in known}
-        said = {text_value(self._store, e, v.tg("claim")) for e in items} - {""} if claims else ()
+        said = {text_value(self._store, e, v.tg("claim")) for e in known} - {""} if claims else ()
         return replace(
             found,
             evidence=known,

@@ -14,6 +14,7 @@ from typing import Literal as Choice
 
 from tgraph.answer.budget import GROUPS
 from tgraph.errors import UsageError
+from tgraph.explain.absent import check_decidable, extracted_since, why_absent
 from tgraph.explain.bundle import Bundle
 from tgraph.explain.earlier import Earlier, Place
 from tgraph.explain.expected import Expected, Finder
@@ -96,7 +97,7 @@ class _Case:
     expected: Expected
     reached: Reached
 
-    def because(self, cause: Cause, reason: str, **more: object) -> WhyNot:
+    def because(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
         trace, expected = self.trace, self.expected
         return WhyNot(
             session=trace.explain_id,
@@ -107,31 +108,16 @@ class _Case:
             label=expected.label,
             cause=cause,
             reason=reason,
-            notes=tuple(self._notes(cause)),
+            notes=tuple(self._notes(notes)),
             **more,  # type: ignore[arg-type]
         )
 
-    def _notes(self, cause: Cause) -> list[str]:
+    def _notes(self, more: tuple[str, ...]) -> list[str]:
         notes = [self.then.note] if self.then.note else []
-        if cause in ("not-in-corpus", "not-extracted") and self.expected.later:
-            notes.append("It has been extracted since; a new session can find it.")
-        elif cause == "not-in-corpus":
-            later = self._later()
-            if later:
-                notes.append(f"It is in a document that was taken in since: {', '.join(later)}.")
+        notes += more
         if self.trace.status not in ("completed", "no-evidence"):
             notes.append(f"The session did not complete: it is {self.trace.status or 'open'}.")
         return notes
-
-    def _later(self) -> list[str]:
-        if self.expected.kind == "document":
-            found = [
-                a.path for a in self.earlier.accessions if a.document in self.expected.documents
-            ]
-            return list(dict.fromkeys(found))
-        phrases = tuple(name for group in self.expected.names[:1] for name in group)
-        places = self.earlier.find(phrases, known=False)
-        return list(dict.fromkeys(place.path for place in islice(places, SHOWN)))
 
 
 def why_not(
@@ -143,7 +129,10 @@ def why_not(
     ask: Callable[[Trace], Asked],
 ) -> WhyNot:
     """Why ``wanted`` (a name, an IRI, a path, a fact or words of a document) is not in the answer
-    of the session. ``ask`` tells how it was asked. ``UsageError`` where ``wanted`` is empty."""
+    of the session. ``ask`` tells how it was asked.
+
+    ``UsageError`` where ``wanted`` is empty, or where text was erased since that may have said it.
+    """
     if not wanted.strip():
         raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
     trace = read_trace(store, librarian, summary, "")
@@ -154,6 +143,8 @@ def why_not(
         for way in (_used, _unused, _unselected, _absent, _unextracted):
             found = way(case)
             if found is not None:
+                if found.cause in ("not-in-corpus", "not-extracted"):
+                    check_decidable(earlier, case.expected, wanted)
                 return found
         limit = _limit(case, librarian, vectors, summary, ask(trace))
         return _beyond(case, limit) if limit else _unlinked(case)
@@ -273,9 +264,8 @@ def _absent(case: _Case) -> WhyNot | None:
         known = bool(expected.evidence or expected.iris or _places(case))
     if known:
         return None
-    return case.because(
-        "not-in-corpus", "No document that stood when the question was asked says it."
-    )
+    reason, notes = why_absent(case.earlier, expected)
+    return case.because("not-in-corpus", reason, *notes)
 
 
 def _unextracted(case: _Case) -> WhyNot | None:
@@ -288,6 +278,7 @@ def _unextracted(case: _Case) -> WhyNot | None:
     return case.because(
         "not-extracted",
         f"Documents say it{where}, but no extraction made an edge of it.",
+        *extracted_since(case.earlier, expected),
         places=places,
     )
 
