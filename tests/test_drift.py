@@ -276,6 +276,7 @@ def test_a_bad_reply_costs_one_action_and_is_counted(asked, fault: FaultKind, st
     assert isinstance(answer, Answer)
     assert trace.status == "completed"
     assert trace.dropped[reason] >= 1
+    assert answer.dropped == trace.dropped
     assert answer.sentences
     assert all(c.quote for s in answer.sentences for c in s.citations)
     spoilt = [a for a in actions(trace) if a.status in ("failed", "unanswered")]

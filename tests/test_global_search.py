@@ -336,6 +336,7 @@ def test_faults_of_the_wire_are_survived(root, kind):
     assert trace.status == "completed"
     assert answer.sentences
     assert all(c.quote for s in answer.sentences for c in s.citations)
+    assert answer.dropped == trace.dropped
     if kind == "unknown_ids":
         assert trace.dropped["citation of an id that was not shown"] >= 1
         assert trace.dropped["point without a citation that holds"] >= 1
@@ -411,10 +412,11 @@ def test_only_what_is_relevant_is_divided_and_read(root):
 def test_the_budget_of_calls_holds_and_keeps_whole_what_it_can_not_divide(root):
     with ScriptedServer({"rate_report": rate("Jones")}) as server:
         with opened(root, server, dynamic=True, dynamic_max_calls=4) as kg:
-            kg.ask(QUESTION, "global", history=[])
+            answer = kg.ask(QUESTION, "global", history=[])
             trace, reports = kg.trace(), as_read(kg)
         assert server.count("rate_report") == len(trace.ratings) == 4
     assert trace.dropped["report that was not rated: over the limit of calls"] > 0
+    assert answer.dropped == trace.dropped
     read = {reports.by_iri[r].level for b in trace.batches for r in b.reports}
     assert 0 in read
 
@@ -535,7 +537,8 @@ def test_the_flag_for_the_level_serves_every_mode_that_uses_reports(root, mode):
 def test_reports_below_the_least_rating_are_left_out_and_counted(root):
     with opened(root, None, min_rating=10.0) as kg:
         answer = kg.ask("Who built the Fram?", "global", history=[])
-        assert kg.trace().dropped["report rated too low"] > 0
+        assert answer.dropped == kg.trace().dropped
+        assert answer.dropped["report rated too low"] > 0
     assert answer.no_evidence
 
 

@@ -5,12 +5,13 @@ The specification's two stages, edge selection and synthesis, between a retrieva
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tgraph.answer.base import Notes
 from tgraph.answer.citations import cite, with_grounds
-from tgraph.engine.methods import Method
+from tgraph.engine.methods import Chosen, Method
 from tgraph.engine.recorded_run import on_record
 from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
 from tgraph.record.session import SessionRecord
@@ -28,6 +29,24 @@ class SentenceMessage(GraphRagResponse):
     """A piece of the answer that is a whole sentence, with its citations."""
 
     sentence: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered(Selection):
+    """What was selected, and what was left out on the way to it, by reason."""
+
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> Gathered:
+    """The selection with what the steps before it left out."""
+    return Gathered(
+        selection.selected,
+        selection.rejected,
+        selection.unknown_ids,
+        selection.malformed,
+        _together(counts),
+    )
 
 
 class Asking:
@@ -130,11 +149,32 @@ class Asking:
             explain_collection=self._explain_collection,
             usage=record.usage,
             model=self._method.synthesiser.agent.name,
-            dropped=dict(notes.dropped),
+            dropped=self._left_out(question, selection, notes),
             notes=told,
+        )
+
+    def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
+        """What the record says was left out in choosing the mode, in understanding the question, in
+        selecting and in writing."""
+        method = self._method
+        return _together(
+            [
+                method.about.dropped if isinstance(method, Chosen) else {},
+                question.keywords.dropped,
+                selection.dropped if isinstance(selection, Gathered) else {},
+                {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
+                notes.dropped,
+            ]
         )
 
     def _explain(self, iri: str) -> GraphRagResponse:
         return GraphRagResponse(
             message_type="explain", explain_id=iri, explain_collection=self._explain_collection
         )
+
+
+def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return dict(+found)

@@ -16,6 +16,7 @@ from math import ceil
 
 from tgraph.answer.base import Selector, Synthesiser
 from tgraph.answer.drift import Explorer, Response
+from tgraph.engine.asking import gathered
 from tgraph.engine.drift_found import Done, Found, select, weighed, write
 from tgraph.engine.methods import Gathering
 from tgraph.engine.parts import Parts
@@ -73,7 +74,8 @@ class Drift:
             selection = select(found, points)
             stage = record.selection(step, selection)
         yield stage
-        return question, selection
+        responses = [found.response(number).dropped for number in found.answered]
+        return question, gathered(selection, [found.dropped, *responses])
 
 
 @dataclass(slots=True)

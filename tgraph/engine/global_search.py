@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tgraph.answer.points import Batch, Mapper, Reducer, as_candidates, choose
 from tgraph.answer.rating import Rater, descend
+from tgraph.engine.asking import gathered
 from tgraph.engine.methods import Gathering
 from tgraph.engine.parts import Parts
 from tgraph.model import Candidate, Rejected, Retrieval, Selection
@@ -29,7 +30,7 @@ class GlobalSearch:
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``: what is selected are points."""
-        found, used = self._find(question, context, record)
+        found, used, unrated = self._find(question, context, record)
         with record.step(ReportSearch.step, used=used) as step:
             batches = self.mapper.batches(question, found.candidates, context)
             dropped = {**found.dropped, **batches.dropped}
@@ -46,18 +47,19 @@ class GlobalSearch:
             selection = replace(selection, rejected=(*selection.rejected, *unused))
             stage = record.selection(step, selection)
         yield stage
-        return question, selection
+        left_out = [unrated, dropped, *(each.dropped for each in mapped)]
+        return question, gathered(selection, left_out)
 
     def _find(
         self, question: Question, context: Context, record: SessionRecord
-    ) -> tuple[Retrieval, list[str]]:
-        """The reports to read, and what on record they were found by."""
+    ) -> tuple[Retrieval, list[str], Mapping[str, int]]:
+        """The reports to read, what on record they were found by, and what that left out."""
         if self.rater is None:
-            return ReportSearch().retrieve(question, context), []
+            return ReportSearch().retrieve(question, context), [], {}
         with record.step("CommunityRating", self.rater.agent) as step:
             descent = descend(question, self.rater, context, record.call)
             ratings = record_ratings(record, step, descent)
-        return weighted(descent.chosen, context), [ratings]
+        return weighted(descent.chosen, context), [ratings], descent.dropped
 
     def _select(self, question: Question, points: Sequence[Candidate]) -> Selection:
         helpful = [point for point in points if point.score > 0]
