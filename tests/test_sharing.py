@@ -264,6 +264,7 @@ def on_read_only_disk() -> None:
 def as_nobody(tell: workers.Tell, root: Path) -> None:
     with open_graph(root, create=False) as kg:  # nobody may not be able to read this checkout
         kg.sessions()
+        kg.integrity()
         list(kg.stream(workers.QUESTION))
         kg.index([])
     os.setgid(65534)
@@ -287,11 +288,13 @@ def test_a_folder_of_somebody_else(indexed: Path, tmp_path: Path) -> None:
 
 
 def _read_only(root: Path) -> None:
-    """Everything can be read; asking says that it can't be recorded, and so does not answer."""
+    """Everything can be read and checked; asking says that it can't be recorded, and gives no
+    answer."""
     told: list[object] = []
     with open_graph(root, create=False) as kg:
         kg.sessions()
         assert workers.knowledge(kg.read())
+        assert kg.integrity().ok
         with pytest.raises(StoreError, match="can't be written"):
             told += kg.stream(workers.QUESTION)
         with pytest.raises(StoreError, match="can't be written"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import urllib.error
@@ -131,6 +132,8 @@ def _graph(root: Path, settings: Settings) -> Iterator[Finding]:
         yield Finding("bad", "graph", str(error))
         return
     yield Finding("ok", "graph", f"{root}, format {FORMAT}")
+    if not os.access(root, os.W_OK):
+        yield Finding("note", "graph", "can't be written: it can be read, but nothing asked of it")
     free = shutil.disk_usage(root).free
     enough = free >= _LEAST_FREE
     yield Finding(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tgraph import vocabulary as v
 from tgraph.engine.explaining import Explaining
 from tgraph.errors import StoreError, UsageError
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -55,12 +59,12 @@ class Governing(Explaining):
     ) -> Integrity:
         """Whether everything is as it was sealed, and the chain contains the ``head`` that was
         saved earlier; with the file of a ``public_key``, what its owner has signed of it. Writers
-        wait meanwhile."""
+        wait meanwhile; in a folder that can't be written there are none."""
         from tgraph.engine.checking import check
         from tgraph.record.signing import load_public_key
 
         key = load_public_key(Path(public_key)) if public_key is not None else None
-        with self._ledger.open(timeout=PATIENCE) as (store, _):
+        with self._held() as store:
             snapshot = Snapshot.open(self._folder)
             if snapshot is None:
                 raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
@@ -68,6 +72,17 @@ class Governing(Explaining):
                 return check(store, snapshot, self.librarian, self._catalogue, head, key)
             finally:
                 snapshot.close()
+
+    @contextmanager
+    def _held(self) -> Iterator[OxigraphStore]:
+        """The store, while nobody writes to it."""
+        if os.access(self._folder.path, os.W_OK):
+            with self._ledger.open(timeout=PATIENCE) as (store, _):
+                yield store
+            return
+        if self._ledger.waiting():
+            self._message("The folder can't be written: sessions in journals are not checked.")
+        yield OxigraphStore.snapshot(self._folder.store)
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
         from tgraph.explain.audit import INTEGRITY, AuditResult
