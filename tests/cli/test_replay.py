@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
 
+from tgraph.cli.comparing import print_comparison
 from tgraph.cli.schemas import schemas
+from tgraph.explain.compared import Comparison, OneSided, Place
 
 QUESTION = "What did Marie Curie discover?"
 
@@ -54,6 +57,29 @@ def test_two_sessions_are_compared(terminal):
     terminal("diff", "-r", str(terminal.root), one, other, "--exit-code", code=4)
     same = terminal("diff", "-r", str(terminal.root), one, one, "--exit-code").stdout
     assert "The sessions are the same" in same
+
+
+def test_the_last_session_alone_has_nothing_to_be_compared_with(terminal):
+    one, other = asked(terminal, QUESTION), asked(terminal, "-m", "basic", QUESTION)
+    for last in (other, "last"):
+        result = terminal("diff", "-r", str(terminal.root), last, code=2)
+        assert "nothing to compare it with" in result.stderr
+        assert not result.stdout
+    assert "mode: graph -> basic" in terminal("diff", "-r", str(terminal.root), one).stdout
+
+
+def test_what_is_long_is_cut_where_sessions_are_compared(capsys):
+    long = "word " * 2000
+    place = Place("d", "curie.md", None, 0, len(long), long)
+    item = OneSided("i", long, 1, 0.5, long)
+    nothing = Comparison("a", "b", *[()] * 9)
+    found = replace(nothing, citations_added=(place,), selected_added=(item,))
+    print_comparison(found, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("  + curie.md, characters 0–10000: word") for line in lines)
+    assert max(map(len, lines)) < 700
+    print_comparison(found, as_json=True)
+    assert json.loads(capsys.readouterr().out)["citations_added"][0]["quote"] == long
 
 
 def test_a_session_that_there_is_not_is_a_usage_error(terminal):

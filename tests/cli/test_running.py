@@ -16,6 +16,7 @@ import pytest
 
 from tgraph import __version__
 from tgraph.cli.running import Command
+from tgraph.cli.terminal import many
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
 
@@ -186,6 +187,26 @@ def test_config_shows_values_with_their_origins_and_no_secret(terminal, tmp_path
     assert facts["collection"] == {"value": "mine", "origin": "flag"}
     assert facts["chunk.size"]["origin"] == "default"
     assert "secret" not in shown + terminal("config", "show", "-r", str(root)).output
+
+
+def test_the_signing_key_is_named_so_that_it_is_found_from_anywhere(
+    terminal, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    said = terminal("config", "signing-key", "my record.key").stderr
+    assert f"TGRAPH_INTEGRITY__SIGNING_KEY='{tmp_path}/my record.key'," in said
+
+
+def test_one_of_a_thing_is_no_plural(fresh, tmp_path):
+    assert [many(n, "batch", "batches") for n in (0, 1, 1200)] == [
+        "0 batches",
+        "1 batch",
+        "1,200 batches",
+    ]
+    (tmp_path / "note.txt").write_text("Colin Archer built the Fram.")
+    terminal = fresh()
+    arguments = [str(tmp_path / "note.txt"), "-r", str(terminal.root), *terminal.model[2:]]
+    assert ": 1 chunk, 2 entities, 1 relationship. " in terminal("index", *arguments).stderr
 
 
 def test_an_unknown_setting_is_wrong_usage(terminal, tmp_path):

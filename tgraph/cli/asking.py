@@ -11,7 +11,7 @@ import click
 
 from tgraph.cli.options import filters_of, settings_of, without_effect
 from tgraph.cli.running import opened
-from tgraph.cli.terminal import json_line, json_text, one_line, safe, say
+from tgraph.cli.terminal import json_line, json_text, many, one_line, safe, say
 from tgraph.engine.asking import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
@@ -62,7 +62,7 @@ class Ask:
             usage = answer.usage
             say(
                 f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
-                f"{usage.calls} calls ({answer.model})"
+                f"{many(usage.calls, 'call')} ({answer.model})"
             )
         for told in answer.notes:
             say(f"Note: {one_line(told.text)}")

@@ -73,7 +73,7 @@ def _replay_lines(found: Replay) -> Iterator[str]:
 def _difference(first: Difference) -> Iterator[str]:
     yield f"First difference: {first.property} of {first.subject}"
     for name, values in (("recorded", first.recorded), ("replayed", first.replayed)):
-        shown = "; ".join(one_line(value)[:_LONGEST] for value in values[:3]) or "nothing"
+        shown = "; ".join(one_line(value, _LONGEST) for value in values[:3]) or "nothing"
         more = f" and {len(values) - 3} more" if len(values) > 3 else ""
         yield f"  {name}: {shown}{more}"
 
@@ -126,11 +126,11 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _item(sign: str, item: OneSided) -> str:
     rank = f"#{item.rank} " if item.rank else ""
-    return f"  {sign} {rank}{one_line(item.label)}  {item.score:.3f}"
+    return f"  {sign} {rank}{one_line(item.label, _LONGEST)}  {item.score:.3f}"
 
 
 def _selected(sign: str, item: OneSided) -> str:
-    reason = f"  ({one_line(item.reasoning)})" if item.reasoning else ""
+    reason = f"  ({one_line(item.reasoning, _LONGEST)})" if item.reasoning else ""
     return f"{_item(sign, item)}{reason}"
 
 
@@ -144,14 +144,14 @@ def _some(lines: Sequence[str], most: int | None) -> list[str]:
 def _move(item: Moved) -> str:
     rank = f"#{item.rank_before} -> #{item.rank_after}"
     score = f"{item.score_before:.3f} -> {item.score_after:.3f}"
-    return f"  ~ {one_line(item.label)}  {rank}, {score}"
+    return f"  ~ {one_line(item.label, _LONGEST)}  {rank}, {score}"
 
 
 def _place(sign: str, place: Place) -> str:
     page = f", page {place.page}" if place.page is not None else ""
     where = f"{one_line(place.path)}{page}, characters {place.start}–{place.end}"
-    return f"  {sign} {where}: {one_line(place.quote)}"
+    return f"  {sign} {where}: {one_line(place.quote, _LONGEST)}"
 
 
 def _shown(text: str) -> str:
-    return one_line(text)[:_LONGEST] or "nothing"
+    return one_line(text, _LONGEST) or "nothing"

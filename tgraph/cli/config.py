@@ -57,6 +57,7 @@ def signing_key(file: str) -> None:
       tgraph config signing-key ~/.config/tgraph/record.key
     """
     from pathlib import Path
+    from shlex import quote
 
     from tgraph.cli import terminal
     from tgraph.record.signing import make_keys
@@ -64,7 +65,8 @@ def signing_key(file: str) -> None:
     public, beside = make_keys(Path(file))
     click.echo(f"{public.id}")
     terminal.say(f"Private key: {file} (mode 600). Public key: {beside}.")
-    terminal.say(f"To sign the record: TGRAPH_INTEGRITY__SIGNING_KEY={file}, or in tgraph.toml.")
+    setting = f"TGRAPH_INTEGRITY__SIGNING_KEY={quote(str(Path(file).absolute()))}"
+    terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
 config.add_command(show)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli.listing import time
-from tgraph.cli.terminal import json_text, one_line, say
+from tgraph.cli.terminal import json_text, many, one_line, say
 
 if TYPE_CHECKING:
     from tgraph.explain.impact import AffectedAnswer, Impact
@@ -28,7 +28,7 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
     for fact in found.facts[:SHOWN]:
         click.echo(f"  {one_line(fact.fact)}")
     if len(found.facts) > SHOWN:
-        say(f"{len(found.facts) - SHOWN:,} more facts; --json lists all of them.")
+        say(f"{many(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them.")
     click.echo(f"Facts that other documents support too: {found.shared:,}")
     click.echo(f"Answers that rest on it: {len(found.answers):,}")
     for answer in found.answers:

@@ -10,7 +10,7 @@ import click
 
 from tgraph.cli.options import settings_of
 from tgraph.cli.running import find_root, opened
-from tgraph.cli.terminal import console, json_text, say
+from tgraph.cli.terminal import console, json_text, many, say
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, silent
 from tgraph.model import Usage
 
@@ -154,15 +154,15 @@ def _summary(report: IndexReport, root: str) -> str:
     if report.failed:
         parts.append(f"{len(report.failed)} failed")
     found = (
-        f"{report.chunks:,} chunks, {report.entities:,} entities, "
-        f"{report.relationships:,} relationships"
+        f"{many(report.chunks, 'chunk')}, {many(report.entities, 'entity', 'entities')}, "
+        f"{many(report.relationships, 'relationship')}"
     )
-    found += f", {report.claims:,} claims" if report.claims else ""
+    found += f", {many(report.claims, 'claim')}" if report.claims else ""
     text = f"Documents: {', '.join(parts)}. "
     text += f"Read, chunk by chunk: {found}. " if report.indexed or report.claims else ""
     text += f"{_communities(report)}. Graph: {root}"
     if report.usage.calls:
-        text += f" ({_tokens(report.usage)}, {report.usage.calls:,} calls)"
+        text += f" ({_tokens(report.usage)}, {many(report.usage.calls, 'call')})"
     if report.dropped:
         counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
         text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."

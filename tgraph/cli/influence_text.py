@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from tgraph.cli.terminal import json_text, one_line, safe, show, table
+from tgraph.cli.terminal import json_text, many, one_line, safe, show, table
 from tgraph.explain.influence import Influence, InfluenceEstimate, ItemInfluence, SentenceInfluence
 
 _LONGEST = 100
@@ -27,7 +27,7 @@ def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
 
 
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
-    yield f"Selected:   {found.items:,} items for {found.sentences:,} sentences"
+    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
     yield f"Method:     {found.method}, {_METHODS[found.method]}"
     if found.model is None:
         yield "Model:      none; the embedded default writes without calls or cost"
@@ -103,7 +103,7 @@ def _still(said: bool) -> str:
 
 def _measures(found: Influence) -> Iterator[str]:
     yield (
-        f"Method: {found.method} ({_METHODS[found.method]}), {len(found.runs)} runs by"
+        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
         f" {found.writer}, compared by {found.measure}"
     )
     yield f"Noise floor: {found.noise_floor:.2f}"

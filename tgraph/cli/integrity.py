@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tgraph.cli.terminal import json_text, one_line, say
+from tgraph.cli.terminal import json_text, many, one_line, say
 from tgraph.errors import VerificationError
 from tgraph.explain.erased import counted
 
@@ -29,20 +29,20 @@ def print_integrity(found: Integrity, *, as_json: bool) -> None:
             subject, detail = one_line(problem.subject), one_line(problem.detail)
             click.echo(f"{problem.kind} {problem.what}: {subject}\n    {detail}")
         if len(found.problems) > SHOWN:
-            say(f"{len(found.problems) - SHOWN} more problems; --json lists all of them.")
+            more = many(len(found.problems) - SHOWN, "more problem")
+            say(f"{more}; --json lists all of them.")
         _say_checked(found)
     if not found.ok:
-        count = len(found.problems)
-        raise VerificationError(
-            f"The record is not as it was sealed: {count} problem{'s' if count != 1 else ''}."
-        )
+        problems = many(len(found.problems), "problem")
+        raise VerificationError(f"The record is not as it was sealed: {problems}.")
 
 
 def _say_checked(found: Integrity) -> None:
     if found.ok:
         click.echo(
-            f"The record is intact: {found.bundles} bundles and {found.batches} batches, "
-            f"{found.quads} quads, {found.texts} texts."
+            f"The record is intact: {many(found.bundles, 'bundle')} and "
+            f"{many(found.batches, 'batch', 'batches')}, {found.quads} quads, "
+            f"{many(found.texts, 'text')}."
         )
     for erased in found.erased:
         what = counted(erased.bundles, erased.batches, erased.texts)
@@ -55,7 +55,8 @@ def _say_checked(found: Integrity) -> None:
     if found.signatures is not None:
         _say_signed(found.signatures)
     if found.unreferenced:
-        say(f"{len(found.unreferenced)} texts are kept that nothing on record needs; see --json.")
+        texts = many(len(found.unreferenced), "text is", "texts are")
+        say(f"{texts} kept that nothing on record needs; see --json.")
     click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from tgraph.cli.terminal import json_text, one_line, safe
+from tgraph.cli.terminal import json_text, many, one_line, safe
 from tgraph.errors import VerificationError
 from tgraph.explain.earlier import Place
 from tgraph.explain.verified import JudgedSentence, Verification
@@ -59,7 +59,9 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
             click.echo(safe(line))
     if not found.passed:
         wrong = sum(n for verdict, n in found.counts.items() if verdict not in _FINE)
-        raise VerificationError(f"{wrong} of {len(found.sentences)} sentences lack support.")
+        lack = "lacks" if wrong == 1 else "lack"
+        sentences = many(len(found.sentences), "sentence")
+        raise VerificationError(f"{wrong} of {sentences} {lack} support.")
 
 
 _FINE = ("supported", "undecided")

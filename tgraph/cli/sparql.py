@@ -41,7 +41,7 @@ def sparql(
       tgraph sparql -i query.rq --format csv
     """
     from tgraph.cli.rows import print_query
-    from tgraph.cli.terminal import say
+    from tgraph.cli.terminal import many, say
     from tgraph.explain.guard import gives_triples
     from tgraph.explain.sparql import Bounds
 
@@ -53,7 +53,7 @@ def sparql(
     with opened() as graph:
         if update:
             added, removed = graph.update(body, limits)
-            say(f"{added} quads added, {removed} removed.")
+            say(f"{many(added, 'quad')} added, {removed} removed.")
         else:
             default = "turtle" if gives_triples(body) else "table"
             print_query(graph, body, format or default, limits)

@@ -26,6 +26,11 @@ def say(message: str) -> None:
     click.echo(safe(message), err=True)
 
 
+def many(count: int, what: str, more: str = "") -> str:
+    """So many of a thing, in words; ``more`` is its plural where that is not with an s."""
+    return f"{count:,} {what if count == 1 else more or f'{what}s'}"
+
+
 def console(*, stderr: bool = False) -> Console:
     """A rich console on what click writes to now; markup is off, and pipes get no styles."""
     from shutil import get_terminal_size
