@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
+from collections import Counter
+from contextlib import suppress
+from datetime import datetime
 from xml.etree import ElementTree
 
 import pytest
-from prov.model import ProvDocument
+from prov.constants import PROV_N_MAP
+from prov.model import ProvAssociation, ProvDocument, ProvElement, ProvRelation
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
-from rdflib import Graph
+from rdflib import Dataset, Graph, URIRef
 from rdflib.compare import isomorphic
 
-from tests.corpora import made
+from tests.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.classic import classic
 from tgraph.explain.export import FORMATS, serialise
+from tgraph.explain.prov_formats import prov_document, to_prov
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie in Paris.\n"
+QUESTION = "What did Marie Curie discover?"
 EVIL = 'A label with "quotes" <b>&amp; a | pipe\\ and a\nline'
 
 
@@ -26,8 +33,24 @@ EVIL = 'A label with "quotes" <b>&amp; a | pipe\\ and a\nline'
 def graph(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("export")
     with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
-        kg.ask(f"What did Marie Curie discover? {EVIL}")
+        kg.ask(f"{QUESTION} {EVIL}")
         yield kg
+
+
+MODES = ("graph", "global", "drift")
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory):
+    """A graph whose document has two versions, and the IRIs of five records on it by name: sessions
+    of three modes, a verification and an influence analysis."""
+    folder = tmp_path_factory.mktemp("records")
+    with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
+        kg.index(write(folder, {"curie.md": f"{TEXT}Marie Curie was born in Warsaw.\n"}))
+        asked = {mode: kg.ask(f"{QUESTION} {EVIL}", mode, history=[]).session for mode in MODES}
+        verified = kg.verify(asked["graph"]).verification
+        analysed = kg.influence(asked["graph"]).analysis
+        yield kg, {**asked, "verification": verified, "influence": analysed}
 
 
 def quads(graph, format: str, **options: object):
@@ -68,31 +91,229 @@ def read_prov(data: bytes, name: str) -> ProvDocument:
     return document
 
 
-def test_the_formats_of_prov_say_the_same(graph):
-    by_json = read_prov(graph.export("last", "prov-json"), "json")
-    by_xml = read_prov(graph.export("last", "prov-xml"), "xml")
-    kinds = [len(list(document.get_records())) for document in (by_json, by_xml)]
-    assert kinds[0] == kinds[1] > 100
-    assert by_json.get_provn().splitlines()[-1] == "endDocument"
-    text = graph.export("last", "prov-n").decode()
-    assert text.startswith("document")
-    assert "wasDerivedFrom(" in text
+Statement = tuple[str, str, tuple[tuple[str, str], ...]]
+
+
+def said(term: object) -> str:
+    """A value of a record: an IRI, a time, or a literal with its type or language."""
+    return str(getattr(term, "uri", term))
+
+
+def statements(document: ProvDocument) -> Counter[Statement]:
+    """Each record: its type, its identifier, and all attributes, of a relation both ends too."""
+    return Counter(
+        (
+            said(record.get_type()),
+            said(record.identifier),
+            tuple(sorted((said(name), said(value)) for name, value in record.attributes)),
+        )
+        for record in document.get_records()
+    )
+
+
+def recorded(kg, iri: str) -> tuple[list[Quad], ProvDocument]:
+    """The quads of a record, and what tgraph makes of them for the formats of PROV."""
+    found = list(parse(kg.export(iri, "nquads"), RdfFormat.N_QUADS))
+    return found, prov_document(found)
+
+
+NAMES = (*MODES, "verification", "influence")
+RELATIONS = {
+    "used": "Usage",
+    "wasGeneratedBy": "Generation",
+    "wasDerivedFrom": "Derivation",
+    "wasRevisionOf": "Derivation",
+    "wasAssociatedWith": "Association",
+    "wasInformedBy": "Communication",
+    "hadMember": "Membership",
+    "specializationOf": "Specialization",
+    "wasAttributedTo": "Attribution",
+    "wasInvalidatedBy": "Invalidation",
+}
+ELEMENTS = ("Entity", "Activity", "Agent")
+
+
+def of_prov(*names: str) -> set[NamedNode]:
+    return {v.prov(name) for name in names}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prov_json_and_prov_xml_say_what_the_rdf_says(records, name):
+    kg, iris = records
+    expected = statements(recorded(kg, iris[name])[1])
+    assert len(expected) > 20
+    assert statements(read_prov(kg.export(iris[name], "prov-json"), "json")) == expected
+    assert statements(read_prov(kg.export(iris[name], "prov-xml"), "xml")) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_relation_of_the_rdf_is_lost_or_made_up(records, name):
+    kg, iris = records
+    found, document = recorded(kg, iris[name])
+    relations = {
+        (record.get_type().localpart, *(said(value) for _, value in record.formal_attributes[:2]))
+        for record in document.get_records(ProvRelation)
+    }
+    expected = {
+        (RELATIONS[q.predicate.value.rpartition("#")[2]], q.subject.value, q.object.value)
+        for q in found
+        if q.predicate in of_prov(*RELATIONS)
+    }
+    timed = {
+        ("Generation", q.subject.value, "None")
+        for q in found
+        if q.predicate == v.prov("generatedAtTime")
+        and not any(o.subject == q.subject and o.predicate == MADE_BY for o in found)
+    }
+    assert relations == expected | timed
+    plans = {
+        (said(r.args[1]), said(r.args[2]))
+        for r in document.get_records(ProvAssociation)
+        if r.args[2] is not None
+    }
+    told = {(q.subject, q.predicate): q.object.value for q in found if q.predicate in WHO}
+    assert plans == {
+        (agent, told[node, v.prov("hadPlan")])
+        for (node, predicate), agent in told.items()
+        if predicate == v.prov("agent") and (node, v.prov("hadPlan")) in told
+    }
+
+
+MADE_BY = v.prov("wasGeneratedBy")
+WHO = of_prov("agent", "hadPlan")
+TIMES = of_prov("startedAtTime", "endedAtTime")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_element_has_all_that_the_rdf_says_of_it(records, name):
+    kg, iris = records
+    found, document = recorded(kg, iris[name])
+    kinds = {
+        (q.subject.value, q.object.value.rpartition("#")[2])
+        for q in found
+        if q.predicate == v.RDF_TYPE and q.object in of_prov(*ELEMENTS)
+    }
+    elements = {said(r.identifier): r for r in document.get_records(ProvElement)}
+    assert {(iri, r.get_type().localpart) for iri, r in elements.items()} == kinds
+    for quad in found:
+        own = quad.predicate.value.startswith(v.TG) and isinstance(quad.object, Literal | NamedNode)
+        if own and quad.subject.value in elements:
+            record = elements[quad.subject.value]
+            values = {_plain(value) for value in record.get_attribute(quad.predicate.value)}
+            assert _plain(quad.object) in values
+        if quad.predicate in TIMES:
+            times = {value for _, value in elements[quad.subject.value].formal_attributes}
+            assert datetime.fromisoformat(quad.object.value) in times
+
+
+def _plain(term: object) -> str:
+    """A value without its type: a number or a time may be written in more than one way."""
+    text = str(getattr(term, "uri", None) or getattr(term, "value", term))
+    for read in (float, datetime.fromisoformat):
+        with suppress(ValueError):
+            return str(read(text))
+    return {"True": "true", "False": "false"}.get(text, text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prov_n_has_a_line_for_each_record_with_its_identifier(records, name):
+    kg, iris = records
+    _, document = recorded(kg, iris[name])
+    first, *lines, last = kg.export(iris[name], "prov-n").decode().splitlines()
+    assert (first, last) == ("document", "endDocument")
+    prefixes = dict(re.findall(r"^ +prefix (\S+) <(.*)>$", "\n".join(lines), re.MULTILINE))
+    wanted: Counter[tuple[str, str]] = Counter()
+    for record in document.get_records():
+        shown = record.identifier if record.identifier else record.args[0]
+        wanted[PROV_N_MAP[record.get_type()], said(shown)] += 1
+    given = Counter(
+        (match[1], _expanded(match[2], prefixes))
+        for match in (re.match(r"  (\w+)\(((?:[^\\,;)]|\\.)+)", line) for line in lines)
+        if match
+    )
+    assert given == wanted
+
+
+def _expanded(name: str, prefixes: dict[str, str]) -> str:
+    prefix, _, rest = name.partition(":")
+    return prefixes[prefix] + re.sub(r"\\(.)", r"\1", rest)
+
+
+def test_a_revision_and_the_time_of_a_generation_are_those_of_prov_dm():
+    one, two, act = (NamedNode(f"urn:x:{name}") for name in ("one", "two", "act"))
+    time = Literal("2026-01-02T03:04:05+00:00", datatype=v.xsd("dateTime"))
+    document = prov_document(
+        [
+            *(Quad(node, v.RDF_TYPE, v.prov("Entity")) for node in (one, two)),
+            Quad(act, v.RDF_TYPE, v.prov("Activity")),
+            Quad(two, v.prov("wasRevisionOf"), one),
+            Quad(two, v.prov("wasGeneratedBy"), act),
+            Quad(two, v.prov("generatedAtTime"), time),
+        ]
+    )
+    lines = [line.strip() for line in document.get_provn().splitlines()]
+    assert "wasDerivedFrom(ns1:two, ns1:one, -, -, -, [prov:type='prov:Revision'])" in lines
+    assert "wasGeneratedBy(ns1:two, ns1:act, 2026-01-02T03:04:05+00:00)" in lines
+
+
+def test_agents_with_and_without_a_plan_are_not_confused():
+    act, plan = NamedNode("urn:x:act"), NamedNode("urn:x:plan")
+    agents = [NamedNode(f"urn:x:agent{number}") for number in range(8)]
+    node = NamedNode("urn:x:association")
+    document = prov_document(
+        [
+            Quad(act, v.RDF_TYPE, v.prov("Activity")),
+            *(Quad(agent, v.RDF_TYPE, v.prov("Agent")) for agent in agents),
+            *(Quad(act, v.prov("wasAssociatedWith"), agent) for agent in agents),
+            Quad(act, v.prov("qualifiedAssociation"), node),
+            Quad(node, v.RDF_TYPE, v.prov("Association")),
+            Quad(node, v.prov("agent"), agents[3]),
+            Quad(node, v.prov("hadPlan"), plan),
+        ]
+    )
+    found = {(said(r.args[1]), said(r.args[2])) for r in document.get_records(ProvAssociation)}
+    assert found == {(a.value, plan.value if a == agents[3] else "None") for a in agents}
+
+
+def by_rdflib(data: bytes, format: str) -> set[str]:
+    """The IRIs that rdflib finds as subjects."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = Dataset().parse(data=data, format="xml" if format == "rdf-xml" else format)
+        quads = list(Dataset.quads(read)) if isinstance(read, Dataset) else list(read)
+    return {str(quad[0]) for quad in quads if isinstance(quad[0], URIRef)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_of_every_record_is_read_by_another_library(records, name):
+    kg, iris = records
+    iri = iris[name]
+    whole = set(parse(kg.export(iri, "nquads"), RdfFormat.N_QUADS))
+    old = {quad.triple for quad in classic(whole)}
+    subjects = {t.subject.value for t in old if isinstance(t.subject, NamedNode)}
+    for format in FORMATS:
+        read = set(parse(kg.export(iri, format), FORMATS[format]))
+        known = old if format in ("json-ld", "rdf-xml") else {quad.triple for quad in whole}
+        assert {quad.triple for quad in read} == known
+        assert by_rdflib(kg.export(iri, format, classic=True), format) == subjects
+    assert ElementTree.fromstring(kg.export(iri, "svg")).tag.endswith("svg")
+    assert kg.export(iri, "dot").startswith(b"digraph record {")
 
 
 def test_characters_that_xml_lacks_are_replaced_and_nothing_else_is(graph):
-    said = [
+    given = [
         Literal("a\x1b[31mb\x00\uffff"),
         Literal("tab\t, line\n, \u202e, \U0001f427"),
         Literal("caf\x0be", language="fr"),
         Literal("2020", datatype=v.xsd("gYear")),
     ]
     subject, predicate = NamedNode("urn:s"), NamedNode("http://example.org/p")
-    quads_ = [Quad(subject, predicate, value) for value in said]
+    quads_ = [Quad(subject, predicate, value) for value in given]
     read = [q.object for q in parse(serialise(quads_, "rdf-xml"), RdfFormat.RDF_XML)]
     replaced = Literal("a\ufffd[31mb\ufffd\ufffd"), Literal("caf\ufffde", language="fr")
-    assert read == [replaced[0], said[1], replaced[1], said[3]]
+    assert read == [replaced[0], given[1], replaced[1], given[3]]
     entity = Quad(subject, v.RDF_TYPE, v.prov("Entity"))
-    label = Quad(subject, v.RDFS_LABEL, said[0])
+    label = Quad(subject, v.RDFS_LABEL, given[0])
     for format in ("prov-xml", "svg"):
         ElementTree.fromstring(serialise([entity, label], format))
 
@@ -135,3 +356,10 @@ def test_what_there_is_not_is_wrong_usage(graph):
     with pytest.raises(UsageError, match="vocabulary"):
         graph.export("last", "trig", vocabulary="theirs")
     assert json.loads(graph.export("last", "prov-json"))
+
+
+def test_the_formats_of_prov_do_not_depend_on_the_order_of_statements(records):
+    kg, iris = records
+    found, _ = recorded(kg, iris["graph"])
+    for format in ("prov-n", "prov-json", "prov-xml"):
+        assert to_prov(found[::-1], format) == kg.export(iris["graph"], format)

@@ -108,11 +108,18 @@ class Explaining(Opened):
     ) -> bytes:
         """The record of a session with all that it refers to: RDF, a format of PROV, or a picture.
 
+        The IRI of a verification, an influence analysis or another record of its own gives that.
         ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
         without triple terms. ``UsageError`` for a format or vocabulary that there is not.
         """
         from tgraph.explain.carried import carried_quads
-        from tgraph.explain.export import PICTURES, catalogue_quads, serialise, session_quads
+        from tgraph.explain.export import (
+            PICTURES,
+            bundle_of,
+            catalogue_quads,
+            serialise,
+            session_quads,
+        )
         from tgraph.explain.names import Names
         from tgraph.explain.picture import picture
         from tgraph.explain.trustgraph import trustgraph_quads
@@ -123,12 +130,16 @@ class Explaining(Opened):
             )
         if vocabulary == "trustgraph":
             return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
-        store, summary = self.read(), self.find_session(session)
-        if format in PICTURES:
-            quads = carried_quads(store, summary.bundle, summary.explain_id)
-            return PICTURES[format](picture(quads, Names(store, self.librarian.get_text).known))
-        quads = session_quads(store, summary.bundle)
-        quads += catalogue_quads(store, summary.bundle, self._catalogue)
+        store = self.read()
+        bundle = bundle_of(store, self._catalogue, session)
+        if bundle is None:
+            summary = self.find_session(session)
+            bundle = summary.bundle
+            if format in PICTURES:
+                quads = carried_quads(store, bundle, summary.explain_id)
+                names = Names(store, self.librarian.get_text).known
+                return PICTURES[format](picture(quads, names))
+        quads = session_quads(store, bundle) + catalogue_quads(store, bundle, self._catalogue)
         return serialise(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:

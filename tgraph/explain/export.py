@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 
 from pyoxigraph import NamedNode, Quad, RdfFormat
 
@@ -13,6 +14,7 @@ from tgraph.explain.picture import Picture, picture, to_dot
 from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.explain.xml_text import for_xml
+from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
 from tgraph.store.base import Store
 from tgraph.store.statements import to_bytes
 
@@ -41,6 +43,9 @@ _FOLLOWED = (
 )
 
 
+_RECORDS = (VERIFICATION, INFLUENCE, EVALUATION, INVALIDATION, ERASURE)
+
+
 def session_quads(store: Store, bundle: str) -> list[Quad]:
     """The quads of a bundle and, from the source graph, of all that they refer to: agents, plans,
     reifiers, evidence, chunks, pages, documents, extractions."""
@@ -67,6 +72,19 @@ def session_quads(store: Store, bundle: str) -> list[Quad]:
 def catalogue_quads(store: Store, bundle: str, catalogue: str) -> list[Quad]:
     """What the catalogue says of the bundle."""
     return sorted(store.match(NamedNode(bundle), None, None, NamedNode(catalogue)), key=str)
+
+
+def bundle_of(store: Store, catalogue: str, name: str) -> str | None:
+    """The bundle of the verification, influence analysis or other record that has the IRI and is
+    no session; None where there is none."""
+    for kind in _RECORDS:
+        if name.startswith(kind.subject_iri("")):
+            with suppress(ValueError):  # what a person types need not be an IRI
+                named = NamedNode(name)
+                for quad in store.match(None, kind.subject_property, named, NamedNode(catalogue)):
+                    assert isinstance(quad.subject, NamedNode)
+                    return quad.subject.value
+    return None
 
 
 def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) -> bytes:

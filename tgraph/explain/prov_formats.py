@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
+from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tgraph import vocabulary as v
 from tgraph.explain.classic import classic
-from tgraph.store.statements import to_bytes
 
+if TYPE_CHECKING:
+    from prov.model import ProvDocument, ProvRecord, QualifiedName
+
+    from tgraph.store.base import Subject, Term
+
+_SPACE = re.compile(r"(.*[#/:])[^#/:]+[#/:]*")
+_NUMBERED = re.compile(r"ns\d+")
 PROV_FORMATS = {"prov-n": "provn", "prov-json": "json", "prov-xml": "xml"}
 """The formats and what the library calls them."""
 
 
 def to_prov(quads: Iterable[Quad], name: str) -> bytes:
+    """What ``prov_document`` makes of the quads, in a format."""
+    out = StringIO()
+    prov_document(quads).serialize(out, format=PROV_FORMATS[name])
+    return (out.getvalue().rstrip() + "\n").encode()
+
+
+def prov_document(quads: Iterable[Quad]) -> ProvDocument:
     """The statements of PROV among the quads, with tgraph's own as attributes where the format can
     hold them: what is no relation of PROV-DM (selectors, reified edges) stays in RDF alone."""
     from prov.model import ProvDocument
 
-    data = to_bytes([_readable(quad).triple for quad in classic(quads)], RdfFormat.TURTLE)
+    triples = list(_readable(quad.triple for quad in classic(quads)))
+    data = serialize(triples, format=RdfFormat.TURTLE, prefixes=_prefixes(triples))
+    assert data is not None  # it is None only when writing to a file
     log = logging.getLogger("prov.serializers.provrdf")
     level = log.level
     log.setLevel(logging.ERROR)  # it tells of every statement that is not PROV's
@@ -32,26 +49,129 @@ def to_prov(quads: Iterable[Quad], name: str) -> bytes:
             document = ProvDocument.deserialize(
                 content=data.decode(), format="rdf", rdf_format="turtle"
             )
-            return _written(document, PROV_FORMATS[name])
     finally:
         log.setLevel(level)
+    assert isinstance(document, ProvDocument)
+    return _ordered(document)
 
 
-def _written(document: object, name: str) -> bytes:
-    out = StringIO()
-    document.serialize(out, format=name)  # type: ignore[attr-defined]
-    return (out.getvalue().rstrip() + "\n").encode()
+def _prefixes(triples: Iterable[Triple]) -> dict[str, str]:
+    """Prefixes for all IRIs: the library can't name the end of a relation that has none."""
+    terms = {term for triple in triples for term in (triple.subject, triple.object)}
+    found = [_SPACE.match(term.value) for term in terms if isinstance(term, NamedNode)]
+    spaces = {match.group(1) for match in found if match} - set(v.PREFIXES.values())
+    return {**v.PREFIXES, **{f"ns{number}": uri for number, uri in enumerate(sorted(spaces), 1)}}
 
 
-_TIMES = (v.prov("startedAtTime"), v.prov("endedAtTime"), v.prov("generatedAtTime"))
+def _ordered(document: ProvDocument) -> ProvDocument:
+    """The same document with its records, attributes and prefixes in an order that depends on
+    nothing but these, and without the prefixes that it has no use for."""
+    from prov.model import Namespace, ProvDocument, QualifiedName
+
+    names = [name for record in document.get_records() for name in _names_of(record)]
+    prefixes = {name.namespace.uri: name.namespace.prefix for name in names}
+    unnamed = sorted(uri for uri, prefix in prefixes.items() if _NUMBERED.fullmatch(prefix))
+    prefixes |= {uri: f"ns{number}" for number, uri in enumerate(unnamed, 1)}
+    spaces = {uri: Namespace(prefix, uri) for uri, prefix in sorted(prefixes.items())}
+
+    def renamed(value: Any) -> Any:
+        if not isinstance(value, QualifiedName):
+            return value
+        return QualifiedName(spaces[value.namespace.uri], value.localpart)
+
+    ordered = ProvDocument()
+    for space in spaces.values():
+        ordered.add_namespace(space)
+    for record in sorted(document.get_records(), key=_key):
+        formal = [(name, renamed(value)) for name, value in record.formal_attributes]
+        extra = [(renamed(n), renamed(x)) for n, x in sorted(record.extra_attributes, key=_said)]
+        ordered.new_record(record.get_type(), renamed(record.identifier), formal, extra)
+    return ordered
 
 
-def _readable(quad: Quad) -> Quad:
-    """The library has a reader for the qualified and the general form of a revision only, and takes
-    no time that is a plain string, as TrustGraph writes it."""
-    said, value = quad.predicate, quad.object
-    if said == v.prov("wasRevisionOf") and isinstance(value, NamedNode | Literal):
-        said = v.prov("wasDerivedFrom")
-    if said in _TIMES and isinstance(value, Literal):
-        value = Literal(value.value, datatype=v.xsd("dateTime"))
-    return Quad(quad.subject, said, value, quad.graph_name)
+def _names_of(record: ProvRecord) -> Iterator[QualifiedName]:
+    from prov.model import QualifiedName
+
+    terms = [record.identifier, *(term for pair in record.attributes for term in pair)]
+    yield from (term for term in terms if isinstance(term, QualifiedName))
+
+
+def _key(record: ProvRecord) -> tuple[str, str, list[tuple[str, str]]]:
+    said = sorted(map(_said, record.attributes))
+    return str(record.get_type()), _uri(record.identifier), said
+
+
+def _said(pair: tuple[object, object]) -> tuple[str, str]:
+    return _uri(pair[0]), _uri(pair[1])
+
+
+def _uri(term: object) -> str:
+    return str(getattr(term, "uri", term))
+
+
+_MADE_BY, _MADE_AT = v.prov("wasGeneratedBy"), v.prov("generatedAtTime")
+_REVISES, _DONE_BY = v.prov("wasRevisionOf"), v.prov("wasAssociatedWith")
+_TIMES = (v.prov("startedAtTime"), v.prov("endedAtTime"), _MADE_AT)
+_TOLD = v.prov("qualifiedAssociation")
+
+
+def _readable(triples: Iterable[Triple]) -> Iterator[Triple]:
+    """The triples in the form in which the library reads the whole of them.
+
+    It reads revisions and times of generation in PROV-O's qualified form only (the others would be
+    lost, or an attribute that PROV-DM does not have); of an activity with one qualified association
+    it confuses that with those that are not; and it takes no time that is a plain string, as
+    TrustGraph writes it.
+    """
+    known = [_with_time(triple) for triple in dict.fromkeys(triples)]
+    makers, agents = _makers(known), _agents(known)
+    for number, triple in enumerate(known):
+        made, said, value = triple
+        if said == _MADE_AT:
+            by = [(v.prov("activity"), makers[made])] if made in makers else []
+            yield from _qualified(made, "Generation", number, [(v.prov("atTime"), value), *by])
+        elif said == _REVISES:
+            yield from _qualified(made, "Revision", number, [(v.prov("entity"), value)])
+        elif said == _DONE_BY and value not in agents.get(made, [value]):
+            yield from _qualified(made, "Association", number, [(v.prov("agent"), value)])
+        elif said != _MADE_BY or made not in makers:
+            yield triple
+
+
+def _makers(triples: Iterable[Triple]) -> dict[Subject, Term]:
+    """What made each thing whose time is known, where that is one activity."""
+    times: set[Subject] = set()
+    makers: dict[Subject, list[Term]] = {}
+    for made, said, value in triples:
+        if said == _MADE_AT:
+            times.add(made)
+        elif said == _MADE_BY:
+            makers.setdefault(made, []).append(value)
+    return {made: by[0] for made, by in makers.items() if made in times and len(by) == 1}
+
+
+def _agents(triples: Sequence[Triple]) -> dict[Subject, list[Term]]:
+    """For each activity with qualified associations the agents of these."""
+    agent_of = {node: value for node, said, value in triples if said == v.prov("agent")}
+    found: dict[Subject, list[Term]] = {}
+    for activity, said, node in triples:
+        if said == _TOLD and not isinstance(node, Literal) and node in agent_of:
+            found.setdefault(activity, []).append(agent_of[node])
+    return found
+
+
+def _with_time(triple: Triple) -> Triple:
+    if triple.predicate in _TIMES and isinstance(triple.object, Literal):
+        time = Literal(triple.object.value, datatype=v.xsd("dateTime"))
+        return Triple(triple.subject, triple.predicate, time)
+    return triple
+
+
+def _qualified(
+    subject: Subject, kind: str, number: int, said: Iterable[tuple[NamedNode, Term]]
+) -> Iterator[Triple]:
+    """A relation of PROV with what is said of it."""
+    node = BlankNode(f"{kind.lower()}{number}")
+    yield Triple(subject, v.prov(f"qualified{kind}"), node)
+    yield Triple(node, v.RDF_TYPE, v.prov(kind))
+    yield from (Triple(node, predicate, value) for predicate, value in said)
