@@ -10,10 +10,10 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.documents import DocumentSummary, find_document
+from tgraph.explain.recalled import Recalled
 from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge
-from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store
 
 
@@ -92,14 +92,14 @@ class SourceTree:
 def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
     """The tree of the document that the name means; raises as ``find_document`` does."""
     document = find_document(store, name)
-    texts = Texts(store, librarian)
+    texts, names = Texts(store, librarian), Recalled(store)
     pages = [
         SourcePage(
             page=page,
             number=number,
             characters=_number(store, page, "charLength"),
             chunks=tuple(
-                _chunk(store, texts, document.document, number, chunk)
+                _chunk(store, texts, names, document.document, number, chunk)
                 for chunk in sorted(derived(store, page, "Chunk"), key=range_of_chunk)
             ),
         )
@@ -132,11 +132,13 @@ def _pages(store: Store, document: str) -> list[tuple[int | None, str]]:
     return [(number, page) for number, page in sorted(pages)]
 
 
-def _chunk(store: Store, texts: Texts, document: str, page: int | None, chunk: str) -> SourceChunk:
+def _chunk(
+    store: Store, texts: Texts, names: Recalled, document: str, page: int | None, chunk: str
+) -> SourceChunk:
     start, end = range_of_chunk(chunk)
     text = texts.of_page(document, page)
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
-    edges = reified(store, sorted(item["edge"] for item in evidence if "edge" in item))
+    edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     found = [
         _extracted(item, edges[item["edge"]], text)
         for item in evidence
