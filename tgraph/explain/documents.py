@@ -23,7 +23,8 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
-    """A document under one of its paths. ``standing`` is False once it was superseded there."""
+    """A document under one of its paths. ``standing`` is False once it was superseded
+    there, or retracted."""
 
     document: str
     title: str

@@ -247,7 +247,7 @@ def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
 
     document = source.document
     tree = Tree(_styled(document.title, _LABEL), guide_style=_FAINT)
-    standing = "" if document.standing else "  (superseded)"
+    standing = "" if document.standing else "  (no longer stands)"
     tree.add(_plain(f"Path        {document.path}{standing}"))
     tree.add(_plain(f"Document    {document.document}"))
     tree.add(_plain(f"Type        {document.media_type}, {source.characters:,} characters"))
