@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph.engine.parts import Parts
 from tgraph.explain.audit import AuditResult, find_audit
+from tgraph.explain.chained import Problem
+from tgraph.explain.erased import Erasure
+from tgraph.explain.signed import Signatures
 from tgraph.notebook import ROWS, table, text
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -116,6 +120,60 @@ def test_an_answer_without_sentences_says_what_it_says(graph):
     answer = graph.ask("zzz qqq", history=[])
     assert answer.no_evidence
     assert answer.text in checked(answer)
+
+
+def test_the_check_of_the_record_is_shown_harmless(graph):
+    found = graph.integrity()
+    said = checked(found)
+    assert found.ok
+    assert "The record is intact." in said
+    assert found.head in said
+    assert f"after entry {found.sequence}" in said
+    problem = Problem("changed", EVIL, EVIL, EVIL)
+    signed = Signatures(EVIL, 1, 1, 0, (), ())
+    erased = Erasure("urn:e", EVIL, EVIL, "2026-01-01T00:00:00Z", 1, 2, 3)
+    spoilt = replace(
+        found,
+        ok=False,
+        problems=(problem,) * (ROWS + 2),
+        unreferenced=(EVIL, "a" * 64),
+        erased=(erased,),
+        signatures=signed,
+        saved_at=3,
+    )
+    said = checked(spoilt)
+    assert f"not as it was sealed: {ROWS + 2} problems." in said
+    assert "and 2 more rows" in said
+    assert "The saved head is that of entry 3." in said
+    assert "1 valid signature, 1 of" in said
+    assert "2 texts that nothing on record needs" in said
+    assert said.count("<script>alert(1)</script>") == 3 * ROWS + 4
+
+
+def test_what_rests_on_a_document_is_shown_harmless(graph):
+    answer = graph.ask(f"What did Marie Curie discover in Paris? {EVIL}", history=[])
+    found = graph.impact("evil.txt")
+    said = checked(found)
+    assert found.facts
+    assert all(fact.edge in said for fact in found.facts)
+    assert answer.session in said
+    assert f"{len(found.facts)} fact" in said
+    assert "nothing else" in said
+    assert "not part of the knowledge" not in said
+    (first, *_) = found.answers
+    fallen = replace(
+        found,
+        title=EVIL,
+        standing=False,
+        facts=(),
+        answers=(replace(first, question=EVIL, sentences=(), questioned="2026-01-01"),),
+    )
+    said = checked(fallen)
+    assert "<script>alert(1)</script>" in said
+    assert "selected, not cited" in said
+    assert "not part of the knowledge any more" in said
+    assert "1 answer" in said
+    assert "0 answers" in checked(replace(fallen, answers=()))
 
 
 def test_a_long_result_is_cut_and_counted():

@@ -64,6 +64,11 @@ class Impact:
     shared: int
     answers: tuple[AffectedAnswer, ...]
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import impact_html
+
+        return impact_html(self)
+
 
 def read_impact(store: Store, catalogue: str, name: str) -> Impact:
     """The impact of the document that the name means. ``UsageError`` where it means none."""

@@ -53,6 +53,11 @@ class Integrity:
     erased: tuple[Erasure, ...] = ()
     signatures: Signatures | None = None
 
+    def _repr_html_(self) -> str:
+        from tgraph.explain.notebook import integrity_html
+
+        return integrity_html(self)
+
 
 def check_integrity(
     store: Store,

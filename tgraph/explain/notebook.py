@@ -9,7 +9,10 @@ from tgraph.notebook import block, folded, mark, paragraph, place, quote, table,
 
 if TYPE_CHECKING:
     from tgraph.explain.audit import AuditResult
+    from tgraph.explain.impact import Impact
+    from tgraph.explain.integrity import Integrity
     from tgraph.explain.sessions import SessionSummary
+    from tgraph.explain.signed import Signatures
     from tgraph.explain.traced import Trace, TracedEvidence
     from tgraph.explain.verified import Verification
     from tgraph.explain.whynot import WhyNot
@@ -117,3 +120,68 @@ def why_not_html(found: WhyNot) -> str:
         *(paragraph(text(note)) for note in found.notes),
         note=f"{found.question} · {found.session}",
     )
+
+
+def integrity_html(found: Integrity) -> str:
+    """Whether the record is as it was sealed, what is not, what was erased or signed, and the head
+    of the chain to save."""
+    problems = [(p.kind, p.what, p.subject, p.detail) for p in found.problems]
+    erased = [(e.time, e.document, e.reason, e.bundles, e.batches, e.texts) for e in found.erased]
+    columns = ("erased", "document", "reason", "bundles", "batches", "texts")
+    checked = (
+        f"{_many(found.bundles, 'bundle')} and {_many(found.batches, 'batch', 'batches')} with"
+        f" {_many(found.quads, 'quad')}, {_many(found.texts, 'text')} checked"
+    )
+    saved = (
+        f"The saved head is that of entry {found.saved_at}." if found.saved_at is not None else ""
+    )
+    unused = "\n".join(found.unreferenced)
+    kept = f"{_many(len(found.unreferenced), 'text')} that nothing on record needs"
+    return block(
+        "The record is intact."
+        if found.ok
+        else f"The record is not as it was sealed: {_many(len(found.problems), 'problem')}.",
+        table(("problem", "of", "which", "detail"), problems) if problems else "",
+        table(columns, erased) if erased else "",
+        paragraph(text(saved)) if saved else "",
+        paragraph(text(_signed(found.signatures, found.sequence))) if found.signatures else "",
+        folded(kept, quote(unused, "")) if unused else "",
+        note=f"{checked} · head of the chain, after entry {found.sequence}: {found.head}",
+    )
+
+
+def _signed(signatures: Signatures, entries: int) -> str:
+    """How much of a chain a key has signed."""
+    valid = _many(signatures.valid, "valid signature")
+    covered = f"{signatures.covered} of {_many(entries, 'entry', 'entries')} covered"
+    return f"Key {signatures.key}: {valid}, {covered}."
+
+
+def impact_html(found: Impact) -> str:
+    """The facts that rest on the document alone, and the answers, with the sentences that cite it
+    and whether each cites nothing else."""
+    facts = table(("fact", "edge"), [(fact.fact, fact.edge) for fact in found.facts])
+    rows = [
+        (a.question, s.text, "nothing else" if s.alone else "others too", a.session, a.questioned)
+        for a in found.answers
+        for s in a.sentences
+    ]
+    rows += [
+        (a.question, "", "selected, not cited", a.session, a.questioned)
+        for a in found.answers
+        if not a.sentences
+    ]
+    columns = ("question", "sentence", "cites", "session", "called into question")
+    counts = f"{_many(len(found.facts), 'fact')} on it alone, {found.shared} on others too"
+    standing = "" if found.standing else " · not part of the knowledge any more"
+    return block(
+        f"What rests on {found.title or found.path}",
+        folded(_many(len(found.facts), "fact"), facts) if found.facts else "",
+        folded(_many(len(found.answers), "answer"), table(columns, rows)) if rows else "",
+        note=f"{found.path} · {counts} · {_many(len(found.answers), 'answer')}{standing}"
+        f" · {found.document}",
+    )
+
+
+def _many(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
