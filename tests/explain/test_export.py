@@ -363,3 +363,14 @@ def test_the_formats_of_prov_do_not_depend_on_the_order_of_statements(records):
     found, _ = recorded(kg, iris["graph"])
     for format in ("prov-n", "prov-json", "prov-xml"):
         assert to_prov(found[::-1], format) == kg.export(iris["graph"], format)
+
+
+@pytest.mark.parametrize("name", ["prov-n", "prov-json", "prov-xml"])
+def test_an_escape_in_an_iri_is_kept(name):
+    graph, band = NamedNode("urn:x:g"), NamedNode(v.entity_iri("AC/DC"))
+    live = NamedNode(f"{band.value}-live")
+    entity = v.RDF_TYPE, v.prov("Entity")
+    quads = [Quad(band, *entity, graph), Quad(live, *entity, graph)]
+    found = to_prov([*quads, Quad(live, v.prov("wasDerivedFrom"), band, graph)], name).decode()
+    assert "ac%2Fdc-live" in found
+    assert "ac%2Fdc" in found.replace("ac%2Fdc-live", "")

@@ -38,8 +38,9 @@ def prov_document(quads: Iterable[Quad]) -> ProvDocument:
     from prov.model import ProvDocument
 
     triples = list(_readable(quad.triple for quad in classic(quads)))
-    data = serialize(triples, format=RdfFormat.TURTLE, prefixes=_prefixes(triples))
-    assert data is not None  # it is None only when writing to a file
+    head = "".join(f"@prefix {name}: <{uri}> .\n" for name, uri in _prefixes(triples).items())
+    lines = serialize(triples, format=RdfFormat.N_TRIPLES)  # rdflib reads no % in a short name
+    assert lines is not None  # it is None only when writing to a file
     log = logging.getLogger("prov.serializers.provrdf")
     level = log.level
     log.setLevel(logging.ERROR)  # it tells of every statement that is not PROV's
@@ -47,7 +48,7 @@ def prov_document(quads: Iterable[Quad]) -> ProvDocument:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             document = ProvDocument.deserialize(
-                content=data.decode(), format="rdf", rdf_format="turtle"
+                content=head + lines.decode(), format="rdf", rdf_format="turtle"
             )
     finally:
         log.setLevel(level)
