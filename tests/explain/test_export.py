@@ -155,12 +155,12 @@ def test_no_relation_of_the_rdf_is_lost_or_made_up(records, name):
         for record in document.get_records(ProvRelation)
     }
     expected = {
-        (RELATIONS[q.predicate.value.rpartition("#")[2]], q.subject.value, q.object.value)
+        (RELATIONS[q.predicate.value.rpartition("#")[2]], _value(q.subject), _value(q.object))
         for q in found
         if q.predicate in of_prov(*RELATIONS)
     }
     timed = {
-        ("Generation", q.subject.value, "None")
+        ("Generation", _value(q.subject), "None")
         for q in found
         if q.predicate == v.prov("generatedAtTime")
         and not any(o.subject == q.subject and o.predicate == MADE_BY for o in found)
@@ -171,7 +171,7 @@ def test_no_relation_of_the_rdf_is_lost_or_made_up(records, name):
         for r in document.get_records(ProvAssociation)
         if r.args[2] is not None
     }
-    told = {(q.subject, q.predicate): q.object.value for q in found if q.predicate in WHO}
+    told = {(q.subject, q.predicate): _value(q.object) for q in found if q.predicate in WHO}
     assert plans == {
         (agent, told[node, v.prov("hadPlan")])
         for (node, predicate), agent in told.items()
@@ -189,7 +189,7 @@ def test_every_element_has_all_that_the_rdf_says_of_it(records, name):
     kg, iris = records
     found, document = recorded(kg, iris[name])
     kinds = {
-        (q.subject.value, q.object.value.rpartition("#")[2])
+        (_value(q.subject), _value(q.object).rpartition("#")[2])
         for q in found
         if q.predicate == v.RDF_TYPE and q.object in of_prov(*ELEMENTS)
     }
@@ -197,13 +197,18 @@ def test_every_element_has_all_that_the_rdf_says_of_it(records, name):
     assert {(iri, r.get_type().localpart) for iri, r in elements.items()} == kinds
     for quad in found:
         own = quad.predicate.value.startswith(v.TG) and isinstance(quad.object, Literal | NamedNode)
-        if own and quad.subject.value in elements:
-            record = elements[quad.subject.value]
+        if own and _value(quad.subject) in elements:
+            record = elements[_value(quad.subject)]
             values = {_plain(value) for value in record.get_attribute(quad.predicate.value)}
             assert _plain(quad.object) in values
         if quad.predicate in TIMES:
-            times = {value for _, value in elements[quad.subject.value].formal_attributes}
-            assert datetime.fromisoformat(quad.object.value) in times
+            times = {value for _, value in elements[_value(quad.subject)].formal_attributes}
+            assert datetime.fromisoformat(_value(quad.object)) in times
+
+
+def _value(term: object) -> str:
+    assert isinstance(term, NamedNode | Literal)
+    return term.value
 
 
 def _plain(term: object) -> str:
@@ -366,11 +371,12 @@ def test_the_formats_of_prov_do_not_depend_on_the_order_of_statements(records):
 
 
 @pytest.mark.parametrize("name", ["prov-n", "prov-json", "prov-xml"])
-def test_an_escape_in_an_iri_is_kept(name):
-    graph, band = NamedNode("urn:x:g"), NamedNode(v.entity_iri("AC/DC"))
-    live = NamedNode(f"{band.value}-live")
+def test_iris_of_any_end_are_kept(name):
+    """An IRI that ends with a full stop has to be escaped in Turtle, which rdflib does not read."""
+    graph, one = NamedNode("urn:x:g"), NamedNode(v.entity_iri("Terra Nova/ Discovery Ltd."))
+    other = NamedNode(f"{one.value}also")
     entity = v.RDF_TYPE, v.prov("Entity")
-    quads = [Quad(band, *entity, graph), Quad(live, *entity, graph)]
-    found = to_prov([*quads, Quad(live, v.prov("wasDerivedFrom"), band, graph)], name).decode()
-    assert "ac%2Fdc-live" in found
-    assert "ac%2Fdc" in found.replace("ac%2Fdc-live", "")
+    quads = [Quad(one, *entity, graph), Quad(other, *entity, graph)]
+    found = to_prov([*quads, Quad(other, v.prov("wasDerivedFrom"), one, graph)], name).decode()
+    assert "nova%2F-discovery-ltd.also" in found
+    assert re.search(r"nova%2F-discovery-ltd\\?\.(?!also)", found)

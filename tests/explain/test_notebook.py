@@ -129,7 +129,7 @@ def test_the_check_of_the_record_is_shown_harmless(graph):
     assert "The record is intact." in said
     assert found.head in said
     assert f"after entry {found.sequence}" in said
-    problem = Problem("changed", EVIL, EVIL, EVIL)
+    problem = Problem("altered", EVIL, EVIL, EVIL)
     signed = Signatures(EVIL, 1, 1, 0, (), ())
     erased = Erasure("urn:e", EVIL, EVIL, "2026-01-01T00:00:00Z", 1, 2, 3)
     spoilt = replace(

@@ -39,7 +39,7 @@ def prov_document(quads: Iterable[Quad]) -> ProvDocument:
 
     triples = list(_readable(quad.triple for quad in classic(quads)))
     head = "".join(f"@prefix {name}: <{uri}> .\n" for name, uri in _prefixes(triples).items())
-    lines = serialize(triples, format=RdfFormat.N_TRIPLES)  # rdflib reads no % in a short name
+    lines = serialize(triples, format=RdfFormat.N_TRIPLES)  # rdflib can't read all short names
     assert lines is not None  # it is None only when writing to a file
     log = logging.getLogger("prov.serializers.provrdf")
     level = log.level
