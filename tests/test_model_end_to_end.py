@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from pyoxigraph import Literal, NamedNode
 
 import tgraph
@@ -342,15 +343,15 @@ def test_a_chunk_whose_reply_is_useless_does_not_stop_the_run(tmp_path, document
             assert kg.ask("What did Colin Archer build?").sentences
 
 
-def test_where_no_chunk_has_a_useful_reply_nothing_is_taken_in(tmp_path, documents):
-    """A document that was taken in would count as unchanged, and not be read again."""
-    with (
-        ScriptedServer(faults=[Fault("prose", "extract_graph", times=2)]) as server,
-        opened(tmp_path, server) as kg,
-    ):
-        with pytest.raises(ModelError, match=r"No chunk \(1 in all\) got a reply"):
-            kg.index([documents])
-        assert len(kg.index([documents]).indexed) == 1
+def test_where_no_chunk_has_a_useful_reply_the_command_says_so(tmp_path, documents):
+    with ScriptedServer(faults=[Fault("prose", "extract_graph")]) as server:
+        options = ["--base-url", server.base_url, "--embedding-provider", "hashing"]
+        place = ["-r", str(tmp_path / "graph")]
+        done = CliRunner().invoke(cli, ["index", str(documents), "--quiet", *options, *place])
+        assert done.exit_code == 1
+        assert "No chunk got a reply that could be used" in done.stderr
+        found = CliRunner().invoke(cli, ["ask", "-m", "basic", "-q", QUESTION, *options, *place])
+        assert found.exit_code == 0, found.stderr
 
 
 def test_made_up_quotes_and_broken_rows_are_dropped_and_counted(tmp_path, documents):
@@ -447,8 +448,6 @@ def test_an_interruption_ends_at_once_and_loses_nothing(tmp_path, documents):
 
 
 def test_the_command_ends_with_exit_code_5(tmp_path, documents, monkeypatch):
-    from click.testing import CliRunner
-
     monkeypatch.chdir(tmp_path)
     with ScriptedServer(api_key="another") as server:
         options = ["--base-url", server.base_url, "--embedding-provider", "hashing"]

@@ -43,7 +43,8 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
 
     Text, Markdown, HTML, PDF, DOCX, CSV, JSON and JSON Lines are read. What is unchanged is left
     alone, what has changed supersedes what was there. A file that can't be read is named, and the
-    others go on; then the exit code is 1. An interrupted run continues where it stopped.
+    others go on; then the exit code is 1, as where no chunk got a reply that could be used. An
+    interrupted run continues where it stopped.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def run(paths: Sequence[str], options: dict[str, Any]) -> None:
-    """Index; exit code 1 where a file failed."""
+    """Index; exit code 1 where a file failed, or no chunk could be read by the model."""
     as_json, quiet = options.pop("as_json"), options.pop("quiet")
     reinstate = options.pop("reinstate")
     options.pop("price_in")
@@ -40,8 +40,20 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
         click.echo(json_text(_facts(report, str(root))))
     elif not quiet:
         say(_summary(report, str(root)))
-    if report.failed:
+    if _is_unread(report):
+        say(
+            "No chunk got a reply that could be used: of these documents only their text is known,"
+            " which the modes basic, naive and contextual search. Check the model and its prompts,"
+            " then index the documents into a new graph."
+        )
+    if report.failed or _is_unread(report):
         click.get_current_context().exit(1)
+
+
+def _is_unread(report: IndexReport) -> bool:
+    from tgraph.engine.extracting import UNUSABLE
+
+    return 0 < report.chunks == report.dropped.get(UNUSABLE, 0)
 
 
 def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from tgraph.record.occurrences import occurrence_quads
 from tgraph.record.sources import ExtractionRecord, chunk_quads
 
 STAGE = "Extracting"
-_UNUSABLE = "chunk whose reply can't be used"
+UNUSABLE = "chunk whose reply can't be used"
 
 
 @dataclass(slots=True)
@@ -34,11 +34,7 @@ class Extracted:
 
 
 def extract(shop: Workshop, intakes: Sequence[Intake], touched: Touched) -> Extracted:
-    """Extract from every chunk of the new documents; what evidence was found for is touched.
-
-    Raises ``ModelError`` where a model gave no usable reply for any of them: what was taken in with
-    nothing to know of it would not be read again.
-    """
+    """Extract from every chunk of the new documents; what evidence was found for is touched."""
     work = [
         (chunk, intake.document.title)
         for intake in intakes
@@ -57,11 +53,6 @@ def extract(shop: Workshop, intakes: Sequence[Intake], touched: Touched) -> Extr
         counts.entities += len(record.entities)
         counts.relationships += len(record.edges)
         shop.show(STAGE, done, len(work))
-    if work and shop.record.dropped[_UNUSABLE] == len(work):
-        raise ModelError(
-            f"No chunk ({len(work):,} in all) got a reply that could be used; nothing was indexed.",
-            "Check the model and its prompts, then run `tgraph index` again.",
-        )
     return counts
 
 
@@ -78,7 +69,7 @@ def _extract_one(shop: Workshop, chunk: Chunk, title: str) -> Extraction:
         raise
     except ModelError as error:
         shop.message(f"Nothing was extracted from {title}, chunk {chunk.index + 1}: {error}")
-        return Extraction(chunk.iri, (), (), dropped={_UNUSABLE: 1})
+        return Extraction(chunk.iri, (), (), dropped={UNUSABLE: 1})
 
 
 def _record(
