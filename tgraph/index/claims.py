@@ -12,7 +12,7 @@ from tgraph.index.evidence import documents_of, evidence_of_row, row_of
 from tgraph.index.sources import Texts, document_of_chunk
 from tgraph.index.standing import Properties
 from tgraph.model import Claim, ClaimStatus, Evidence
-from tgraph.store.base import Store, Term, select
+from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Statements
 
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
@@ -57,16 +57,16 @@ def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, 
     if not entities:
         return {}
     rows = select(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
-    documents = documents_of(store, {document_of_chunk(_value(row["chunk"])) for row in rows})
+    documents = documents_of(store, {document_of_chunk(text_of(row["chunk"])) for row in rows})
     places: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
     said: dict[str, Mapping[str, Term | None]] = {}
     about: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
-        named = documents.get(document_of_chunk(_value(row["chunk"])))
+        named = documents.get(document_of_chunk(text_of(row["chunk"])))
         if named is not None:
-            claim = _value(row["claim"])
+            claim = text_of(row["claim"])
             said[claim] = row
-            about[_value(row["entity"])].add(claim)
+            about[text_of(row["entity"])].add(claim)
             evidence = evidence_of_row(row_of(row, "claim"), named, texts)
             places[claim][evidence.iri] = evidence
     claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
@@ -80,14 +80,14 @@ def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, 
 def _claim(row: Mapping[str, Term | None], evidence: list[Evidence]) -> Claim:
     started, ended = row["started"], row["ended"]
     return Claim(
-        iri=_value(row["claim"]),
-        subject=_value(row["subject"]),
-        subject_label=_value(row["subject_label"]),
-        object=_value(row["object"]),
-        object_label=_value(row["object_label"]),
-        type=_value(row["type"]),
-        status=_STATUSES[_value(row["status"])],
-        description=_value(row["description"]),
+        iri=text_of(row["claim"]),
+        subject=text_of(row["subject"]),
+        subject_label=text_of(row["subject_label"]),
+        object=text_of(row["object"]),
+        object_label=text_of(row["object_label"]),
+        type=text_of(row["type"]),
+        status=_STATUSES[text_of(row["status"])],
+        description=text_of(row["description"]),
         started=started if isinstance(started, Literal) else None,
         ended=ended if isinstance(ended, Literal) else None,
         evidence=tuple(sorted(evidence, key=_place)),
@@ -100,7 +100,3 @@ def _place(evidence: Evidence) -> tuple[str, int, int, str]:
 
 def _order(claim: Claim, entity: str) -> tuple[object, ...]:
     return claim.subject != entity, *_place(claim.evidence[0]), claim.iri
-
-
-def _value(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""

@@ -9,9 +9,8 @@ from itertools import islice
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.index.evidence import text_of
 from tgraph.index.knowledge import is_statement
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select, text_of
 
 MOST_COUNTED = 2_000
 """Relationships of an entity that are looked at, each way."""

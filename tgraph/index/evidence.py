@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, standing_documents
 from tgraph.model import Evidence
-from tgraph.store.base import Store, Term, select
+from tgraph.store.base import Store, Term, select, text_of
 
 DEFAULT_STRENGTH = 5.0
 
@@ -181,11 +181,6 @@ def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> E
         quote=texts.of_page(document, page)[row.start : end] if quote is None else quote,
         strength=row.strength,
     )
-
-
-def text_of(term: object) -> str:
-    """The IRI or the text of a term; empty where there is none."""
-    return term.value if isinstance(term, NamedNode | Literal) else ""
 
 
 def documents_of(store: Store, documents: Collection[str]) -> dict[str, tuple[str, str]]:

@@ -25,11 +25,10 @@ from tgraph.index.evidence import (
     StoredEvidence,
     canonical_names,
     row_of,
-    text_of,
 )
 from tgraph.index.sources import document_of_chunk, standing_documents
 from tgraph.index.vector_files import CHECKED_WHOLE, DataFile, check_file, write_data
-from tgraph.store.base import Store, solutions
+from tgraph.store.base import Store, solutions, text_of
 from tgraph.store.files import disk_errors, read_json, write_json
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from tgraph.index.knowledge import is_statement
 from tgraph.index.reports import evidence as ways_of
 from tgraph.index.sources import derived
 from tgraph.index.tree import standing_tree, ways_down
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 _DERIVED = v.prov("wasDerivedFrom")
 _OF = (v.tg("edge"), v.tg("entity"), v.tg("claim"))
@@ -89,7 +89,7 @@ class Admitted:
         merged into."""
         if said.startswith(_EDGE):
             quads = self._store.match(None, v.tg("original"), NamedNode(said), v.KNOWLEDGE_GRAPH)
-            merged = [_text(quad.subject) for quad in quads]
+            merged = [text_of(quad.subject) for quad in quads]
             return merged or [said]
         return [self._canonical.get(said, said)]
 
@@ -98,9 +98,9 @@ class Admitted:
         """The names that are merged into others."""
         found = {}
         for quad in self._store.match(None, v.tg("absorbed"), None, v.SOURCE_GRAPH):
-            if not self._ended(_text(quad.subject)):
+            if not self._ended(text_of(quad.subject)):
                 for entity in self._values(quad.subject, v.tg("canonical"), v.SOURCE_GRAPH):
-                    found[_text(quad.object)] = entity
+                    found[text_of(quad.object)] = entity
         return found
 
     def _ended(self, subject: str) -> bool:
@@ -122,7 +122,7 @@ class Admitted:
 
     def _ends_of(self, edge: str) -> list[str]:
         triple = self._triples(edge)
-        return [] if triple is None else [_text(triple.subject), _text(triple.object)]
+        return [] if triple is None else [text_of(triple.subject), text_of(triple.object)]
 
     def _triples(self, edge: str) -> Triple | None:
         quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
@@ -161,7 +161,7 @@ class Admitted:
                 yield from self._about(page, v.SOURCE_GRAPH)
             node = NamedNode(document)
             for quad in self._store.match(None, v.prov("specializationOf"), node, v.SOURCE_GRAPH):
-                yield from self._about(_text(quad.subject), v.SOURCE_GRAPH)
+                yield from self._about(text_of(quad.subject), v.SOURCE_GRAPH)
         for chunk in self._chunks:
             yield from self._about(chunk, v.SOURCE_GRAPH)
             yield from self._about(chunk, v.KNOWLEDGE_GRAPH)
@@ -195,7 +195,7 @@ class Admitted:
         own = self._descriptions.get(subject, [])
         told = False
         for quad in self._about(subject, v.KNOWLEDGE_GRAPH):
-            if quad.predicate != _DESCRIPTION or _text(quad.object) in own:
+            if quad.predicate != _DESCRIPTION or text_of(quad.object) in own:
                 yield quad
                 told = told or quad.predicate == _DESCRIPTION
         if own and not told:
@@ -206,23 +206,23 @@ class Admitted:
         for entity in self._entities:
             merges = self._store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH)
             for quad in merges:
-                yield from self._about(_text(quad.subject), v.SOURCE_GRAPH)
+                yield from self._about(text_of(quad.subject), v.SOURCE_GRAPH)
 
     def _classes(self) -> Iterator[Quad]:
         for kind in ("Relation", "EntityType"):
             for quad in self._store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH):
-                yield from self._about(_text(quad.subject), v.KNOWLEDGE_GRAPH)
+                yield from self._about(text_of(quad.subject), v.KNOWLEDGE_GRAPH)
 
     # --- communities and their reports ---
 
     def _communities(self) -> Iterator[Quad]:
         """Those that an admitted entity is in, with such members only."""
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("Community"), v.KNOWLEDGE_GRAPH):
-            about = list(self._about(_text(quad.subject), v.KNOWLEDGE_GRAPH))
+            about = list(self._about(text_of(quad.subject), v.KNOWLEDGE_GRAPH))
             kept = [
                 q
                 for q in about
-                if q.predicate != v.tg("member") or _text(q.object) in self._entities
+                if q.predicate != v.tg("member") or text_of(q.object) in self._entities
             ]
             if any(q.predicate == v.tg("member") for q in kept):
                 yield from kept
@@ -230,7 +230,7 @@ class Admitted:
     def _reports(self) -> Iterator[Quad]:
         places = {piece.iri for piece in self._pieces}
         for quad in self._store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH):
-            yield from self._report(_text(quad.subject), places)
+            yield from self._report(text_of(quad.subject), places)
 
     def _report(self, report: str, places: set[str]) -> Iterator[Quad]:
         """The report with the findings that rest on admitted evidence alone. Where it rests on more
@@ -245,7 +245,7 @@ class Admitted:
             return
         whole = ways_of(self._store, report).keys() <= places
         for quad in self._about(report, v.KNOWLEDGE_GRAPH):
-            left_out = quad.predicate == v.tg("finding") and _text(quad.object) not in findings
+            left_out = quad.predicate == v.tg("finding") and text_of(quad.object) not in findings
             if not left_out and (whole or quad.predicate not in _SAID_OF_ALL):
                 yield quad
         if not whole:
@@ -283,7 +283,7 @@ class Admitted:
         self, subject: object, predicate: NamedNode, graph: object = v.KNOWLEDGE_GRAPH
     ) -> Iterator[str]:
         quads = self._store.match(subject, predicate, None, graph)  # type: ignore[arg-type]
-        return (_text(quad.object) for quad in quads)
+        return (text_of(quad.object) for quad in quads)
 
 
 _EDGE, _CLAIM = f"{v.URN}edge:", f"{v.URN}claim:"
@@ -292,7 +292,3 @@ _SAID_OF_ALL = (v.tg("summaryText"), v.tg("ratingExplanation"))
 
 def _is_entity(iri: str) -> bool:
     return iri.startswith(f"{v.URN}entity:")
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""

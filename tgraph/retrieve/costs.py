@@ -7,6 +7,7 @@ from functools import partial
 
 from tgraph.model import Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.memory import Remembered
 
 FRAME = 24
@@ -26,8 +27,8 @@ def cost_of(
     )
 
 
-def edge_cost(edge: Edge, places: Sequence[Evidence], known: Remembered[str, int]) -> int:
-    """As ``cost_of`` an edge; what its text and each quote cost is ``known``, by IRI, from the
-    second time on."""
+def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
+    """As ``cost_of`` an edge; what its text and each quote cost is counted once."""
+    known: Remembered[str, int] = context.remembered("tokens of edges and quotes", 100_000)
     texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
     return FRAME + sum(known.get(iri, partial(count_tokens, text)) for iri, text in texts)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph.index.counts import degree_of
 from tgraph.model import Evidence, Item
 from tgraph.retrieve.base import Context
-from tgraph.store.base import select
+from tgraph.store.base import select, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
     nodes = [NamedNode(entity) for entity in entities]
     said: dict[str, dict[str, list[str]]] = {}
     for row in select(context.store, "retrieve/entities", {"entities": nodes}, union=False):
-        known = said.setdefault(_text(row["entity"]), {})
+        known = said.setdefault(text_of(row["entity"]), {})
         for column in ("label", "type", "description"):
             values = known.setdefault(column, [])
-            if (value := _text(row[column])) and value not in values:
+            if (value := text_of(row[column])) and value not in values:
                 values.append(value)
     places = context.evidence.of_entities(list(said))
     return {
@@ -74,7 +74,3 @@ def degree(context: Context, entity: str) -> int:
 
     found: int = context.remembered("degrees", 100_000).get(entity, count)
     return found
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""

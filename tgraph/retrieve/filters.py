@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from fnmatch import fnmatchcase
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
 Span = tuple[date, date]
@@ -109,7 +109,7 @@ def _documents(store: Store) -> Iterator[Known]:
     for quad in store.match(None, v.prov("specializationOf"), None, v.SOURCE_GRAPH):
         withdrawn = store.match(quad.subject, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH)
         if next(withdrawn, None) is None and isinstance(quad.subject, NamedNode):
-            standing.setdefault(_text(quad.object), []).append(quad.subject)
+            standing.setdefault(text_of(quad.object), []).append(quad.subject)
     for document, accessions in sorted(standing.items()):
         paths = [p for a in accessions for p in _texts(store, a, v.tg("path"))]
         yield Known(document, tuple(sorted(paths)), _days(store, document, accessions))
@@ -185,8 +185,4 @@ def _span(text: str) -> Span:
 
 
 def _texts(store: Store, subject: NamedNode, predicate: NamedNode) -> list[str]:
-    return [_text(q.object) for q in store.match(subject, predicate, None, None)]
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""
+    return [text_of(q.object) for q in store.match(subject, predicate, None, None)]

@@ -303,7 +303,6 @@ def _rank(
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
     names = {match.entity: match.label for match in matches if match.method == "name"}
-    known = found.context.remembered("tokens of edges and quotes", 100_000)
     candidates = tuple(
         Candidate(
             item=found.edges[iri],
@@ -312,7 +311,7 @@ def _rank(
             hop=subgraph.edges[iri][1],
             evidence=(places := scored[iri][2][: limits.evidence_limit]),
             reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
-            tokens=edge_cost(found.edges[iri], places, known),
+            tokens=edge_cost(found.edges[iri], places, found.context),
         )
         for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
     )

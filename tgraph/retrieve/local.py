@@ -21,7 +21,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.candidates import chunk_candidate, edge_candidate, entity_candidate, ranked
 from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
-from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.costs import cost_of, edge_cost
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.reports import item_of, reports_at_hand
@@ -205,7 +205,6 @@ class _Around:
         evidence = self._places(edges)
         inside = {entity.iri for entity in self.entities}
         most = max((rank for _, rank in edges), default=1)
-        costs = self.context.remembered("costs of edges", 100_000)
         for edge, rank in edges:
             places = evidence.get(edge.iri, ())[:limit]
             if not places:
@@ -213,7 +212,7 @@ class _Around:
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
             why = "it ties entities of the question" if among else "it leads out of them"
             why = f"{why}, and its ends have {rank} relationships"
-            cost = costs.get(edge.iri, partial(cost_of, edge, evidence=places))
+            cost = edge_cost(edge, places, self.context)
             yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places, cost)
 
     def claimed(self) -> Iterator[Candidate]:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import document_of_chunk
@@ -23,7 +23,7 @@ from tgraph.index.vectors import VectorSet
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import local_name
 from tgraph.retrieve.lexical import words
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select, text_of
 
 if TYPE_CHECKING:
     from igraph import Graph
@@ -156,15 +156,15 @@ class _Reader:
         self._nodes = nodes
         self._entities = entities
         merged = select(store, "retrieve/merged")
-        self.merged = {_text(row["name"]): _text(row["entity"]) for row in merged}
+        self.merged = {text_of(row["name"]): text_of(row["entity"]) for row in merged}
 
     def facts(self, edges: Collection[str]) -> dict[Pair, float]:
         """The number of relationships between two entities."""
         found: Counter[Pair] = Counter()
         for quad in self._store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
-            if _text(quad.subject) in edges and isinstance(quad.object, Triple):
-                one = self._nodes.get(_text(quad.object.subject))
-                other = self._nodes.get(_text(quad.object.object))
+            if text_of(quad.subject) in edges and isinstance(quad.object, Triple):
+                one = self._nodes.get(text_of(quad.object.subject))
+                other = self._nodes.get(text_of(quad.object.object))
                 if one is not None and other is not None and one != other:
                     found[min(one, other), max(one, other)] += 1
         return dict(found)
@@ -173,8 +173,8 @@ class _Reader:
         """The entities with the chunks that name them."""
         found = set()
         for row in select(self._store, "retrieve/mentions"):
-            entity = self._entity(_text(row["entity"]))
-            chunk = self._nodes.get(_text(row["chunk"]))
+            entity = self._entity(text_of(row["entity"]))
+            chunk = self._nodes.get(text_of(row["chunk"]))
             if entity is not None and chunk is not None:
                 found.add((entity, chunk))
         return found
@@ -183,7 +183,7 @@ class _Reader:
         """The entities that the chunks' documents or sections are called after, with the chunks."""
         called: dict[str, list[str]] = {}
         for row in select(self._store, "retrieve/headings"):
-            called.setdefault(_text(row["subject"]), []).extend(_text(row["text"]).split(" > "))
+            called.setdefault(text_of(row["subject"]), []).extend(text_of(row["text"]).split(" > "))
         return {
             (entity, self._nodes[chunk])
             for chunk in chunks
@@ -240,7 +240,3 @@ def _sharing_a_word(names: Sequence[str]) -> NDArray[int64]:
             found.append(known[ones] * size + known[others])
     pairs = np.unique(np.concatenate(found))
     return np.stack([pairs // size, pairs % size], axis=1)
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else ""

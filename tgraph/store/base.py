@@ -87,3 +87,8 @@ def solutions(
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]
     return (dict(zip(columns, row, strict=True)) for row in results)
+
+
+def text_of(term: object) -> str:
+    """The IRI or the text of a term; empty where there is none."""
+    return term.value if isinstance(term, NamedNode | Literal) else ""
