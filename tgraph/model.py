@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -301,6 +302,20 @@ class Edge:
         return self.subject_label, self.predicate_label, self.object_label
 
     @property
+    def named_terms(self) -> dict[str, str]:
+        """The terms as texts and their labels, by name: subject, subject_label, predicate...; the
+        object is an IRI, or a literal as an N-Triples term."""
+        value = self.object.value if isinstance(self.object, NamedNode) else str(self.object)
+        return {
+            "subject": self.subject.value,
+            "subject_label": self.subject_label,
+            "predicate": self.predicate.value,
+            "predicate_label": self.predicate_label,
+            "object": value,
+            "object_label": self.object_label,
+        }
+
+    @property
     def text(self) -> str:
         return " ".join(self.labels)
 
@@ -330,7 +345,7 @@ class Evidence:
     iri: str
     statement: str
     chunk: str
-    document: str
+    document: Annotated[str, "IRI of the document"]
     title: str
     path: str
     page: int | None
@@ -465,19 +480,19 @@ class Citation:
     """
 
     kind: CitationKind
-    edge: str | None
-    item: str
-    edge_selection: str
+    edge: Annotated[str | None, "IRI of the edge; null where the item isn't one"]
+    item: Annotated[str, "IRI of what is cited: the edge, chunk, report, entity or claim"]
+    edge_selection: Annotated[str, "IRI of the selection that carries the reasoning"]
     evidence: str
-    chunk: str
-    document: str
+    chunk: Annotated[str, "IRI of the chunk"]
+    document: Annotated[str, "IRI of the document"]
     title: str
     path: str
-    page: int | None
-    start: int
-    end: int
-    quote: str
-    via: tuple[str, ...] = ()
+    page: Annotated[int | None, "null where the document has no pages"]
+    start: Annotated[int, "first code point in the stored text of the page"]
+    end: Annotated[int, "the code point after the last"]
+    quote: Annotated[str, "text[start:end]"]
+    via: Annotated[tuple[str, ...], "IRIs from a report or summary down to the characters"] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,8 +544,8 @@ class Note:
     claims that it is about, by IRI, and a place for each side."""
 
     text: str
-    facts: tuple[str, ...]
-    places: tuple[Evidence, ...]
+    facts: Annotated[tuple[str, ...], "IRIs of the edges or claims that it is about"]
+    places: Annotated[tuple[Evidence, ...], "where documents say each of them"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,11 +566,13 @@ class Answer:
     explain_collection: str
     usage: Usage
     model: str
-    dropped: Mapping[str, int] = field(default_factory=dict)
-    notes: tuple[Note, ...] = ()
+    dropped: Annotated[Mapping[str, int], "what was left out on the way, by reason"] = field(
+        default_factory=dict
+    )
+    notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
 
     @property
-    def explain_id(self) -> str:
+    def explain_id(self) -> Annotated[str, "IRI of the session"]:
         return self.session
 
     @property

@@ -52,9 +52,9 @@ class Ask:
             )
             answer = self._listen(graph, stream)
         if self._json:
-            from tgraph.cli.schemas import ask_out
+            from tgraph.cli.schemas import ask_json
 
-            click.echo(json_text(ask_out(answer).model_dump()))
+            click.echo(json_text(ask_json(answer)))
         elif not self._jsonl:
             click.echo()
             _evidence(answer)
@@ -115,12 +115,10 @@ class Ask:
             self._begun = True
 
     def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
-        from tgraph.cli.schemas import event_out
+        from tgraph.cli.schemas import event_json
 
         sentence = message.sentence if isinstance(message, SentenceMessage) else None
-        event = event_out(message, sentence, answer)
-        absent = {name for name in ("sentence", "answer") if getattr(event, name) is None}
-        click.echo(json_line(event.model_dump(exclude=absent)))
+        click.echo(json_line(event_json(message, sentence, answer)))
 
 
 def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
@@ -142,9 +140,9 @@ def print_suggestions(
     with opened(settings_of(options)) as graph:
         answer = graph.suggest(count, history=turns)
     if as_json:
-        from tgraph.cli.schemas import ask_out
+        from tgraph.cli.schemas import ask_json
 
-        click.echo(json_text(ask_out(answer).model_dump()))
+        click.echo(json_text(ask_json(answer)))
     else:
         for sentence in answer.sentences:
             click.echo(safe(sentence.text))

@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 import click
 
-from tgraph.cli.replay_schema import DifferenceOut, ReplayOut
 from tgraph.cli.terminal import json_text, one_line, safe, say
 from tgraph.engine.replaying import Replay
 from tgraph.errors import VerificationError
@@ -23,33 +22,14 @@ _MOST = 10
 def print_replay(found: Replay, *, as_json: bool) -> None:
     """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
     if as_json:
-        click.echo(json_text(replay_out(found).model_dump()))
+        from tgraph.cli.schemas import replay_shape
+
+        click.echo(json_text(replay_shape().plain(found)))
     else:
         for line in _replay_lines(found):
             click.echo(safe(line))
     if not found.same:
         raise VerificationError("The replay came to another record.")
-
-
-def replay_out(found: Replay) -> ReplayOut:
-    """A replay as it is printed."""
-    first = found.differences[0] if found.differences else None
-    return ReplayOut(
-        explain_id=found.session,
-        same=found.same,
-        recorded_hash=found.recorded_hash,
-        replayed_hash=found.replayed_hash,
-        problem=found.problem,
-        notes=found.notes,
-        differences=len(found.differences),
-        first_difference=first
-        and DifferenceOut(
-            subject=first.subject,
-            property=first.property,
-            recorded=first.recorded,
-            replayed=first.replayed,
-        ),
-    )
 
 
 def _replay_lines(found: Replay) -> Iterator[str]:

@@ -30,9 +30,9 @@ def run(file: Path, options: dict[str, Any]) -> None:
     if output is not None:
         _write(evaluation, output)
     if as_json:
-        from tgraph.cli.evaluation_schema import evaluation_out
+        from tgraph.cli.schemas import evaluation_shape
 
-        click.echo(json_text(evaluation_out(evaluation).model_dump()))
+        click.echo(json_text(evaluation_shape().plain(evaluation)))
     elif markdown:
         click.echo(evaluation.to_markdown(), nl=False)
     else:

@@ -38,9 +38,9 @@ _TEXT_WIDTH, _INDENT = 100, " " * 6
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
     """The sessions as a table that fits the terminal, or as JSON."""
     if as_json:
-        from tgraph.cli.schemas import session_out
+        from tgraph.cli.schemas import session_shape
 
-        click.echo(json_text([session_out(session).model_dump() for session in sessions]))
+        click.echo(json_text(list(map(session_shape().plain, sessions))))
         return
     if not sessions:
         say("No session has been recorded yet.")

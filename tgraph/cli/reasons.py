@@ -51,9 +51,9 @@ def print_why_not(found: WhyNot, *, as_json: bool) -> None:
 def print_verification(found: Verification, *, as_json: bool) -> None:
     """The verdicts as text or as JSON. ``VerificationError`` where a sentence lacks support."""
     if as_json:
-        from tgraph.cli.schemas import verification_out
+        from tgraph.cli.schemas import verification_shape
 
-        click.echo(json_text(verification_out(found).model_dump()))
+        click.echo(json_text(verification_shape().plain(found)))
     else:
         for line in _verification_lines(found):
             click.echo(safe(line))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from tgraph.engine.asking import Asking
 from tgraph.engine.methods import Chosen, Method, TwoStages, without_retrieval
@@ -51,12 +51,12 @@ class Replay:
     had to be done differently. ``trace`` is the new run, None where it did not get that far.
     """
 
-    session: str
-    recorded_hash: str
-    replayed_hash: str
+    session: Annotated[str, "IRI of the session"]
+    recorded_hash: Annotated[str, "replay hash of the record"]
+    replayed_hash: Annotated[str, "replay hash of the replay"]
     differences: tuple[Difference, ...] = ()
-    problem: str = ""
-    notes: tuple[str, ...] = ()
+    problem: Annotated[str, "why the replay ended early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "what had to be done differently"] = ()
     trace: Trace | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tgraph.explain.evaluation import GROUPS, EvaluationItem, percent
 from tgraph.explain.evaluation_files import ragchecker_item
@@ -26,8 +26,12 @@ class Assessment:
     there is something to judge by, or ``error``: why it could not be judged."""
 
     item: EvaluationItem
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    retrieval: Mapping[str, float] = field(default_factory=dict)
+    metrics: Annotated[Mapping[str, float], "RAGChecker's eleven; empty where none"] = field(
+        default_factory=dict
+    )
+    retrieval: Annotated[Mapping[str, float], "by gold; empty where the question names none"] = (
+        field(default_factory=dict)
+    )
     error: str = ""
     dropped: Mapping[str, int] = field(default_factory=dict)
 
@@ -41,8 +45,8 @@ class Evaluation:
     """
 
     assessments: tuple[Assessment, ...]
-    mode: str | None = None
-    judges: tuple[Agent, ...] = ()
+    mode: Annotated[str | None, "how questions were answered; null where none was asked"] = None
+    judges: Annotated[tuple[Agent, ...], "empty where the file brought every label"] = ()
     usage: Usage = NO_USAGE
     evaluation: str = ""
     explain_collection: str = ""
@@ -57,12 +61,16 @@ class Evaluation:
         }
 
     @property
-    def retrieval(self) -> dict[str, float]:
+    def retrieval(
+        self,
+    ) -> Annotated[
+        dict[str, float], "percentages: recall@2, @5, @10, all_gold@8, mrr; empty without gold"
+    ]:
         """The retrieval metrics in percent, over the questions that name gold."""
         return percent([a.retrieval for a in self.assessments], RETRIEVAL)
 
     @property
-    def judged(self) -> int:
+    def judged(self) -> Annotated[int, "questions with RAGChecker's metrics"]:
         """How many questions have RAGChecker's metrics."""
         return sum(bool(a.metrics) for a in self.assessments)
 
@@ -72,13 +80,13 @@ class Evaluation:
         return tuple(a for a in self.assessments if a.error)
 
     @property
-    def approximate(self) -> bool:
+    def approximate(self) -> Annotated[bool, "whether a method judged, and no language model"]:
         """Whether a method, and no language model, did any of the judging, now or for the file."""
         method = agent_iri("method", "", "")
         return any(j.startswith(method) for a in self.assessments for j in a.item.judges)
 
     @property
-    def dropped(self) -> dict[str, int]:
+    def dropped(self) -> Annotated[dict[str, int], "what was left out on the way, by reason"]:
         """What was left out on the way, by reason."""
         return dict(sum((Counter(a.dropped) for a in self.assessments), Counter[str]()))
 

@@ -185,12 +185,7 @@ def _extracted(item: Mapping[str, str], edge: Edge, text: str) -> ExtractedEdge:
     end = start + int(item["charLength"])
     return ExtractedEdge(
         edge=item["edge"],
-        subject=edge.subject.value,
-        subject_label=edge.subject_label,
-        predicate=edge.predicate.value,
-        predicate_label=edge.predicate_label,
-        object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
-        object_label=edge.object_label,
+        **edge.named_terms,
         evidence=item["evidence"],
         start=start,
         end=end,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Annotated
 
 from pyoxigraph import Literal, NamedNode, Quad
 
@@ -45,7 +46,7 @@ Statement = tuple[str, str, str]
 class Difference:
     """Where two records differ: of what, in which property, and the values on either side."""
 
-    subject: str
+    subject: Annotated[str, "IRI of what is spoken of, with the session's UUID fixed"]
     property: str
     recorded: tuple[str, ...]
     replayed: tuple[str, ...]

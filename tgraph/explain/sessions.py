@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import SupportsIndex, overload
+from typing import Annotated, SupportsIndex, overload
 
 from pyoxigraph import Literal, NamedNode
 
@@ -24,12 +24,14 @@ class SessionSummary:
     explain_id: str
     question: str
     mode: str
-    started: str
-    ended: str
-    status: str
+    started: Annotated[str, "xsd:dateTime in UTC"]
+    ended: Annotated[str, "empty while the session has no end"]
+    status: Annotated[str, "completed, no-evidence, failed, interrupted, aborted, or empty"]
     bundle: str
     sequence: int
-    questioned: str = ""
+    questioned: Annotated[
+        str, "since when the answer does not stand (xsd:dateTime); empty while it does"
+    ] = ""
 
 
 class SessionList(list[SessionSummary]):

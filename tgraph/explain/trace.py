@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
@@ -226,7 +227,8 @@ class TraceReader:
     ) -> TracedItem:
         iri = self._said.one(subject, "edge") or self._said.one(subject, "item")
         candidate = self._said.one(subject, "candidate") or subject
-        item = TracedItem(
+        terms: dict[str, Any] = edges[iri].named_terms if iri in edges else {}
+        return TracedItem(
             iri=subject,
             kind=kind_of(iri),
             item=iri,
@@ -238,8 +240,8 @@ class TraceReader:
             hop=self._said.number(candidate, "hop"),
             tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
+            **terms,
         )
-        return _with_terms(item, edges[iri]) if iri in edges else item
 
     def _item_label(self, iri: str) -> str:
         """A point's own text; else what the thing is called."""
@@ -294,15 +296,3 @@ def _depth(iri: str) -> int:
 
 def _lowest(iris: Sequence[str]) -> str:
     return max(iris, key=_depth)
-
-
-def _with_terms(item: TracedItem, edge: Edge) -> TracedItem:
-    return replace(
-        item,
-        subject=edge.subject.value,
-        subject_label=edge.subject_label,
-        predicate=edge.predicate.value,
-        predicate_label=edge.predicate_label,
-        object=edge.object.value if isinstance(edge.object, NamedNode) else str(edge.object),
-        object_label=edge.object_label,
-    )

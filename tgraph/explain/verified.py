@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Annotated
 from typing import Literal as Choice
 
 SentenceVerdict = Choice["supported", "partly", "unsupported", "uncited", "undecided"]
@@ -74,25 +75,27 @@ class Verification:
     where there is nothing to judge. ``judge`` is who judged, ``verification`` the IRI on record.
     """
 
-    session: str
+    session: Annotated[str, "IRI of the session"]
     question: str
     mode: str
-    judge: str
+    judge: Annotated[str, "the model or method that judged"]
     sentences: tuple[JudgedSentence, ...]
-    recall: float | None
-    precision: float | None
-    verification: str = ""
+    recall: Annotated[float | None, "ALCE's citation recall, 0 to 1"]
+    precision: Annotated[float | None, "ALCE's citation precision, 0 to 1"]
+    verification: Annotated[str, "IRI of the verification on record"] = ""
     usage: Mapping[str, int] = field(default_factory=dict)
-    dropped: Mapping[str, int] = field(default_factory=dict)
+    dropped: Annotated[Mapping[str, int], "what could not be used, by reason"] = field(
+        default_factory=dict
+    )
     notes: tuple[str, ...] = ()
 
     @property
-    def passed(self) -> bool:
+    def passed(self) -> Annotated[bool, "no sentence lacks support"]:
         """Whether no sentence lacks support; what is undecided does not count as lacking it."""
         return all(s.verdict in ("supported", "undecided") for s in self.sentences)
 
     @property
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> Annotated[dict[str, int], "how many sentences have each verdict"]:
         """How many sentences have each verdict."""
         return counted(sentence.verdict for sentence in self.sentences)
 

@@ -1,0 +1,142 @@
+"""From a value to its JSON, and to the JSON Schema of that: one table for both.
+
+A ``Shape`` says which attributes of a value are printed, under which names and in which order.
+Types and descriptions are those of the value itself: a description stands beside the field, as
+``Annotated[str, "IRI of the chunk"]``. Only making a schema imports pydantic.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from operator import attrgetter
+from types import SimpleNamespace, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_REQUIRED: Any = ...
+"""In the place of a default, as pydantic has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key that is not just an attribute: its type, its description and how it is read (by
+    default as the attribute of its name). With a default it is not required."""
+
+    type: Any
+    description: str | None = None
+    read: Callable[[Any], Any] | None = None
+    default: Any = _REQUIRED
+
+
+class Shape:
+    """The JSON object of the values of a class.
+
+    ``keys`` names attributes, in the order in which they are printed; ``name=attribute`` prints an
+    attribute under another name. ``given`` are keys that need more than that. ``parts`` are the
+    shapes of what the values hold; any other dataclass is printed as it is. With ``defaults`` a key
+    is not required whose field has a default.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        of: type,
+        doc: str | None,
+        keys: str,
+        parts: tuple[Shape, ...] = (),
+        given: Mapping[str, Key] | None = None,
+        *,
+        defaults: bool = False,
+    ) -> None:
+        self.of = of
+        self._name = name
+        self._doc = doc
+        self._attributes = dict(_pairs(keys))
+        self._parts = {part.of: part for part in parts}
+        self._defaults = defaults
+        self._given = given or {}
+
+    def plain(self, value: object, **known: object) -> dict[str, Any]:
+        """The value as plain dictionaries, lists and scalars; ``known`` are keys that the value
+        itself can't tell."""
+        return {
+            key: self._plain(known[key] if key in known else self._reader(key)(value))
+            for key in self._attributes
+        }
+
+    def _reader(self, key: str) -> Callable[[Any], Any]:
+        given = self._given.get(key)
+        return (given and given.read) or attrgetter(self._attributes[key])
+
+    def _plain(self, value: Any) -> Any:
+        if part := self._parts.get(type(value)):
+            return part.plain(value)
+        if is_dataclass(value) and not isinstance(value, type):
+            return asdict(value)
+        if isinstance(value, Mapping):
+            return {key: self._plain(item) for key, item in value.items()}
+        return [self._plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+    # --- the schema ---
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of what ``plain`` returns."""
+        return self.model().model_json_schema(mode="serialization")
+
+    def model(self) -> type[BaseModel]:
+        """The same shape as a model of pydantic."""
+        from pydantic import ConfigDict, create_model
+
+        config = ConfigDict(extra="forbid")
+        fields: Any = {key: self._field(key) for key in self._attributes}
+        return create_model(self._name, __config__=config, __doc__=self._doc, **fields)
+
+    def _field(self, key: str) -> tuple[Any, Any]:
+        from pydantic import Field
+
+        found = self._given.get(key) or self._key_of(self._attributes[key])
+        return self._with_parts(found.type), Field(found.default, description=found.description)
+
+    def _key_of(self, attribute: str) -> Key:
+        """What the class says of its attribute, be that a field or a property."""
+        hint, description = _hint(self.of, attribute), None
+        if get_origin(hint) is Annotated:
+            hint, description = get_args(hint)[:2]
+        field = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
+        default = field.default if self._defaults and field else _REQUIRED
+        return Key(hint, description, default=default)
+
+    def _with_parts(self, hint: Any) -> Any:
+        """The type with the models of the parts in the place of their classes."""
+        if hint in self._parts:
+            return self._parts[hint].model()
+        arguments = tuple(map(self._with_parts, get_args(hint)))
+        if arguments == get_args(hint):
+            return hint
+        if get_origin(hint) in (Union, UnionType):
+            return Union[arguments]  # noqa: UP007
+        return get_origin(hint)[arguments]
+
+
+def _pairs(keys: str) -> Iterator[tuple[str, str]]:
+    for word in keys.split():
+        key, _, attribute = word.partition("=")
+        yield key, attribute or key
+
+
+def _hint(of: type, name: str) -> Any:
+    """The type of a field or property; other hints of the class may name what is not imported."""
+    for base in of.__mro__:
+        scope = vars(inspect.getmodule(base)) if inspect.getmodule(base) else {}
+        found = vars(base).get(name)
+        known = {name: inspect.get_annotations(base).get(name)}
+        if isinstance(found, property) and found.fget:
+            known = {name: inspect.get_annotations(found.fget)["return"]}
+        if known[name] is not None:
+            alone = SimpleNamespace(__annotations__=known)
+            return get_type_hints(alone, scope, include_extras=True)[name]
+    raise AttributeError(f"{of.__name__} has no {name}")
