@@ -472,7 +472,23 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class Quotation:
+    """The exact characters of a page (or of a document without pages) that state something, and by
+    which evidence they are known."""
+
+    evidence: str
+    chunk: Annotated[str, "IRI of the chunk"]
+    document: Annotated[str, "IRI of the document"]
+    title: str
+    path: str
+    page: Annotated[int | None, "null where the document has no pages"]
+    start: Annotated[int, "first code point in the stored text of the page"]
+    end: Annotated[int, "the code point after the last"]
+    quote: Annotated[str, "text[start:end]"]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation(Quotation):
     """The proof of a sentence: the exact characters of a page that what it cites rests on.
 
     ``edge`` is None where it cites something else; ``item`` is what it cites in any case, and
@@ -483,15 +499,6 @@ class Citation:
     edge: Annotated[str | None, "IRI of the edge; null where the item isn't one"]
     item: Annotated[str, "IRI of what is cited: the edge, chunk, report, entity or claim"]
     edge_selection: Annotated[str, "IRI of the selection that carries the reasoning"]
-    evidence: str
-    chunk: Annotated[str, "IRI of the chunk"]
-    document: Annotated[str, "IRI of the document"]
-    title: str
-    path: str
-    page: Annotated[int | None, "null where the document has no pages"]
-    start: Annotated[int, "first code point in the stored text of the page"]
-    end: Annotated[int, "the code point after the last"]
-    quote: Annotated[str, "text[start:end]"]
     via: Annotated[tuple[str, ...], "IRIs from a report or summary down to the characters"] = ()
 
 

@@ -47,13 +47,13 @@ def read_entries(store: Store, catalogue: str) -> list[Entry]:
     """All that the catalogue speaks of, in the order of the sequence numbers."""
     quads: defaultdict[str, list[Quad]] = defaultdict(list)
     for quad in store.match(None, None, None, NamedNode(catalogue)):
-        quads[_text(quad.subject)].append(quad)
+        quads[term_text(quad.subject)].append(quad)
     entries = [_entry(subject, stated) for subject, stated in quads.items()]
     return sorted(entries, key=lambda entry: (entry.sequence, entry.subject))
 
 
 def _entry(subject: str, quads: Sequence[Quad]) -> Entry:
-    said = {quad.predicate: _text(quad.object) for quad in quads}
+    said = stated(quads)
     number = said.get(v.tg("sequence"), "")
     return Entry(
         subject,
@@ -109,5 +109,11 @@ def _place(entry: Entry) -> str:
     return f"Entry {entry.sequence} of the chain "
 
 
-def _text(term: object) -> str:
+def stated(quads: Iterable[Quad]) -> dict[NamedNode, str]:
+    """What quads of one subject say, as texts by their properties."""
+    return {quad.predicate: term_text(quad.object) for quad in quads}
+
+
+def term_text(term: object) -> str:
+    """A term's text or IRI; whatever else a tampered store holds as N-Triples."""
     return term.value if isinstance(term, Literal | NamedNode) else str(term)

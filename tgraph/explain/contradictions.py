@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyoxigraph import Literal, NamedNode, QuerySolutions
-
 from tgraph.explain.names import Names
 from tgraph.explain.said import kind_of
 from tgraph.index.evidence import documents_of
@@ -13,23 +11,17 @@ from tgraph.index.sources import document_of_chunk
 from tgraph.index.standing import StandingEvidence
 from tgraph.retrieve.contradictions import denials
 from tgraph.retrieve.single_values import Contradiction, SingleValues
-from tgraph.store.base import Store, load_query
+from tgraph.store.base import Store, select, text_of
 
 Row = tuple[str, str, str, str, str, str]
 
 
 def find_contradictions(store: Store) -> list[Contradiction]:
     """Every contradiction in knowledge, by subject."""
-    results = store.query(load_query("audit/contradictions"))
-    assert isinstance(results, QuerySolutions)
+    parts = ("kind", "subject", "first", "second")
     found = [
-        Contradiction(
-            _text(row["kind"]),  # type: ignore[arg-type]
-            _text(row["subject"]),
-            _text(row["first"]),
-            _text(row["second"]),
-        )
-        for row in results
+        Contradiction(*(text_of(row[part]) for part in parts))  # type: ignore[arg-type]
+        for row in select(store, "audit/contradictions")
     ]
     found += [*denials(store), *SingleValues(store).all()]
     return sorted(set(found), key=lambda c: (c.subject, c.first, c.second))
@@ -73,7 +65,3 @@ class Sides:
 def _chunk(item: object) -> str:
     assert isinstance(item, dict)
     return str(item["wasDerivedFrom"][0].value)
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from pyoxigraph import Literal, NamedNode
-
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.erased import Erasure, erasure_of_document
 from tgraph.explain.safety import one_line
 from tgraph.record.rewriter import is_mark
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select, text_of
 
 _SHORTEST = 4
 _SHOWN = 5
@@ -38,11 +36,11 @@ def list_documents(store: Store) -> list[DocumentSummary]:
     """Every document under every path it was taken in by, those that stand first."""
     found = [
         DocumentSummary(
-            document=_text(row["document"]),
-            title=_text(row["title"]),
-            path=_text(row["path"]),
-            media_type=_text(row["type"]),
-            taken=_text(row["taken"]),
+            document=text_of(row["document"]),
+            title=text_of(row["title"]),
+            path=text_of(row["path"]),
+            media_type=text_of(row["type"]),
+            taken=text_of(row["taken"]),
             standing=row["ended"] is None,
         )
         for row in select(store, "trace/documents")
@@ -127,7 +125,3 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
     for document in found:
         by_content.setdefault(document.document, document)
     return list(by_content.values())
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""

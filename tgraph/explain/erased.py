@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
-from tgraph.explain.chained import Entry, Problem
+from tgraph.explain.chained import Entry, Problem, stated, term_text
 from tgraph.index.sources import Texts
 from tgraph.record.bundle import ERASURE
 from tgraph.store.base import Store
@@ -96,13 +96,9 @@ def read_erasure(store: Store, bundle: str) -> Rewritten:
     """The erasure that a bundle of the kind ``erasure`` records."""
     graph = NamedNode(bundle)
     subject = v.erasure_iri(bundle.removeprefix(v.bundle_iri("")))
-    said: dict[NamedNode, str] = {}
-    texts = set()
-    for quad in store.match(NamedNode(subject), None, None, graph):
-        if quad.predicate == v.tg("removedText"):
-            texts.add(_text(quad.object))
-        else:
-            said[quad.predicate] = _text(quad.object)
+    quads = list(store.match(NamedNode(subject), None, None, graph))
+    said = stated(quads)
+    texts = {term_text(quad.object) for quad in quads if quad.predicate == v.tg("removedText")}
     hashes = dict(_hashes(store, graph))
     batches = sum(name.startswith(_BATCH) for name in hashes)
     contents = {old for name, (old, _) in hashes.items() if name.startswith(_BATCH)}
@@ -120,9 +116,9 @@ def read_erasure(store: Store, bundle: str) -> Rewritten:
 
 def _hashes(store: Store, graph: NamedNode) -> Iterator[tuple[str, tuple[str, str]]]:
     for quad in store.match(None, v.tg("rewrote"), None, graph):
-        said = {q.predicate: _text(q.object) for q in store.match(quad.subject, None, None, graph)}
+        said = stated(store.match(quad.subject, None, None, graph))
         yield (
-            _text(quad.object),
+            term_text(quad.object),
             (said.get(v.tg("previousHash"), ""), said.get(v.tg("hash"), "")),
         )
 
@@ -135,9 +131,9 @@ def erasure_of_document(store: Store, document: str) -> Erasure | None:
     """The last erasure of a document, None where there has been none."""
     prefix = v.erasure_iri("")
     found = [
-        read_erasure(store, _text(quad.graph_name)).what
+        read_erasure(store, term_text(quad.graph_name)).what
         for quad in store.match(None, v.prov("used"), NamedNode(document), None)
-        if _text(quad.subject).startswith(prefix)
+        if term_text(quad.subject).startswith(prefix)
     ]
     return max(found, key=_time, default=None)
 
@@ -150,16 +146,16 @@ def last_erasure(store: Store) -> Erasure | None:
 def erasures_since(store: Store, time: str) -> list[Erasure]:
     """The erasures after a time (an xsd:dateTime text), in their order."""
     graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
-    found = [read_erasure(store, _text(graph)).what for graph in graphs]
+    found = (read_erasure(store, term_text(graph)).what for graph in graphs)
     return sorted((e for e in found if _moment(e.time) > _moment(time)), key=_time)
 
 
 def erasure_of_bundle(store: Store, bundle: str) -> Erasure | None:
     """The last erasure that rewrote a bundle, or removed a text that it refers to."""
-    found = [_erasure(quad.graph_name, store) for quad in _rewriting(store, bundle)]
+    done = list(store.match(None, v.tg("rewrote"), NamedNode(bundle), None))
     for quad in store.match(None, v.tg("contentHash"), None, NamedNode(bundle)):
-        for removed in store.match(None, v.tg("removedText"), quad.object, None):
-            found.append(_erasure(removed.graph_name, store))
+        done += store.match(None, v.tg("removedText"), quad.object, None)
+    found = (read_erasure(store, term_text(quad.graph_name)).what for quad in done)
     return max(found, key=_time, default=None)
 
 
@@ -187,14 +183,6 @@ def page_text(texts: Texts) -> Callable[[str, int | None], str]:
     return read
 
 
-def _rewriting(store: Store, bundle: str) -> Iterator[Quad]:
-    return store.match(None, v.tg("rewrote"), NamedNode(bundle), None)
-
-
-def _erasure(graph: object, store: Store) -> Erasure:
-    return read_erasure(store, _text(graph)).what
-
-
 def _when(entry: Entry) -> datetime:
     return _moment(entry.time)
 
@@ -204,7 +192,3 @@ def _moment(text: str) -> datetime:
         return datetime.fromisoformat(text)
     except ValueError:  # an entry that was tampered with
         return _NEVER
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else str(term)

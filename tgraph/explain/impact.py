@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.documents import find_document
@@ -20,7 +20,7 @@ from tgraph.index.sources import (
 )
 from tgraph.record.invalidation import questioned
 from tgraph.retrieve.labels import reified
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _edges(store: Store, document: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for text in sorted(filter(None, texts)):
         known = store.match(None, v.tg("original"), NamedNode(text), v.KNOWLEDGE_GRAPH)
-        for edge in {text, *(_text(quad.subject) for quad in known)}:
+        for edge in {text, *(text_of(quad.subject) for quad in known)}:
             if next(
                 store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None
             ):
@@ -108,15 +108,15 @@ def _edges(store: Store, document: str) -> dict[str, set[str]]:
 def _supporting(store: Store, edge: str) -> set[str]:
     originals = store.match(NamedNode(edge), v.tg("original"), None, v.KNOWLEDGE_GRAPH)
     found = set()
-    for text in {edge, *(_text(quad.object) for quad in originals)}:
+    for text in {edge, *(text_of(quad.object) for quad in originals)}:
         for quad in store.match(None, v.tg("edge"), NamedNode(text), v.SOURCE_GRAPH):
-            chunk = text_value(store, _text(quad.subject), v.prov("wasDerivedFrom"))
+            chunk = text_value(store, text_of(quad.subject), v.prov("wasDerivedFrom"))
             found.add(document_of_chunk(chunk))
     return found
 
 
 def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAnswer]:
-    bundles = {_graph(quad) for quad in _references(store, document)}
+    bundles = {text_of(quad.graph_name) for quad in _references(store, document)}
     doubts = questioned(store)
     for session in list_sessions(store, catalogue):
         if session.bundle in bundles and _has_answer(store, session.bundle):
@@ -150,7 +150,7 @@ def _sentences(store: Store, bundle: str, document: str) -> Iterator[Sentence]:
     for quad in store.match(None, v.RDF_TYPE, v.tg("Sentence"), graph):
         cited = _cited(store, quad.subject, graph)
         if document in cited:
-            said = {q.predicate: _text(q.object) for q in store.match(quad.subject, graph=graph)}
+            said = {q.predicate: text_of(q.object) for q in store.match(quad.subject, graph=graph)}
             number, text = int(said[v.tg("index")]), said[v.tg("text")]
             found.append(Sentence(number, text, cited == {document}))
     yield from sorted(found, key=lambda sentence: sentence.index)
@@ -162,23 +162,14 @@ def _cited(store: Store, sentence: object, graph: NamedNode) -> set[str]:
     found = set()
     for citation in store.match(sentence, v.tg("citation"), None, graph):
         for target in store.match(
-            NamedNode(_text(citation.object)), v.oa("hasTarget"), None, graph
+            NamedNode(text_of(citation.object)), v.oa("hasTarget"), None, graph
         ):
-            where = NamedNode(_text(target.object))
+            where = NamedNode(text_of(target.object))
             for source in store.match(where, v.oa("hasSource"), None, graph):
-                found.add(_document(_text(source.object)))
+                found.add(_document(text_of(source.object)))
     return found
 
 
 def _document(page: str) -> str:
     digest = page.removeprefix(v.document_iri("")).removeprefix(f"{v.URN}page:")
     return v.document_iri(digest.partition(":")[0])
-
-
-def _graph(quad: Quad) -> str:
-    return quad.graph_name.value if isinstance(quad.graph_name, NamedNode) else ""
-
-
-def _text(term: object) -> str:
-    assert isinstance(term, NamedNode | Literal)
-    return term.value

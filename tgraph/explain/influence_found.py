@@ -17,7 +17,6 @@ from tgraph.explain.influence import (
 )
 from tgraph.explain.influence_plan import Ablation, Kind
 from tgraph.explain.influence_weighing import Noise, Outcomes, Said, Weights, share
-from tgraph.explain.stages import item_text
 from tgraph.explain.traced import Trace, TracedItem
 
 BARELY = 0.5
@@ -123,7 +122,7 @@ def _item(found: Findings, number: int, item: TracedItem) -> ItemInfluence:
         selection=item.iri,
         item=item.item,
         kind=item.kind,
-        label=label_of(item),
+        label=item.words,
         cited=number in found.all_cited,
         weight=weights.whole(number),
         floor=weights.whole_floors[number],
@@ -132,18 +131,11 @@ def _item(found: Findings, number: int, item: TracedItem) -> ItemInfluence:
     )
 
 
-def label_of(item: TracedItem) -> str:
-    """The item in words."""
-    return item_text(item) if item.kind == "edge" else item.label
-
-
 def _sentence(found: Findings, number: int) -> SentenceInfluence:
     sentence, items = found.trace.sentences[number], found.trace.selected
     above = [n for n in range(len(items)) if found.weights.above(n, number)]
     rows = [
-        SentenceWeight(
-            items[n].iri, label_of(items[n]), row[number], cited=n in found.cited[number]
-        )
+        SentenceWeight(items[n].iri, items[n].words, row[number], cited=n in found.cited[number])
         for n in above
         if (row := found.weights.by_sentence[n]) is not None
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tgraph.explain.influence_found import label_of
 from tgraph.explain.safety import one_line, safe
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def influence_tree(tree: Tree, trace: Trace) -> None:
     for iri in filter(items.__contains__, found.above):
         where = [n for s, n in numbers.items() if iri in found.sentences.get(s, {})]
         text = Text().append(f"{found.weights[iri]:5.2f}  ")
-        text.append(safe(one_line(label_of(items[iri]))), "cyan")
+        text.append(safe(one_line(items[iri].words)), "cyan")
         text.append(f"   {_standing(iri in cited, where)}", "dim")
         branch.add(text)
     if not found.above:

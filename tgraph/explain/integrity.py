@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode
+from pyoxigraph import DefaultGraph, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, UsageError
-from tgraph.explain.chained import Entry, Problem, broken_links, last_head, read_entries
+from tgraph.explain.chained import Entry, Problem, broken_links, last_head, read_entries, term_text
 from tgraph.explain.erased import Erasure, Rewritings
 from tgraph.explain.replayed import Replayed
 from tgraph.explain.signed import Signatures, check_signatures
@@ -78,7 +78,7 @@ def check_integrity(
     """
     if saved is not None and not _HASH.fullmatch(saved):
         raise UsageError(f"{saved!r} is not the head of a chain.", "It has 64 hexadecimal digits.")
-    graphs = {_text(row["graph"]) for row in select(store, "trace/graphs", union=False)}
+    graphs = {term_text(row["graph"]) for row in select(store, "trace/graphs", union=False)}
     catalogues = sorted({g for g in graphs if g.startswith(_CATALOGUE)} | {catalogue})
     chains = {name: read_entries(store, name) for name in catalogues}
     entries = [entry for name in catalogues for entry in chains[name]]
@@ -191,8 +191,8 @@ def _needed(
     needed = dict(replayed.texts)
     for predicate in _KEPT:
         for quad in store.match(None, predicate, None, None):
-            if not rewritings.was_removed(_text(quad.object)):
-                needed.setdefault(_text(quad.object), _text(quad.subject))
+            if not rewritings.was_removed(term_text(quad.object)):
+                needed.setdefault(term_text(quad.object), term_text(quad.subject))
     needed.update((entry.hash, entry.subject) for entry in entries if entry.kind == "batch")
     return needed
 
@@ -221,7 +221,3 @@ def _is_intact(librarian: Librarian, key: str) -> bool:
     except StoreError:
         return False
     return True
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else str(term)

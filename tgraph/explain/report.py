@@ -237,7 +237,7 @@ def _idle(trace: Trace) -> list[str]:
         return []
     cited = {s for sentence in trace.sentences for s in sentence.edge_selections}
     return [
-        _label(item)
+        item.words
         for item in trace.selected
         if item.iri in cited and item.iri in found.weights and item.iri not in found.above
     ]
@@ -269,7 +269,7 @@ def _weights(
             weight,
             round(100 * max(weight, 0.0) / most) if most > 0 else 0,
             items[iri].kind,
-            _label(items[iri]),
+            items[iri].words,
             iri in cited,
         )
         for iri, weight in weights.items()
@@ -304,7 +304,7 @@ def _place(
         cut_after=end < len(text),
         way=first.way,
         items=tuple(
-            ShownItem(items[iri].kind, _label(items[iri]), items[iri].reasoning) for iri in chosen
+            ShownItem(items[iri].kind, items[iri].words, items[iri].reasoning) for iri in chosen
         ),
     )
 
@@ -315,10 +315,6 @@ def _folded(quote: str) -> tuple[str, str, str]:
         return quote, "", ""
     head, tail = MOST_QUOTED * 3 // 4, len(quote) - MOST_QUOTED // 4
     return quote[:head], quote[head:tail], quote[tail:]
-
-
-def _label(item: TracedItem) -> str:
-    return item_text(item) if item.kind == "edge" else item.label
 
 
 def _took(started: str, ended: str) -> str:

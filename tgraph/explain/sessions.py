@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, SupportsIndex, overload
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.record.invalidation import questioned
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select, text_of
 
 LAST = "last"
+_TOLD = ("question", "mode", "started", "ended", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,11 @@ def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> Ses
     doubts = {session: doubt.time for session, doubt in questioned(store).items()}
     found = [
         SessionSummary(
-            explain_id=_text(row["session"]),
-            question=_text(row["question"]),
-            mode=_text(row["mode"]),
-            started=_text(row["started"]),
-            ended=_text(row["ended"]),
-            status=_text(row["status"]),
-            bundle=_text(row["bundle"]),
-            sequence=int(_text(row["sequence"])),
-            questioned=doubts.get(_text(row["session"]), ""),
+            explain_id=text_of(row["session"]),
+            **{name: text_of(row[name]) for name in _TOLD},
+            bundle=text_of(row["bundle"]),
+            sequence=int(text_of(row["sequence"])),
+            questioned=doubts.get(text_of(row["session"]), ""),
         )
         for row in rows
     ]
@@ -96,9 +93,9 @@ def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
     for exact in _named(start):
         found = [q.subject for q in store.match(None, v.tg("session"), exact, catalogue)]
         if found:
-            return [_text(subject) for subject in found]
+            return [text_of(subject) for subject in found]
     known = store.match(None, v.tg("session"), None, catalogue)
-    return [_text(quad.subject) for quad in known if _text(quad.object).startswith(start)]
+    return [text_of(quad.subject) for quad in known if text_of(quad.object).startswith(start)]
 
 
 def _named(text: str) -> list[NamedNode]:
@@ -110,7 +107,7 @@ def _named(text: str) -> list[NamedNode]:
 
 def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
     begun = [
-        (datetime.fromisoformat(_text(quad.object)), _text(quad.subject))
+        (datetime.fromisoformat(text_of(quad.object)), text_of(quad.subject))
         for quad in store.match(None, v.tg("sessionStarted"), None, catalogue)
     ]
     if not begun:
@@ -125,7 +122,7 @@ def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
 
     def said(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
         found = store.match(NamedNode(subject), predicate, None, graph)
-        return next((_text(quad.object) for quad in found), "")
+        return next((text_of(quad.object) for quad in found), "")
 
     session = said(bundle, v.tg("session"), catalogue)
     own = NamedNode(bundle)
@@ -141,7 +138,3 @@ def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
         sequence=int(said(bundle, v.tg("sequence"), catalogue)),
         questioned=doubt.time if doubt else "",
     )
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""

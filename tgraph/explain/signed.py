@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode
-
 from tgraph import vocabulary as v
-from tgraph.explain.chained import Entry, Problem, broken_links
+from tgraph.explain.chained import Entry, Problem, broken_links, stated
 from tgraph.record.chain import Head
 from tgraph.record.signing import KIND, PublicKey, statement_of
 
@@ -44,7 +42,9 @@ def check_signatures(entries: Sequence[Entry], catalogue: str, key: PublicKey) -
     A signature covers what stands before it only as far as no link of the chain is broken.
     """
     made = [entry for entry in entries if entry.kind == KIND]
-    own = [entry for entry in made if _said(entry).get(v.prov("wasAttributedTo")) == key.agent]
+    own = [
+        entry for entry in made if stated(entry.quads).get(v.prov("wasAttributedTo")) == key.agent
+    ]
     whole = _whole(entries)
     valid = [e for e in own if e.sequence <= whole and _holds(e, catalogue, key)]
     problems = tuple(_wrong(own, valid, entries, key))
@@ -64,7 +64,7 @@ def _whole(entries: Sequence[Entry]) -> int:
 
 def _holds(entry: Entry, catalogue: str, key: PublicKey) -> bool:
     head = Head(entry.sequence - 1, entry.previous)
-    return key.signed(statement_of(catalogue, head), _said(entry).get(v.tg("signature"), ""))
+    return key.signed(statement_of(catalogue, head), stated(entry.quads).get(v.tg("signature"), ""))
 
 
 def _wrong(
@@ -91,11 +91,3 @@ def _stretches(valid: Sequence[Entry], last: int) -> Iterator[Stretch]:
         first = entry.sequence
     if first <= last:
         yield Stretch(first, last, "", "")
-
-
-def _said(entry: Entry) -> dict[NamedNode, str]:
-    return {
-        quad.predicate: quad.object.value
-        for quad in entry.quads
-        if isinstance(quad.object, Literal | NamedNode)
-    }

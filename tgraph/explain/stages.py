@@ -88,7 +88,7 @@ def item_text(item: TracedItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
         return f"{item.kind}: {_cut(_flat(item.label), _MOST_LABEL)}"
-    return " — ".join(map(_flat, (item.subject_label, item.predicate_label, item.object_label)))
+    return item.words
 
 
 def kinds_text(items: Sequence[TracedItem]) -> str:

@@ -21,14 +21,13 @@ from tgraph.explain.traced import (
     Trace,
     TracedEvidence,
     TracedItem,
-    TracedMatch,
     TracedNote,
     TracedSentence,
 )
 from tgraph.explain.verdicts import verdicts_on
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
-from tgraph.model import Edge
+from tgraph.model import Edge, EntityMatch
 from tgraph.record.lines import quads_of
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
@@ -128,10 +127,10 @@ class TraceReader:
             for cited in self._said.all(subject, "wasDerivedFrom")
         }
 
-    def _matches(self) -> tuple[TracedMatch, ...]:
+    def _matches(self) -> tuple[EntityMatch, ...]:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
         return tuple(
-            TracedMatch(
+            EntityMatch(
                 entity=self._said.one(m, "entity"),
                 label=self._entity_label(self._said.one(m, "entity")),
                 concept=self._said.one(m, "concept"),

@@ -10,25 +10,17 @@ from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.explain.influences import RecordedInfluence
+from tgraph.model import EntityMatch, Quotation
 
 
 @dataclass(frozen=True, slots=True)
-class TracedEvidence:
+class TracedEvidence(Quotation):
     """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document).
 
     ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge. ``via``
     leads from what was selected, such as a report, down to the place; ``way`` is the same in words.
     """
 
-    evidence: str
-    chunk: str
-    document: str
-    title: str
-    path: str
-    page: int | None
-    start: int
-    end: int
-    quote: str
     edge_selection: str = ""
     via: tuple[str, ...] = ()
     way: tuple[str, ...] = ()
@@ -62,6 +54,14 @@ class TracedItem:
     def edge(self) -> str | None:
         """The IRI of the edge, None where the item is none."""
         return self.item if self.kind == "edge" else None
+
+    @property
+    def words(self) -> str:
+        """An edge by its labels; anything else by its own."""
+        if self.kind != "edge":
+            return self.label
+        labels = (self.subject_label, self.predicate_label, self.object_label)
+        return " — ".join(" ".join(label.split()) for label in labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,17 +136,6 @@ class TracedCall:
     step: str = ""
     prompt: str = ""
     content: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TracedMatch:
-    """An entity that the question led to."""
-
-    entity: str
-    label: str
-    concept: str
-    score: float
-    method: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +221,7 @@ class Trace:
     parameters: Mapping[str, str]
     usage: Mapping[str, int]
     concepts: tuple[str, ...]
-    matches: tuple[TracedMatch, ...]
+    matches: tuple[EntityMatch, ...]
     edge_count: int
     item_count: int
     answer: str
