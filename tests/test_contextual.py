@@ -20,7 +20,7 @@ from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.classic import classic
+from tgraph.explain.record_quads import classic
 from tgraph.explain.shapes import check_shapes
 from tgraph.index.contexts import Setting, enclosing_lines, names_that_matter, pieces
 from tgraph.index.situate_model import ModelSituator

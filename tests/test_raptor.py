@@ -21,7 +21,7 @@ from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError
-from tgraph.explain.classic import classic
+from tgraph.explain.record_quads import classic
 from tgraph.index.cluster_summaries import ModelWriter, Passage, QuotingWriter
 from tgraph.index.mixture import Limits, soft_clusters
 from tgraph.index.tree import TreeNode, is_chunk, standing_tree, summary_text, ways_down

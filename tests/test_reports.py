@@ -18,8 +18,8 @@ from tests.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.classic import classic
 from tgraph.explain.export import serialise
+from tgraph.explain.record_quads import classic
 from tgraph.index.communities import read_communities
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.report_details import DetailReader

@@ -16,8 +16,8 @@ from rdflib import Graph
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
-from tgraph.explain.classic import classic
-from tgraph.explain.export import catalogue_quads, serialise, session_quads
+from tgraph.explain.export import serialise
+from tgraph.explain.record_quads import catalogue_quads, classic, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities import Found, community_quads, read_communities
 from tgraph.index.descriptions import Described, Original

@@ -14,7 +14,7 @@ from rdflib.term import Node
 import tgraph
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
-from tgraph.explain.export import catalogue_quads, session_quads
+from tgraph.explain.record_quads import catalogue_quads, session_quads
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 

@@ -70,9 +70,9 @@ class Explaining(Opened):
         from tgraph.explain.asked import read_request
         from tgraph.explain.carried import carried_quads, carried_trig
         from tgraph.explain.erased import page_text
-        from tgraph.explain.export import catalogue_quads
         from tgraph.explain.names import Names
         from tgraph.explain.picture import picture
+        from tgraph.explain.record_quads import catalogue_quads
         from tgraph.explain.report import to_html
         from tgraph.index.sources import Texts
 
@@ -113,15 +113,10 @@ class Explaining(Opened):
         without triple terms. ``UsageError`` for a format or vocabulary that there is not.
         """
         from tgraph.explain.carried import carried_quads
-        from tgraph.explain.export import (
-            PICTURES,
-            bundle_of,
-            catalogue_quads,
-            serialise,
-            session_quads,
-        )
+        from tgraph.explain.export import PICTURES, serialise
         from tgraph.explain.names import Names
         from tgraph.explain.picture import picture
+        from tgraph.explain.record_quads import bundle_of, catalogue_quads, session_quads
         from tgraph.explain.trustgraph import trustgraph_quads
 
         if vocabulary not in ("tgraph", "trustgraph"):

@@ -1,12 +1,61 @@
-"""The tree of actions of a DRIFT search, read back from its record."""
+"""What a search went through, read back from its record: ratings and batches of reports, and the
+tree of actions of a DRIFT search, each with the points that came of it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from tgraph import vocabulary as v
 from tgraph.explain.said import Said, numbers
-from tgraph.explain.traced import TracedAction, TracedPoint
+from tgraph.explain.traced import TracedAction, TracedBatch, TracedPoint, TracedRating
+
+
+def points_in(said: Said, subject: str) -> tuple[TracedPoint, ...]:
+    """The points of a batch or of an answer, in the order in which they were made."""
+    return tuple(
+        TracedPoint(
+            iri=iri,
+            text=said.one(iri, "text"),
+            score=said.real(iri, "score"),
+            cites=tuple(sorted(said.all(iri, "wasDerivedFrom"))),
+            rejected=said.one(iri, "rejectionReason"),
+        )
+        for iri in said.numbered(subject, "point")
+    )
+
+
+def ratings_of(said: Said, uuid: str, label: Callable[[str], str]) -> tuple[TracedRating, ...]:
+    """The ratings in the order in which they were made; ``label`` gives a report's title."""
+    return tuple(
+        TracedRating(
+            report=said.one(r, "item"),
+            label=label(said.one(r, "item")),
+            level=said.number(r, "level"),
+            score=said.score(r),
+            relevant=said.one(r, "relevant") == "true",
+            reasoning=said.one(r, "reasoning"),
+        )
+        for r in said.numbered(v.session_part_iri("ratings", uuid), "hadMember")
+    )
+
+
+def batches_of(said: Said, uuid: str) -> tuple[TracedBatch, ...]:
+    """The batches in their order, each with its points in the order in which they were made."""
+    found: list[TracedBatch] = []
+    while said.all(batch := v.session_part_iri("batch", uuid, len(found)), "type"):
+        members = said.numbered(batch, "hadMember")
+        found.append(
+            TracedBatch(
+                iri=batch,
+                reports=tuple(said.one(member, "item") for member in members),
+                tokens=said.number(batch, "tokenCount"),
+                points=points_in(said, batch),
+                error=said.one(batch, "error"),
+                dropped=said.dropped(batch),
+            )
+        )
+    return tuple(found)
 
 
 def read_actions(said: Said, uuid: str, question: str) -> TracedAction | None:
@@ -50,34 +99,18 @@ class _Reader:
             or (
                 said.one(answer, "error") if answer else "the session ended before it was answered"
             ),
-            self._score(follow_up),
+            said.score(follow_up),
             said.one(follow_up, "reasoning"),
-            self._score(answer),
+            said.score(answer),
             len(said.all(step, "candidate")),
             sum(iri.startswith(_CANDIDATE) for iri in said.all(step, "used")),
             len(said.all(follow_up, "proposedAgainBy")),
-            self._points(answer),
+            points_in(said, answer),
             tuple(map(self._action, self._below[number])),
         )
 
-    def _points(self, answer: str) -> tuple[TracedPoint, ...]:
-        said = self._said
-        return tuple(
-            TracedPoint(
-                iri=iri,
-                text=said.one(iri, "text"),
-                score=said.real(iri, "score"),
-                cites=tuple(sorted(said.all(iri, "wasDerivedFrom"))),
-                rejected=said.one(iri, "rejectionReason"),
-            )
-            for iri in said.numbered(answer, "point")
-        )
-
     def _numbered(self, prefix: str) -> dict[int, str]:
-        return {numbers(iri)[-1]: iri for iri in self._said if iri.startswith(prefix)}
-
-    def _score(self, subject: str) -> float | None:
-        return self._said.real(subject, "score") if self._said.all(subject, "score") else None
+        return {numbers(iri)[-1]: iri for iri in self._said.beginning(prefix)}
 
 
 _CANDIDATE = v.session_part_iri("candidate", "")

@@ -10,7 +10,7 @@ from pyoxigraph import Literal as RdfLiteral
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.explain.said import Said, local_name, numbers
+from tgraph.explain.said import Said, local_name
 from tgraph.explain.traced import TracedCall, TracedPrompt, TracedStep
 from tgraph.index.sources import text_value
 from tgraph.store.base import Store
@@ -32,8 +32,7 @@ class Asked:
     def steps(self) -> tuple[TracedStep, ...]:
         """The steps in their order, each with what its calls came to."""
         prefix = v.session_part_iri("step", self._session.removeprefix(v.session_iri("")), "")
-        found = sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
-        return tuple(map(self._step, found))
+        return tuple(map(self._step, self._said.beginning(prefix)))
 
     def _step(self, step: str) -> TracedStep:
         calls = [call for call in self.calls if call.step == step]

@@ -51,9 +51,7 @@ def _read(said: Said, analysis: str, started: str, answer: str) -> RecordedInflu
     uuid = analysis.rpartition(":")[2]
     weights: dict[str, dict[str, float]] = {}
     above: dict[str, float] = {}
-    for subject in said:
-        if not subject.startswith(v.session_part_iri("influence", uuid, "")):
-            continue
+    for subject in said.beginning(v.session_part_iri("influence", uuid, "")):
         selection, weight = said.one(subject, "influencer"), said.real(subject, "influenceWeight")
         influenced = said.one(subject, "influenced")
         weights.setdefault(influenced, {})[selection] = weight
@@ -64,8 +62,8 @@ def _read(said: Said, analysis: str, started: str, answer: str) -> RecordedInflu
     return RecordedInfluence(
         analysis=analysis,
         started=started,
-        method=_parameter(said, analysis, "method"),
-        runs=sum(s.startswith(v.session_part_iri("ablation", uuid, "")) for s in said),
+        method=said.parameters(analysis).get("method", ""),
+        runs=len(said.beginning(v.session_part_iri("ablation", uuid, ""))),
         weights=_heaviest(weights.pop(answer, {})),
         above=tuple(_heaviest(above)),
         sentences={sentence: _heaviest(own) for sentence, own in sorted(weights.items())},
@@ -74,12 +72,6 @@ def _read(said: Said, analysis: str, started: str, answer: str) -> RecordedInflu
         },
         lds=float(lds) if lds else None,
     )
-
-
-def _parameter(said: Said, analysis: str, name: str) -> str:
-    found = (said.one(p, "value") for p in said.all(analysis, "parameter")
-             if said.one(p, "label") == name)  # fmt: skip
-    return next(found, "")
 
 
 def _heaviest(weights: Mapping[str, float]) -> dict[str, float]:

@@ -1,14 +1,11 @@
-"""What a record says of reports that were rated, read in batches, and drawn points from; and how a
-person reads it."""
+"""Reports that were rated, read in batches, and drawn points from, as a person reads it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tgraph import vocabulary as v
 from tgraph.explain.safety import one_line
-from tgraph.explain.said import Said
 from tgraph.explain.traced import Trace, TracedBatch, TracedPoint, TracedRating
 
 if TYPE_CHECKING:
@@ -19,52 +16,6 @@ _LISTED = 6
 
 _BEST = 5
 _LONGEST = 160
-
-
-def ratings_of(said: Said, uuid: str, label: Callable[[str], str]) -> tuple[TracedRating, ...]:
-    """The ratings in the order in which they were made; ``label`` gives a report's title."""
-    return tuple(
-        TracedRating(
-            report=said.one(r, "item"),
-            label=label(said.one(r, "item")),
-            level=said.number(r, "level"),
-            score=said.real(r, "score") if said.all(r, "score") else None,
-            relevant=said.one(r, "relevant") == "true",
-            reasoning=said.one(r, "reasoning"),
-        )
-        for r in said.numbered(v.session_part_iri("ratings", uuid), "hadMember")
-    )
-
-
-def batches_of(said: Said, uuid: str) -> tuple[TracedBatch, ...]:
-    """The batches in their order, each with its points in the order in which they were made."""
-    found: list[TracedBatch] = []
-    while said.all(batch := v.session_part_iri("batch", uuid, len(found)), "type"):
-        members = said.numbered(batch, "hadMember")
-        found.append(
-            TracedBatch(
-                iri=batch,
-                reports=tuple(said.one(member, "item") for member in members),
-                tokens=said.number(batch, "tokenCount"),
-                points=tuple(_point(said, p) for p in said.numbered(batch, "point")),
-                error=said.one(batch, "error"),
-                dropped=said.dropped(batch),
-            )
-        )
-    return tuple(found)
-
-
-def _point(said: Said, point: str) -> TracedPoint:
-    return TracedPoint(
-        iri=point,
-        text=said.one(point, "text"),
-        score=said.real(point, "score"),
-        cites=tuple(sorted(said.all(point, "wasDerivedFrom"))),
-        rejected=said.one(point, "rejectionReason"),
-    )
-
-
-# --- words ----------------------------------------------------------------------------------------
 
 
 def batch_text(batch: TracedBatch, number: int) -> str:

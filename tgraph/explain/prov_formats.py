@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tgraph import vocabulary as v
-from tgraph.explain.classic import classic
+from tgraph.explain.record_quads import classic
 
 if TYPE_CHECKING:
     from prov.model import ProvDocument, ProvRecord, QualifiedName

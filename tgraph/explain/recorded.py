@@ -62,17 +62,13 @@ def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str)
         mode=said.one(session, "mode"),
         generation=said.number(session, "generation"),
         collection=said.one(session, "collection"),
-        parameters={said.one(p, "label"): said.one(p, "value") for p in _parameters(said, session)},
+        parameters=said.parameters(session),
         quads=quads,
         calls=RecordedCalls(calls, said.one(session, "error")),
         chat=_chat(store, said, calls),
         embedder=next((call.agent for call in calls if call.kind == "embedding"), None),
         prompts={call.prompt.name: call.prompt.text for call in calls if call.prompt},
     )
-
-
-def _parameters(said: Said, session: str) -> Iterable[str]:
-    return sorted(said.all(session, "parameter"))
 
 
 def _call(store: Store, librarian: Librarian, said: Said, iri: str) -> Call:

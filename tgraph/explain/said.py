@@ -26,6 +26,10 @@ class Said:
         """Everything that something is said of."""
         return iter(self._said)
 
+    def beginning(self, prefix: str) -> list[str]:
+        """That of which the IRI begins with this, in the order of the numbers in it."""
+        return sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
+
     def all(self, subject: str, name: str) -> list[str]:
         """The values of a property, IRIs and literals alike, as texts."""
         terms = self._said.get(subject, {}).get(name, [])
@@ -41,6 +45,10 @@ class Said:
     def real(self, subject: str, name: str) -> float:
         return float(self.one(subject, name) or 0.0)
 
+    def score(self, subject: str) -> float | None:
+        """The score, None where there is none."""
+        return self.real(subject, "score") if self.all(subject, "score") else None
+
     def nodes(self, subject: str, name: str) -> list[NamedNode]:
         """Those of the values that are resources."""
         terms = self._said.get(subject, {}).get(name, [])
@@ -49,6 +57,11 @@ class Said:
     def numbered(self, subject: str, name: str) -> list[str]:
         """The values in the order of the numbers in their IRIs."""
         return sorted(self.all(subject, name), key=numbers)
+
+    def parameters(self, subject: str) -> dict[str, str]:
+        """The parameters of an activity by their names."""
+        found = sorted(self.all(subject, "parameter"))
+        return {self.one(item, "label"): self.one(item, "value") for item in found}
 
     def dropped(self, subject: str) -> dict[str, int]:
         """What was left out on the way to the subject, by reason."""

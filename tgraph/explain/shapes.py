@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
 
 from tgraph import vocabulary as v
-from tgraph.explain.classic import classic
-from tgraph.explain.export import session_quads
+from tgraph.explain.record_quads import classic, session_quads
 from tgraph.explain.sessions import SessionSummary, find_session, list_sessions
 from tgraph.record.bundle import KINDS, SESSION
 from tgraph.resources import read_text

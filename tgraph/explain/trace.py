@@ -10,10 +10,9 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.actions import read_actions
+from tgraph.explain.actions import batches_of, ratings_of, read_actions
 from tgraph.explain.asked import Asked
 from tgraph.explain.influences import influence_on
-from tgraph.explain.mapped import batches_of, ratings_of
 from tgraph.explain.names import Names
 from tgraph.explain.said import Said, keywords_of, kind_of, numbers
 from tgraph.explain.sessions import SessionSummary
@@ -76,10 +75,7 @@ class TraceReader:
             started=self._said.one(session, "startedAtTime"),
             ended=self._said.one(session, "endedAtTime"),
             generation=self._said.number(session, "generation"),
-            parameters={
-                self._said.one(p, "label"): self._said.one(p, "value")
-                for p in sorted(self._said.all(session, "parameter"))
-            },
+            parameters=self._said.parameters(session),
             usage={
                 "input_tokens": self._said.number(session, "inToken"),
                 "output_tokens": self._said.number(session, "outToken"),
@@ -119,13 +115,8 @@ class TraceReader:
 
     def _cited(self) -> set[str]:
         """The candidates that points were drawn from."""
-        points = v.session_part_iri("point", self._uuid, "")
-        return {
-            cited
-            for subject in self._said
-            if subject.startswith(points)
-            for cited in self._said.all(subject, "wasDerivedFrom")
-        }
+        points = self._said.beginning(v.session_part_iri("point", self._uuid, ""))
+        return {cited for point in points for cited in self._said.all(point, "wasDerivedFrom")}
 
     def _matches(self) -> tuple[EntityMatch, ...]:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.said import Said, kind_of
-from tgraph.store.base import Store
+from tgraph.store.base import Graph, Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +26,20 @@ class RecordedVerdict:
 
 def verdicts_on(store: Store, sentence: str) -> list[RecordedVerdict]:
     """The verdicts on a sentence of an answer, in the order in which they were made."""
-    found = []
-    for quad in store.match(None, v.prov("wasDerivedFrom"), NamedNode(sentence), None):
-        if isinstance(quad.subject, NamedNode) and kind_of(quad.subject.value) == "verdict":
-            said = Said(store.match(quad.subject, None, None, quad.graph_name))
-            verdict = quad.subject.value
-            verification = said.one(verdict, "wasGeneratedBy")
-            times = store.match(
-                NamedNode(verification), v.prov("startedAtTime"), None, quad.graph_name
-            )
-            started = next((t.object.value for t in times if isinstance(t.object, Literal)), "")
-            found.append(
-                RecordedVerdict(
-                    verification,
-                    started,
-                    said.one(verdict, "verdict"),
-                    said.one(verdict, "reasoning"),
-                    said.one(verdict, "lostAt"),
-                    said.one(verdict, "lostIn"),
-                )
-            )
+    found = [
+        _verdict(store, verdict, quad.graph_name)
+        for quad in store.match(None, v.prov("wasDerivedFrom"), NamedNode(sentence), None)
+        if kind_of(verdict := text_of(quad.subject)) == "verdict"
+    ]
     return sorted(found, key=lambda verdict: (v.in_time(verdict.started), verdict.verification))
+
+
+def _verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
+    said = Said(store.match(NamedNode(verdict), None, None, graph))
+    verification = said.one(verdict, "wasGeneratedBy")
+    of_it = Said(store.match(NamedNode(verification), v.prov("startedAtTime"), None, graph))
+    return RecordedVerdict(
+        verification,
+        of_it.one(verification, "startedAtTime"),
+        *(said.one(verdict, name) for name in ("verdict", "reasoning", "lostAt", "lostIn")),
+    )
