@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tgraph.cli.indexing import _Bars
+from tgraph.cli.progress import _Bars
 from tgraph.engine.progress import Progress
 from tgraph.model import Usage
 

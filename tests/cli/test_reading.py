@@ -123,7 +123,7 @@ def test_what_is_written_to_a_file_leaves_pipes_links_and_folders_alone(run, tmp
 
 
 def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
-    monkeypatch.setattr("tgraph.cli.listing.is_terminal", lambda: True)
+    monkeypatch.setattr("tgraph.cli.sessions.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
     lines = run("sessions").stdout.splitlines()
     assert max(map(len, lines)) <= 40
@@ -139,7 +139,7 @@ def test_a_terminal_that_is_dumb_has_the_width_that_it_says(monkeypatch):
 
 @pytest.mark.parametrize("name", ["costs", "slowest-steps", "documents-of-answer"])
 def test_an_audit_breaks_no_word_on_any_terminal(run, answered, monkeypatch, name):
-    monkeypatch.setattr("tgraph.cli.rows.is_terminal", lambda: True)
+    monkeypatch.setattr("tgraph.cli.audit.is_terminal", lambda: True)
     call = ["audit", name, *(["last"] if name == "documents-of-answer" else [])]
     rows = json.loads(run(*call, "--json").stdout)
     words = {word for row in rows for pair in row.items() for cell in pair for word in cell.split()}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from tgraph.cli.comparing import print_comparison
+from tgraph.cli.replay import print_comparison
 from tgraph.cli.schemas import schemas
 from tgraph.explain.compared import Comparison, OneSided, Place
 

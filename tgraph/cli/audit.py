@@ -1,11 +1,37 @@
-"""``tgraph audit``."""
+"""``tgraph audit``: the audits there are, their rows, and the check of integrity."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import (
+    GAP,
+    console,
+    is_terminal,
+    json_text,
+    many,
+    one_line,
+    safe,
+    say,
+    show,
+    table,
+    write_bytes,
+)
+from tgraph.errors import VerificationError
+
+if TYPE_CHECKING:
+    from tgraph.explain.audit import Audit, AuditResult
+    from tgraph.explain.integrity import Integrity
+    from tgraph.explain.signed import Signatures
+
+_LEAST, _INDENT = 20, "  "
+_TEXT_WIDTH, _TEXT_INDENT = 100, " " * 6
 
 
 @command("audit")
@@ -45,9 +71,6 @@ def audit(
       tgraph audit shapes all
       tgraph audit integrity --head HASH --public-key keys/record.pub
     """
-    from tgraph.cli.listing import print_audits
-    from tgraph.cli.rows import print_audit
-
     if listing:
         print_audits()
         return
@@ -59,8 +82,6 @@ def audit(
         if name == "integrity":
             arguments = _heads(arguments, head)
             if as_json or format == "table" or public_key is not None:
-                from tgraph.cli.integrity import print_integrity
-
                 found = graph.integrity(*arguments, public_key=public_key)
                 print_integrity(found, as_json=as_json)
                 return
@@ -72,3 +93,187 @@ def _heads(arguments: tuple[str, ...], head: str | None) -> tuple[str, ...]:
     if len(given) > 1:
         raise click.UsageError("integrity takes one head at most.")
     return given
+
+
+def print_audits() -> None:
+    """Every audit with its arguments and the question it answers, group by group."""
+    from itertools import groupby
+
+    from tgraph.explain.audit import list_audits
+
+    for group, audits in groupby(list_audits(), key=lambda audit: audit.group):
+        click.echo(f"{group}\n")
+        for audit in audits:
+            _print_audit(audit)
+
+
+def _print_audit(audit: Audit) -> None:
+    click.echo(f"  {audit.name} {_signature(audit)}".rstrip())
+    lines = [audit.question]
+    for parameter in audit.parameters:
+        default = f' (default: "{parameter.default}")' if parameter.default is not None else ""
+        lines.append(f"{parameter.name.upper()}: {parameter.description}{default}")
+    if audit.check:
+        lines.append(f"A check: exit code 4 if there are rows. It holds: {audit.check}.")
+    for line in lines:
+        click.echo(_wrapped(line))
+    click.echo()
+
+
+def _wrapped(text: str) -> str:
+    return fill(
+        text,
+        _TEXT_WIDTH,
+        initial_indent=_TEXT_INDENT,
+        subsequent_indent=_TEXT_INDENT,
+        break_on_hyphens=False,
+    )
+
+
+def _signature(audit: Audit) -> str:
+    names = (
+        p.name.upper() if p.default is None else f"[{p.name.upper()}]" for p in audit.parameters
+    )
+    return " ".join(names)
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def print_audit(result: AuditResult, format: str) -> None:
+    """The rows in the format. ``VerificationError`` where the audit is a check that failed."""
+    columns = result.audit.columns
+    if format == "json":
+        click.echo(json_text([dict(zip(columns, row, strict=True)) for row in result.rows]))
+    elif format == "csv":
+        write_bytes(_csv([columns, *result.rows]).encode("utf-8", "replace"))
+    elif result.rows:
+        _show_whole_words(columns, [[one_line(cell) for cell in row] for row in result.rows])
+    if result.passed:
+        say(f"{result.audit.title}: all is well.")
+    elif result.passed is False:
+        raise VerificationError(f"{result.audit.title}: {len(result.rows)} violations.")
+    elif not result.rows:
+        say(f"{result.audit.title}: nothing to report.")
+
+
+def _show_whole_words(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """The rows as a table; one below the other on a terminal in which it would break words."""
+    width = console().width
+    if not is_terminal():
+        show(table(columns, rows))
+    elif widths := _widths([columns, *rows], width):
+        show(table(columns, rows, widths))
+    else:
+        for row in rows:
+            click.echo("\n".join(_block(columns, row, width)))
+
+
+def _block(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    indent = ""
+    for column, cell in zip(columns, row, strict=True):
+        text = f"{safe(column)}: {safe(cell)}".rstrip()
+        yield fill(
+            text,
+            max(width, _LEAST),
+            initial_indent=indent,
+            subsequent_indent=_INDENT * 2,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        indent = _INDENT
+
+
+def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """What each column of a table of this width gets, as level as they need it; none where one
+    would be narrower than a word in it."""
+    from rich.cells import cell_len
+
+    columns = [[safe(cell) for cell in column] for column in zip(*rows, strict=True)]
+    wanted = [max(map(cell_len, column)) for column in columns]
+    found = [
+        max(cell_len(w) for cell in column for w in cell.split() or [""]) for column in columns
+    ]
+    room = width - GAP * (len(found) - 1) - sum(found)
+    if room < 0:
+        return []
+    for _ in range(min(room, sum(wanted) - sum(found))):
+        narrow = [n for n, have in enumerate(found) if have < wanted[n]]
+        found[min(narrow, key=found.__getitem__)] += 1
+    return found
+
+
+def _csv(rows: Sequence[Sequence[str]]) -> str:
+    import csv
+    import io
+
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
+    return out.getvalue()
+
+
+# --- integrity ------------------------------------------------------------------------------------
+
+
+SHOWN = 50
+"""Problems that are listed as text; JSON has all of them."""
+
+
+def print_integrity(found: Integrity, *, as_json: bool) -> None:
+    """What was checked, what is wrong, and the head to save. ``VerificationError`` for a record
+    that is not intact."""
+    from dataclasses import asdict
+
+    if as_json:
+        click.echo(json_text(asdict(found)))
+    else:
+        for problem in found.problems[:SHOWN]:
+            subject, detail = one_line(problem.subject), one_line(problem.detail)
+            click.echo(f"{problem.kind} {problem.what}: {subject}\n    {detail}")
+        if len(found.problems) > SHOWN:
+            more = many(len(found.problems) - SHOWN, "more problem")
+            say(f"{more}; --json lists all of them.")
+        _say_checked(found)
+    if not found.ok:
+        problems = many(len(found.problems), "problem")
+        raise VerificationError(f"The record is not as it was sealed: {problems}.")
+
+
+def _say_checked(found: Integrity) -> None:
+    if found.ok:
+        click.echo(
+            f"The record is intact: {many(found.bundles, 'bundle')} and "
+            f"{many(found.batches, 'batch', 'batches')}, {found.quads} quads, "
+            f"{many(found.texts, 'text')}."
+        )
+    from tgraph.explain.erased import counted
+
+    for erased in found.erased:
+        what = counted(erased.bundles, erased.batches, erased.texts)
+        click.echo(
+            f"Erased on {erased.time[:10]}, not tampered with: {erased.document} "
+            f"({one_line(erased.reason)}): {what}."
+        )
+    if found.saved_at is not None:
+        click.echo(f"The saved head is that of entry {found.saved_at}.")
+    if found.signatures is not None:
+        _say_signed(found.signatures)
+    if found.unreferenced:
+        texts = many(len(found.unreferenced), "text is", "texts are")
+        say(f"{texts} kept that nothing on record needs; see --json.")
+    click.echo(f"Head of the chain, after entry {found.sequence}: {found.head}")
+
+
+def _say_signed(found: Signatures) -> None:
+    """Which entries the key's signatures cover, from when on, and which none does."""
+    click.echo(f"Signatures by the key {found.key[:16]}: {found.valid} valid.")
+    for stretch in found.stretches[-SHOWN:]:
+        which = f"entries {stretch.first} to {stretch.last}"
+        if stretch.first == stretch.last:
+            which = f"entry {stretch.first}"
+        if stretch.signature:
+            click.echo(f"  {which}: signed {stretch.time}")
+        else:
+            click.echo(f"  {which}: covered by no signature")
+    if found.others:
+        click.echo(f"  {found.others} signatures are by other keys.")

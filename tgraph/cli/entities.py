@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import json_text, one_line, say, show, table, time
+
+if TYPE_CHECKING:
+    from tgraph.explain.entities import Merge, Split
+
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
@@ -29,8 +35,6 @@ def merges(as_json: bool) -> None:
       tgraph entities merges
       tgraph entities merges --json | jq '.[] | select(.canonical_name == "Robert Falcon Scott")'
     """
-    from tgraph.cli.listing import print_merges
-
     with opened() as graph:
         print_merges(graph.merges(), as_json=as_json)
 
@@ -40,8 +44,6 @@ def merges(as_json: bool) -> None:
 @common
 def splits(as_json: bool) -> None:
     """List the names that were told apart by hand, with who, why and when."""
-    from tgraph.cli.listing import print_splits
-
     with opened() as graph:
         print_splits(graph.splits(), as_json=as_json)
 
@@ -62,8 +64,6 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
     Example:
       tgraph entities split "Scott" --reason "in letters.txt this is Walter Scott"
     """
-    from tgraph.cli.terminal import say
-
     with opened(settings_of(flags)) as graph:
         say(f"Two entities from now on ({graph.split(name, other, reason=reason)}).")
 
@@ -76,11 +76,51 @@ def split(name: str, other: str | None, reason: str, **flags: Any) -> None:
 @common
 def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
     """Take the split of NAME and OTHER back: whether they are one is up to the documents again."""
-    from tgraph.cli.terminal import say
-
     with opened(settings_of(flags)) as graph:
         say(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
 
 
 for _command in (merges, splits, split, rejoin):
     entities.add_command(_command)
+
+
+def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:
+    """The merges as a table, or as JSON."""
+    from dataclasses import asdict
+
+    if as_json:
+        click.echo(json_text([asdict(merge) for merge in merges]))
+    elif merges:
+        rows = (
+            (
+                one_line(merge.absorbed_name),
+                one_line(merge.canonical_name),
+                time(merge.merged),
+                one_line("; ".join(ground.text for ground in merge.grounds)),
+            )
+            for merge in merges
+        )
+        show(table(("Name", "Entity", "Merged (UTC)", "Grounds"), rows))
+    else:
+        say("No names have been merged.")
+
+
+def print_splits(splits: Sequence[Split], *, as_json: bool) -> None:
+    """The splits as a table, or as JSON."""
+    from dataclasses import asdict
+
+    if as_json:
+        click.echo(json_text([asdict(split) for split in splits]))
+    elif splits:
+        rows = (
+            (
+                *map(one_line, split.names),
+                time(split.decided),
+                one_line(split.person),
+                one_line(split.reason),
+            )
+            for split in splits
+        )
+        show(table(("Name", "Other", "Split (UTC)", "By", "Reason"), rows))
+    else:
+        say("No names have been split.")

@@ -1,13 +1,18 @@
-"""``tgraph index``."""
+"""``tgraph index``: the run with a line for each failure and a summary, and the estimate."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.options import chat_options, common
-from tgraph.cli.running import Command, command
+from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.running import Command, command, find_root, opened
+from tgraph.cli.terminal import json_text, many, say
+
+if TYPE_CHECKING:
+    from tgraph.engine.indexing import IndexReport
 
 
 class _Index(Command):
@@ -52,9 +57,147 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
       tgraph index docs/ --estimate --model gpt-4.1-mini
       curl -s https://example.org/a.txt | tgraph index -
     """
-    from tgraph.cli.indexing import estimate, run
-
     if options.pop("estimate"):
-        estimate(paths, options)
+        _estimate(paths, options)
     else:
-        run(paths, options)
+        _run(paths, options)
+
+
+def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Index; exit code 1 where a file failed, or no chunk could be read by the model."""
+    from tgraph.cli.progress import show_progress
+
+    as_json, quiet = options.pop("as_json"), options.pop("quiet")
+    reinstate = options.pop("reinstate")
+    options.pop("price_in")
+    options.pop("price_out")
+    _refuse_a_graph_of_nothing(paths)
+    with (
+        opened(settings_of(options), create=True) as graph,
+        show_progress(quiet) as (progress, message),
+    ):
+        report = graph.index(list(paths), reinstate=reinstate, progress=progress, message=message)
+        root = graph.root
+    for failure in report.failed:
+        say(f"Failed: {failure.path}: {failure}")
+    if as_json:
+        click.echo(json_text(_facts(report, str(root))))
+    elif not quiet:
+        say(_summary(report, str(root)))
+    if _is_unread(report):
+        say(
+            "No chunk got a reply that could be used: of these documents only their text is known,"
+            " which the modes basic, naive and contextual search. Check the model and its prompts,"
+            " then index the documents into a new graph."
+        )
+    if report.failed or _is_unread(report):
+        click.get_current_context().exit(1)
+
+
+def _is_unread(report: IndexReport) -> bool:
+    from tgraph.engine.extracting import UNUSABLE
+
+    return 0 < report.chunks == report.dropped.get(UNUSABLE, 0)
+
+
+def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:
+    """``TgraphError`` where a graph would be made and no path leads to a file: a slip of the
+    fingers leaves no empty graph behind."""
+    from tgraph.errors import TgraphError
+    from tgraph.ingest.discover import Unread, discover
+    from tgraph.store.folder import MARKER
+
+    root = find_root(create=True)
+    if root is not None and (root / MARKER).is_file():
+        return
+    unread: list[Unread] = []
+    for found in discover(paths):
+        if not isinstance(found, Unread):
+            return
+        unread.append(found)
+    for each in unread:
+        say(f"Failed: {each.name}: {each.reason}")
+    raise TgraphError("There is nothing to take in, so no graph was made.")
+
+
+def _summary(report: IndexReport, root: str) -> str:
+    from tgraph.cli.progress import tokens_text
+
+    taken = f"{len(report.indexed)} indexed"
+    if report.superseded:
+        taken += f" ({len(report.superseded)} of them new versions)"
+    parts = [taken]
+    if report.unchanged:
+        parts.append(f"{len(report.unchanged)} unchanged")
+    if report.retracted:
+        parts.append(f"{len(report.retracted)} left out as retracted")
+    if report.erased:
+        parts.append(f"{len(report.erased)} left out as erased")
+    if report.failed:
+        parts.append(f"{len(report.failed)} failed")
+    found = (
+        f"{many(report.chunks, 'chunk')}, {many(report.entities, 'entity', 'entities')}, "
+        f"{many(report.relationships, 'relationship')}"
+    )
+    found += f", {many(report.claims, 'claim')}" if report.claims else ""
+    text = f"Documents: {', '.join(parts)}. "
+    text += f"Read, chunk by chunk: {found}. " if report.indexed or report.claims else ""
+    text += f"{_communities(report)}. Graph: {root}"
+    if report.usage.calls:
+        text += f" ({tokens_text(report.usage)}, {many(report.usage.calls, 'call')})"
+    if report.dropped:
+        counts = sorted(report.dropped.items(), key=lambda item: (-item[1], item[0]))
+        text += f"\nLeft out: {', '.join(f'{n:,} {r}' for r, n in counts)}."
+    return text
+
+
+def _communities(report: IndexReport) -> str:
+    alone = "1 entity stands" if report.isolated == 1 else f"{report.isolated:,} entities stand"
+    text = f"Communities: {report.communities:,}"
+    return f"{text} ({alone} alone)" if report.isolated else text
+
+
+_FACTS = (
+    "root run indexed unchanged superseded retracted erased failed chunks entities relationships"
+    " claims merged communities isolated reports dropped usage generation"
+)
+
+
+def _facts(report: IndexReport, root: str) -> dict[str, Any]:
+    from tgraph.cli.shapes import Shape
+
+    failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
+    return Shape("index", type(report), None, _FACTS).plain(report, root=root, failed=failed)
+
+
+def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
+    """Say what indexing would cost, before anything is spent."""
+    from dataclasses import asdict
+
+    from tgraph.engine.estimate import estimate_index
+
+    as_json = options.pop("as_json")
+    options.pop("quiet")
+    options.pop("reinstate")
+    prices = options.pop("price_in"), options.pop("price_out")
+    found = estimate_index(
+        find_root(create=True),
+        paths,
+        {**settings_of(options), "collection": _collection()},
+        prices,
+    )
+    if as_json:
+        click.echo(json_text(asdict(found)))
+    else:
+        for line in found.lines():
+            click.echo(line)
+    for path, reason in found.failed:
+        say(f"Failed: {path}: {reason}")
+    if found.failed:
+        click.get_current_context().exit(1)
+
+
+def _collection() -> str | None:
+    value = (click.get_current_context().obj or {}).get("collection")
+    assert value is None or isinstance(value, str)
+    return value

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
+from tgraph.cli.terminal import json_text, many, one_line, safe, show, table
 from tgraph.explain.influence_runs import REPEATS, SAMPLES
+
+if TYPE_CHECKING:
+    from tgraph.explain.influence import (
+        Influence,
+        InfluenceEstimate,
+        ItemInfluence,
+        SentenceInfluence,
+    )
+
+
+_LONGEST = 100
+_METHODS = {
+    "leave-one-out": "each item left out in turn",
+    "sampled": "random halves and a sparse linear surrogate",
+}
 
 
 class _Influence(Command):
@@ -56,8 +73,7 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
       tgraph influence last --budget 30
       tgraph influence 1cc5e01a --json | jq .cited_set
     """
-    from tgraph.cli.indexing import show_progress
-    from tgraph.cli.influence_text import print_estimate, print_influence
+    from tgraph.cli.progress import show_progress
 
     estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
     asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
@@ -68,3 +84,132 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
         with show_progress(quiet) as (progress, _):
             found = graph.influence(session, progress=progress, **asked)
         print_influence(found, as_json=as_json)
+
+
+def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
+    """What it would cost, as text or as JSON."""
+    if as_json:
+        from dataclasses import asdict
+
+        click.echo(json_text(asdict(found)))
+        return
+    for line in _estimate_lines(found):
+        click.echo(safe(line))
+
+
+def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
+    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
+    yield f"Method:     {found.method}, {_METHODS[found.method]}"
+    if found.model is None:
+        yield "Model:      none; the embedded default writes without calls or cost"
+        return
+    yield f"Model:      {found.model}"
+    yield f"Calls:      {found.calls:,}, of which {found.known:,} were had before"
+    yield f"Later:      at most {found.later:,} more, where answers differ by themselves"
+    yield f"Tokens in:  about {found.input_tokens:,}"
+    yield f"Tokens out: about {found.output_tokens:,}"
+    if found.cost is not None:
+        yield f"Cost:       about {found.cost:,.2f} USD, without discounts and retries"
+
+
+def print_influence(found: Influence, *, as_json: bool) -> None:
+    """The analysis as text or as JSON."""
+    if as_json:
+        from dataclasses import asdict
+
+        click.echo(json_text(asdict(found)))
+        return
+    ranked = found.ranked
+    if ranked:
+        rows = [
+            (_weight(i.weight), "yes" if i.cited else "no", i.kind, one_line(i.label, _LONGEST))
+            for i in ranked
+        ]
+        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
+    for line in _lines(found):
+        click.echo(safe(line))
+
+
+def _lines(found: Influence) -> Iterator[str]:
+    yield ""
+    idle = [item for item in found.items if not item.influential]
+    yield from _idle(idle, found)
+    for number, sentence in enumerate(found.sentences, 1):
+        yield f"{number}. {one_line(sentence.text)}"
+        yield from _sentence_lines(sentence)
+    yield ""
+    yield from _measures(found)
+    yield f"On record: {found.analysis}"
+    yield from (f"Note: {note}" for note in found.notes)
+    yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
+
+
+def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
+    if not idle:
+        return
+    yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
+    for item in idle:
+        if item.cited:
+            yield f"  cited all the same: {one_line(item.label, _LONGEST)}"
+    yield ""
+
+
+def _sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
+    for one in sentence.depends_on:
+        cited = "cited" if one.cited else "not cited"
+        yield f"   {one.weight:5.2f}  {cited}: {one_line(one.label, _LONGEST)}"
+    if not sentence.depends_on:
+        yield "   depends on no single item"
+    if sentence.without_cited is not None:
+        yield f"   without all that it cites: {_still(sentence.without_cited)}"
+    if sentence.without_cited and sentence.without_places is not None:
+        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
+    if sentence.without_anything:
+        yield "   without any document: still said"
+    if sentence.reproduced < 1:
+        yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
+
+
+def _still(said: bool) -> str:
+    return "still said" if said else "not said"
+
+
+def _measures(found: Influence) -> Iterator[str]:
+    yield (
+        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
+        f" {found.writer}, compared by {found.measure}"
+    )
+    yield f"Noise floor: {found.noise_floor:.2f}"
+    cited = found.cited_set
+    yield (
+        f"Cited set: necessity {_weight(cited.necessity)}, sufficiency"
+        f" {_weight(cited.sufficiency)}, F1 {_weight(cited.f1)}"
+        + (f" (runs differ by up to {cited.spread:.2f})" if cited.spread is not None else "")
+    )
+    yield f"Said without any document: {_weight(found.parametric)} of the answer"
+    idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited
+    yield (
+        f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
+        f" gap {found.gap.gap:.2f}"
+    )
+    if found.top is not None:
+        yield (
+            f"Lost without the most influential: {_weight(found.top)}; without as many others:"
+            f" {_weight(found.random)}"
+        )
+    if fit := found.fit:
+        yield (
+            f"Fit of the surrogate (LDS): {_weight(fit.lds)} on {fit.held_out} held-out ablations;"
+            f" of the number of cited items {_weight(fit.by_citations)}, of the retrieval scores"
+            f" {_weight(fit.by_score)}; its own error is up to {fit.error:.2f}"
+        )
+    usage = found.usage
+    if usage.get("calls"):
+        yield (
+            f"Calls: {usage['calls']:,}, {usage['input_tokens']:,} tokens in,"
+            f" {usage['output_tokens']:,} out"
+        )
+
+
+def _weight(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,11 +1,27 @@
-"""``tgraph replay``."""
+"""``tgraph replay`` and ``tgraph diff``."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import json_text, one_line, safe, say
+from tgraph.errors import UsageError, VerificationError
+
+if TYPE_CHECKING:
+    from tgraph.engine.replaying import Replay
+    from tgraph.explain.compared import Comparison, Moved, OneSided, Place
+    from tgraph.explain.replay_form import Difference
+    from tgraph.explain.traced import Trace
+
+
+_LONGEST = 300
+_MOST = 10
+"""Candidates and selections of one sort that are shown unless everything is wanted."""
 
 
 @command("replay")
@@ -27,11 +43,166 @@ def replay(session: str, live: bool, as_json: bool) -> None:
       tgraph replay last
       tgraph replay 1cc5e01a --live
     """
-    from tgraph.cli.comparing import print_live, print_replay
-
     with opened() as graph:
         found = graph.replay(session, live=live)
         if live:
             print_live(graph.trace(session), found, as_json=as_json)
         else:
             print_replay(found, as_json=as_json)
+
+
+@command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="[B]", required=False)
+@click.option("--all", "everything", is_flag=True, help="Show every candidate and selection.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
+@click.option("--exit-code", is_flag=True, help="Exit with 4 where the sessions differ.")
+@common
+def diff(before: str, after: str | None, everything: bool, as_json: bool, exit_code: bool) -> None:
+    """Compare two sessions: parameters, candidates, selection, answer and citations.
+
+    A and B are sessions, as for `tgraph trace`; B is the last one by default.
+
+    \b
+    Examples:
+      tgraph diff 1cc5e01a last
+      tgraph diff 1cc5e01a 7a1d93b0 --json --exit-code
+    """
+    with opened() as graph:
+        comparison = graph.compare(before, after or "last")
+        if after is None and comparison.before == comparison.after:
+            raise UsageError(
+                "That is the last session itself, so there is nothing to compare it with.",
+                "Name another one; `tgraph sessions` lists them.",
+            )
+        print_comparison(comparison, as_json=as_json, everything=everything)
+        if exit_code and not comparison.same:
+            raise VerificationError("The sessions differ.")
+
+
+# --- replays --------------------------------------------------------------------------------------
+
+
+def print_replay(found: Replay, *, as_json: bool) -> None:
+    """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
+    if as_json:
+        from tgraph.cli.schemas import replay_shape
+
+        click.echo(json_text(replay_shape().plain(found)))
+    else:
+        for line in _replay_lines(found):
+            click.echo(safe(line))
+    if not found.same:
+        raise VerificationError("The replay came to another record.")
+
+
+def _replay_lines(found: Replay) -> Iterator[str]:
+    yield f"Session   {found.session}"
+    yield f"Recorded  {found.recorded_hash}"
+    yield f"Replayed  {found.replayed_hash}"
+    for note in found.notes:
+        yield f"Note: {note}"
+    if found.same:
+        yield "The same, without any call."
+        return
+    yield "Different."
+    if found.problem:
+        yield f"The replay ended early: {one_line(found.problem)}"
+    if found.differences:
+        yield from _difference(found.differences[0])
+        if len(found.differences) > 1:
+            yield f"and {len(found.differences) - 1} more."
+
+
+def _difference(first: Difference) -> Iterator[str]:
+    yield f"First difference: {first.property} of {first.subject}"
+    for name, values in (("recorded", first.recorded), ("replayed", first.replayed)):
+        shown = "; ".join(one_line(value, _LONGEST) for value in values[:3]) or "nothing"
+        more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+        yield f"  {name}: {shown}{more}"
+
+
+def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
+    """What changed when the models were called again. ``VerificationError`` where that failed."""
+    if found.trace is None or found.problem:
+        raise VerificationError(f"The live run did not come to an end: {found.problem}")
+    from tgraph.explain.compared import compare
+
+    for note in found.notes:
+        say(f"Note: {note}")
+    print_comparison(compare(recorded, found.trace, names=("recorded", "live")), as_json=as_json)
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+
+def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool = False) -> None:
+    """The comparison as text or JSON; ``everything`` shows every candidate in the text."""
+    if as_json:
+        from dataclasses import asdict
+
+        click.echo(json_text({"same": comparison.same, **asdict(comparison)}))
+        return
+    if comparison.same:
+        click.echo("The sessions are the same in all that is compared.")
+        return
+    for line in _comparison_lines(comparison, everything):
+        click.echo(safe(line))
+
+
+def _comparison_lines(comparison: Comparison, everything: bool) -> Iterator[str]:
+    asked = [f"  {c.name}: {_shown(c.before)} -> {_shown(c.after)}" for c in comparison.asked]
+    yield from _section("Asked", asked)
+    most = None if everything else _MOST
+    removed = _some([_item("-", item) for item in comparison.candidates_removed], most)
+    added = _some([_item("+", item) for item in comparison.candidates_added], most)
+    moved = _some([_move(item) for item in comparison.candidates_moved], most)
+    yield from _section("Candidates", [*removed, *added, *moved])
+    left = _some([_selected("-", item) for item in comparison.selected_removed], most)
+    new = _some([_selected("+", item) for item in comparison.selected_added], most)
+    yield from _section("Selected", [*left, *new])
+    yield from _section("Answer", [f"  {one_line(line)}" for line in comparison.answer])
+    gone = [_place("-", place) for place in comparison.citations_removed]
+    more = [_place("+", place) for place in comparison.citations_added]
+    yield from _section("Citations", [*gone, *more])
+
+
+def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield title
+        yield from lines
+    else:
+        yield f"{title}: the same"
+
+
+def _item(sign: str, item: OneSided) -> str:
+    rank = f"#{item.rank} " if item.rank else ""
+    return f"  {sign} {rank}{one_line(item.label, _LONGEST)}  {item.score:.3f}"
+
+
+def _selected(sign: str, item: OneSided) -> str:
+    reason = f"  ({one_line(item.reasoning, _LONGEST)})" if item.reasoning else ""
+    return f"{_item(sign, item)}{reason}"
+
+
+def _some(lines: Sequence[str], most: int | None) -> list[str]:
+    """The first lines, and how many are left out."""
+    if most is None or len(lines) <= most:
+        return list(lines)
+    return [*lines[:most], f"  {lines[0].strip()[0]} and {len(lines) - most} more (--all)"]
+
+
+def _move(item: Moved) -> str:
+    rank = f"#{item.rank_before} -> #{item.rank_after}"
+    score = f"{item.score_before:.3f} -> {item.score_after:.3f}"
+    return f"  ~ {one_line(item.label, _LONGEST)}  {rank}, {score}"
+
+
+def _place(sign: str, place: Place) -> str:
+    page = f", page {place.page}" if place.page is not None else ""
+    where = f"{one_line(place.path)}{page}, characters {place.start}–{place.end}"
+    return f"  {sign} {where}: {one_line(place.quote, _LONGEST)}"
+
+
+def _shown(text: str) -> str:
+    return one_line(text, _LONGEST) or "nothing"

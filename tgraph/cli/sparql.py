@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import many, one_line, say, show, table, write_bytes
+
+if TYPE_CHECKING:
+    from tgraph.engine.graph import KnowledgeGraph
+    from tgraph.explain.sparql import Bounds
+
+
+_LITERAL = re.compile(r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?')
+TABLE_ROWS = 1000
+"""As many rows as a table shows unless told otherwise."""
+
 
 FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 
@@ -40,8 +53,6 @@ def sparql(
       tgraph sparql "SELECT * WHERE { ?sel tg:edge << ?s ?p ?o >> ; tg:reasoning ?why }"
       tgraph sparql -i query.rq --format csv
     """
-    from tgraph.cli.rows import print_query
-    from tgraph.cli.terminal import many, say
     from tgraph.explain.guard import gives_triples
     from tgraph.explain.sparql import Bounds
 
@@ -57,3 +68,60 @@ def sparql(
         else:
             default = "turtle" if gives_triples(body) else "table"
             print_query(graph, body, format or default, limits)
+
+
+def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) -> None:
+    """The result of a query as a table, or streamed in another format."""
+    if format == "table":
+        _table(graph, query, bounds)
+        return
+    last = b"\n"
+    for block in graph.sparql_stream(query, format, bounds):
+        write_bytes(block)
+        last = block[-1:]
+    if last != b"\n":
+        write_bytes(b"\n")
+
+
+def _table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
+    import json
+    from dataclasses import replace
+
+    most = bounds.limit or TABLE_ROWS
+    lines = _lines(graph, query, replace(bounds, limit=most + 1))
+    columns = json.loads(next(lines))
+    rows = [[_term(cell) for cell in json.loads(line)] for line in lines]
+    show(table(columns, rows[:most]))
+    if not rows:
+        say("No results.")
+    elif len(rows) > most and bounds.limit is None:
+        say(f"These are the first {most} rows; --limit N or another --format shows more.")
+
+
+def _lines(graph: KnowledgeGraph, query: str, bounds: Bounds) -> Iterator[bytes]:
+    rest = b""
+    for block in graph.sparql_stream(query, "lines", bounds):
+        *lines, rest = (rest + block).split(b"\n")
+        yield from lines
+    if rest:
+        yield rest
+
+
+def _term(text: str | None) -> str:
+    """A term as a person reads it: IRIs with the known prefixes, plain strings without quotes."""
+    if text is None:
+        return ""
+    if text.startswith("<") and not text.startswith("<<"):
+        from tgraph.vocabulary import PREFIXES
+
+        for prefix, namespace in PREFIXES.items():
+            if text.startswith(f"<{namespace}"):
+                return f"{prefix}:{text[len(namespace) + 1 : -1]}"
+        return text[1:-1]
+    literal = _LITERAL.fullmatch(text)
+    if literal is None:
+        return one_line(text)
+    import json
+
+    value = one_line(json.loads(f'"{literal[1]}"', strict=False))
+    return f"{value} @{literal[2]}" if literal[2] else value

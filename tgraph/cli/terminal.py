@@ -157,3 +157,8 @@ def forget_stdout() -> None:
 
     with suppress(OSError, ValueError):  # stdout may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def time(text: str) -> str:
+    """An xsd:dateTime for people, to the second."""
+    return text[:19].replace("T", " ")

@@ -1,4 +1,4 @@
-"""``tgraph trace``, also ``tg-show-explain-trace``."""
+"""``tgraph trace``, also ``tg-show-explain-trace``, and ``tgraph export``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from pathlib import Path
 
 import click
 
-from tgraph.cli.export import FORMATS as RECORD_FORMATS
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import json_text, show, text_of, write_result
+
+RECORD_FORMATS = (
+    *("trig", "turtle", "nquads", "json-ld", "rdf-xml"),
+    *("prov-n", "prov-json", "prov-xml", "dot", "svg"),
+)
+
 
 FORMATS = ("text", "json", "html", *RECORD_FORMATS)
 
@@ -43,8 +49,6 @@ def trace(
       tgraph trace last --format html -o answer.html
       tgraph trace last --format trig -o session.trig
     """
-    from tgraph.cli.terminal import json_text, show, text_of, write_result
-
     with opened() as graph:
         if format == "text":
             from tgraph.explain.tree import trace_tree
@@ -60,3 +64,33 @@ def trace(
             write_result(graph.report(session).encode(), output)
         else:
             write_result(graph.export(session, format), output)
+
+
+@command("export")
+@click.argument("session", metavar="[ID]", default="last")
+@click.option("--format", type=click.Choice(RECORD_FORMATS), default="trig", show_default=True)
+@click.option(
+    "--vocabulary",
+    type=click.Choice(["tgraph", "trustgraph"]),
+    default="tgraph",
+    show_default=True,
+    help="Whose names: tgraph's, or TrustGraph's for its own reader.",
+)
+@click.option("--classic", is_flag=True, help="Without triple terms: edges as rdf:Statement.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
+@common
+def export(session: str, format: str, vocabulary: str, classic: bool, output: Path | None) -> None:
+    """Write the record of a session, with all that it refers to.
+
+    TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms, so edges are
+    written the classic way there. DOT and SVG draw how the answer came about.
+
+    \b
+    Examples:
+      tgraph export last --format prov-n
+      tgraph export 1cc5e01a --format svg -o answer.svg
+      tgraph export last --format turtle --vocabulary trustgraph
+    """
+    with opened() as graph:
+        written = graph.export(session, format, vocabulary=vocabulary, classic=classic)
+        write_result(written, output)

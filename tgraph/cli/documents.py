@@ -1,0 +1,164 @@
+"""What takes a document back: ``tgraph impact``, ``tgraph retract`` and ``tgraph remove``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import json_text, many, one_line, say, time
+from tgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from tgraph.engine.governing import Purge
+    from tgraph.explain.impact import AffectedAnswer, Impact
+
+
+SHOWN = 50
+"""Facts that are listed as text; JSON has all of them."""
+
+
+@command("impact")
+@click.argument("document", metavar="DOC")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def impact(document: str, as_json: bool) -> None:
+    """Show what would fall with a document: facts that rest on it alone, and answers.
+
+    DOC is a path, a title, the document's IRI or content hash, or an unambiguous beginning of one.
+
+    \b
+    Example:
+      tgraph impact endurance.md
+    """
+    with opened() as graph:
+        print_impact(graph.impact(document), as_json=as_json)
+
+
+@command("retract")
+@click.argument("document", metavar="DOC")
+@click.option("--reason", required=True, help="Why; it is kept in the record.")
+@chat_options
+@common
+def retract(document: str, reason: str, **flags: Any) -> None:
+    """Take a document back: nothing is answered from it any more.
+
+    Facts that rest on it alone leave the graph, the rest is derived again, and answers that rest on
+    it are called into question: `sessions` and `trace` say so. The record stays; who decided is in
+    it if the setting `person` names them. `index --reinstate` takes the document in again.
+
+    \b
+    Example:
+      tgraph retract endurance.md --reason "the log was forged"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.retract(document, reason=reason)
+        facts = len(done.impact.facts)
+        say(
+            f"Retracted {done.impact.path}. Facts that rested on it alone: {facts:,}. "
+            f"Answers called into question: {len(done.questioned):,}."
+        )
+
+
+# --- impact ---------------------------------------------------------------------------------------
+
+
+def print_impact(found: Impact, *, as_json: bool) -> None:
+    """The facts and answers as text, or everything as JSON."""
+    from dataclasses import asdict
+
+    if as_json:
+        click.echo(json_text(asdict(found)))
+        return
+    standing = "" if found.standing else " (does not stand any more)"
+    click.echo(f"{one_line(found.path)}: {one_line(found.title)}{standing}")
+    click.echo(f"Facts that rest on it alone: {len(found.facts):,}")
+    for fact in found.facts[:SHOWN]:
+        click.echo(f"  {one_line(fact.fact)}")
+    if len(found.facts) > SHOWN:
+        say(f"{many(len(found.facts) - SHOWN, 'more fact')}; --json lists all of them.")
+    click.echo(f"Facts that other documents support too: {found.shared:,}")
+    click.echo(f"Answers that rest on it: {len(found.answers):,}")
+    for answer in found.answers:
+        _print_answer(answer)
+
+
+def _print_answer(answer: AffectedAnswer) -> None:
+    doubt = f", questioned since {time(answer.questioned)}" if answer.questioned else ""
+    click.echo(f"  {answer.session} ({time(answer.started)}{doubt})")
+    click.echo(f"    {one_line(answer.question)}")
+    for sentence in answer.sentences:
+        alone = " [rests on it alone]" if sentence.alone else ""
+        click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
+
+
+# --- erasure --------------------------------------------------------------------------------------
+
+
+@command("remove")
+@click.argument("document", metavar="DOC")
+@click.option("--purge", is_flag=True, help="Erase the text everywhere, for good.")
+@click.option("--reason", help="Why; it is kept in the record.")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@chat_options
+@common
+def remove(
+    document: str, purge: bool, reason: str | None, yes: bool, quiet: bool, **flags: Any
+) -> None:
+    """Erase a document for good (a right-to-erasure request): it leaves everything.
+
+    It is retracted first. Then its text leaves the librarian, quotes, descriptions, reports,
+    answers, calls of models, vectors, caches and snapshots; what other documents say too stays.
+    Marks stand where it was. Each session that held some of it is sealed again, and the chain says
+    so: `audit integrity` says erased, `replay` refuses. It can't be taken back.
+
+    Nobody else may have the graph open. If it is interrupted, run the same command again.
+
+    \b
+    Example:
+      tgraph remove endurance.md --purge --reason "erasure request 17"
+    """
+    from tgraph.cli.progress import show_progress
+
+    if not purge:
+        raise UsageError(
+            "A document is taken back with `tgraph retract DOC` and erased for good with --purge."
+        )
+    if not reason:
+        raise UsageError("A decision needs a reason.", "Give it with --reason.")
+    with opened(settings_of(flags)) as graph:
+        if not yes:
+            _confirm(graph.impact(document))
+        with show_progress(quiet) as (progress, message):
+            done = graph.purge(document, reason=reason, progress=progress, message=message)
+    _say_done(done)
+
+
+def _confirm(found: Impact) -> None:
+    """Ask at the terminal. ``UsageError`` where nobody can answer."""
+    import sys
+
+    say(
+        f"{one_line(found.path)}: {one_line(found.title)}\n"
+        f"Facts that rest on it alone: {len(found.facts):,}. "
+        f"Answers that rest on it: {len(found.answers):,}."
+    )
+    if not sys.stdin.isatty():
+        raise UsageError("Erasing can't be taken back, and nobody is asked here.", "Say --yes.")
+    click.confirm("Erase its text everywhere, for good?", abort=True, err=True)
+
+
+def _say_done(done: Purge) -> None:
+    from tgraph.explain.erased import counted
+
+    what = counted(done.bundles, done.batches, done.texts)
+    if done.already:
+        say(f"{done.impact.document} had been erased already ({what}).")
+        return
+    say(
+        f"Erased {done.impact.document}: {what}. "
+        f"Answers called into question: {len(done.questioned):,}. On record as {done.erasure}."
+    )

@@ -1,0 +1,91 @@
+"""Progress on stderr: bars where somebody watches, otherwise a line for each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tgraph.cli.terminal import console, say
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, silent
+from tgraph.model import Usage
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
+
+
+@contextmanager
+def show_progress(quiet: bool) -> Iterator[tuple[OnProgress, OnMessage]]:
+    """Bars on stderr where somebody watches it, otherwise a line a stage."""
+    if quiet:
+        yield silent, say
+        return
+    target = console(stderr=True)
+    if not target.is_terminal:
+        yield _Lines(), say
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bars
+
+    bars = Bars(
+        TextColumn("{task.description:<12}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[usage]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=target,
+    )
+    with bars:
+        yield _Bars(bars), lambda text: bars.console.print(text, markup=False)
+
+
+class _Bars:
+    """One bar for each stage."""
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, progress: Progress) -> None:
+        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=progress.total, usage="")
+        self._bars.update(
+            self._tasks[name],
+            completed=progress.done,
+            total=progress.total,
+            usage=tokens_text(progress.usage),
+        )
+
+
+class _Lines:
+    """One line on stderr for each stage that is complete."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, progress: Progress) -> None:
+        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        if progress.total and progress.done >= progress.total and name not in self._told:
+            self._told.add(name)
+            tokens = tokens_text(progress.usage)
+            say(f"{name}: {progress.total:,}{f', {tokens}' if tokens else ''}")
+
+
+def _is_part(progress: Progress) -> bool:
+    """Whether the detail names a part with a count of its own, and not the file being read."""
+    return progress.stage == "Embedding" and bool(progress.detail)
+
+
+def tokens_text(usage: Usage) -> str:
+    if not usage.calls:
+        return ""
+    return f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
