@@ -224,7 +224,7 @@ def test_an_update_s_worker_reaches_nothing_either(tmp_path, listener):
 def test_each_barrier_holds_by_itself(listener, barrier):
     code = f"""
 import socket, sys
-from tgraph.explain import isolation
+import tgraph.explain.isolation as isolation
 if isolation.{barrier}() is False:
     sys.exit("not permitted here")
 try:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
-from pyoxigraph import Quad, RdfFormat
+from pyoxigraph import Literal, Quad, RdfFormat
 
 from tgraph.errors import UsageError
 from tgraph.explain.picture import Picture, picture, to_dot
 from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.explain.record_quads import classic
-from tgraph.explain.xml_text import for_xml
 from tgraph.store.statements import to_bytes
 
 FORMATS = {
@@ -49,3 +49,17 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
 PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": to_svg}
 _WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})
 _WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n", *PICTURES})
+
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+"""What XML 1.0 has no way to write, not even as a reference (section 2.2)."""
+
+
+def for_xml(quad: Quad) -> Quad:
+    """The quad with U+FFFD for each character of its literal that XML can't hold."""
+    value = quad.object
+    if not isinstance(value, Literal) or not _UNFIT.search(value.value):
+        return quad
+    text = _UNFIT.sub("\ufffd", value.value)
+    kind = None if value.language else value.datatype
+    changed = Literal(text, datatype=kind, language=value.language)
+    return Quad(quad.subject, quad.predicate, changed, quad.graph_name)

@@ -7,6 +7,7 @@ is one line on standard error, and exit code 3 where the query is at fault.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -93,9 +94,7 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
         document = json.dumps(_limited(results, job["limit"])).encode()
         results = parse_query_results(document, format=QueryResultsFormat.JSON)
     if name == "xml":
-        from tgraph.explain.xml_text import XmlOutput
-
-        results.serialize(XmlOutput(out), format=formats[name])
+        results.serialize(_XmlOutput(out), format=formats[name])
     else:
         results.serialize(out, format=formats[name])
 
@@ -153,6 +152,24 @@ def _json_term(term: Any) -> dict[str, Any]:
     else:
         described["datatype"] = term.datatype.value
     return described
+
+
+_UNFIT = re.compile(b"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
+"""What XML 1.0 has no way to write, in UTF-8."""
+
+
+class _XmlOutput:
+    """A binary stream that lets through only what XML can hold."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+
+    def write(self, data: bytes) -> int:
+        self._out.write(_UNFIT.sub("\ufffd".encode(), bytes(data)))
+        return len(data)
+
+    def flush(self) -> None:
+        self._out.flush()
 
 
 if __name__ == "__main__":
