@@ -25,8 +25,8 @@ from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.influence import Influence
-from tgraph.explain.influence_measures import by_chance, lasso, spearman
 from tgraph.explain.influence_plan import calls_of, plan
+from tgraph.explain.influence_weighing import by_chance, lasso, spearman
 from tgraph.explain.said_again import SaidAgain
 from tgraph.explain.shapes import check_shapes
 from tgraph.settings import load_settings
