@@ -3,6 +3,8 @@ schemas."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -306,7 +308,22 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
 
 
+_PUBLISHED = {
+    "SoleFact": "Fact",
+    "CitingSentence": "Sentence",
+    "SurrogateFit": "Fit",
+    "OneSidedPlace": "Place",
+}
+"""Under which names classes were published that are called otherwise now."""
+
+
 def _schema(kind: Any) -> dict[str, Any]:
     from pydantic import TypeAdapter
 
-    return TypeAdapter(kind).json_schema(mode="serialization")
+    text = json.dumps(TypeAdapter(kind).json_schema(mode="serialization"))
+    names = rf'"(#/\$defs/)?({"|".join(_PUBLISHED)})"'
+    text = re.sub(names, lambda found: f'"{found[1] or ""}{_PUBLISHED[found[2]]}"', text)
+    schema: dict[str, Any] = json.loads(text)
+    if "$defs" in schema:
+        schema["$defs"] = dict(sorted(schema["$defs"].items()))
+    return schema
