@@ -14,9 +14,9 @@ from tgraph.cli.terminal import (
     GAP,
     console,
     is_terminal,
-    json_text,
     many,
     one_line,
+    print_json,
     safe,
     say,
     show,
@@ -144,7 +144,7 @@ def print_audit(result: AuditResult, format: str) -> None:
     """The rows in the format. ``VerificationError`` where the audit is a check that failed."""
     columns = result.audit.columns
     if format == "json":
-        click.echo(json_text([dict(zip(columns, row, strict=True)) for row in result.rows]))
+        print_json([dict(zip(columns, row, strict=True)) for row in result.rows])
     elif format == "csv":
         write_bytes(_csv([columns, *result.rows]).encode("utf-8", "replace"))
     elif result.rows:
@@ -222,10 +222,8 @@ SHOWN = 50
 def print_integrity(found: Integrity, *, as_json: bool) -> None:
     """What was checked, what is wrong, and the head to save. ``VerificationError`` for a record
     that is not intact."""
-    from dataclasses import asdict
-
     if as_json:
-        click.echo(json_text(asdict(found)))
+        print_json(found)
     else:
         for problem in found.problems[:SHOWN]:
             subject, detail = one_line(problem.subject), one_line(problem.detail)

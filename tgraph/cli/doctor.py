@@ -18,8 +18,6 @@ def doctor(as_json: bool) -> None:
     Example:
       tgraph doctor --root my-graph
     """
-    from dataclasses import asdict
-
     from tgraph.cli import terminal
     from tgraph.engine.doctor import examine
     from tgraph.errors import NotAGraphError
@@ -31,7 +29,7 @@ def doctor(as_json: bool) -> None:
     collection = (click.get_current_context().obj or {}).get("collection")
     findings = list(examine(root, collection))
     if as_json:
-        click.echo(terminal.json_text([asdict(finding) for finding in findings]))
+        terminal.print_json(findings)
     else:
         rows = ((f.status, f.subject, terminal.one_line(f.detail)) for f in findings)
         terminal.show(terminal.table(("", "What", "Finding"), rows))

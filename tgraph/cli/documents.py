@@ -8,7 +8,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, many, one_line, say, time
+from tgraph.cli.terminal import many, one_line, print_json, say, time
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,10 +67,8 @@ def retract(document: str, reason: str, **flags: Any) -> None:
 
 def print_impact(found: Impact, *, as_json: bool) -> None:
     """The facts and answers as text, or everything as JSON."""
-    from dataclasses import asdict
-
     if as_json:
-        click.echo(json_text(asdict(found)))
+        print_json(found)
         return
     standing = "" if found.standing else " (does not stand any more)"
     click.echo(f"{one_line(found.path)}: {one_line(found.title)}{standing}")

@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, one_line, say, show, table, time
+from tgraph.cli.terminal import one_line, print_json, say, show, table, time
 
 if TYPE_CHECKING:
     from tgraph.explain.entities import Merge, Split
@@ -86,10 +86,8 @@ for _command in (merges, splits, split, rejoin):
 
 def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:
     """The merges as a table, or as JSON."""
-    from dataclasses import asdict
-
     if as_json:
-        click.echo(json_text([asdict(merge) for merge in merges]))
+        print_json(merges)
     elif merges:
         rows = (
             (
@@ -107,10 +105,8 @@ def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:
 
 def print_splits(splits: Sequence[Split], *, as_json: bool) -> None:
     """The splits as a table, or as JSON."""
-    from dataclasses import asdict
-
     if as_json:
-        click.echo(json_text([asdict(split) for split in splits]))
+        print_json(splits)
     elif splits:
         rows = (
             (

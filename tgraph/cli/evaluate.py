@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, find_root, opened
-from tgraph.cli.terminal import json_text, say, show, table, write_result
+from tgraph.cli.terminal import json_text, print_json, say, show, table, write_result
 from tgraph.errors import NotAGraphError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     if as_json:
         from tgraph.cli.schemas import evaluation_shape
 
-        click.echo(json_text(evaluation_shape().plain(evaluation)))
+        print_json(evaluation_shape().plain(evaluation))
     elif markdown:
         click.echo(evaluation.to_markdown(), nl=False)
     else:

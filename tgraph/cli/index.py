@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, find_root, opened
-from tgraph.cli.terminal import json_text, many, say
+from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
     from tgraph.engine.indexing import IndexReport
@@ -81,7 +81,7 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
     for failure in report.failed:
         say(f"Failed: {failure.path}: {failure}")
     if as_json:
-        click.echo(json_text(_facts(report, str(root))))
+        print_json(_facts(report, str(root)))
     elif not quiet:
         say(_summary(report, str(root)))
     if _is_unread(report):
@@ -172,8 +172,6 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
 
 def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
     """Say what indexing would cost, before anything is spent."""
-    from dataclasses import asdict
-
     from tgraph.engine.estimate import estimate_index
 
     as_json = options.pop("as_json")
@@ -187,7 +185,7 @@ def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
         prices,
     )
     if as_json:
-        click.echo(json_text(asdict(found)))
+        print_json(found)
     else:
         for line in found.lines():
             click.echo(line)

@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
-from tgraph.cli.terminal import json_text, many, one_line, safe, show, table
+from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
 from tgraph.explain.influence_runs import REPEATS, SAMPLES
 
 if TYPE_CHECKING:
@@ -89,12 +89,9 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
 def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
     """What it would cost, as text or as JSON."""
     if as_json:
-        from dataclasses import asdict
-
-        click.echo(json_text(asdict(found)))
+        print_json(found)
         return
-    for line in _estimate_lines(found):
-        click.echo(safe(line))
+    print_lines(_estimate_lines(found))
 
 
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
@@ -115,9 +112,7 @@ def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
 def print_influence(found: Influence, *, as_json: bool) -> None:
     """The analysis as text or as JSON."""
     if as_json:
-        from dataclasses import asdict
-
-        click.echo(json_text(asdict(found)))
+        print_json(found)
         return
     ranked = found.ranked
     if ranked:
@@ -126,8 +121,7 @@ def print_influence(found: Influence, *, as_json: bool) -> None:
             for i in ranked
         ]
         show(table(("weight", "cited", "kind", "the answer depends on"), rows))
-    for line in _lines(found):
-        click.echo(safe(line))
+    print_lines(_lines(found))
 
 
 def _lines(found: Influence) -> Iterator[str]:

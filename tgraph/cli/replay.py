@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, one_line, safe, say
+from tgraph.cli.terminal import one_line, print_json, print_lines, say
 from tgraph.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -88,10 +88,9 @@ def print_replay(found: Replay, *, as_json: bool) -> None:
     if as_json:
         from tgraph.cli.schemas import replay_shape
 
-        click.echo(json_text(replay_shape().plain(found)))
+        print_json(replay_shape().plain(found))
     else:
-        for line in _replay_lines(found):
-            click.echo(safe(line))
+        print_lines(_replay_lines(found))
     if not found.same:
         raise VerificationError("The replay came to another record.")
 
@@ -141,13 +140,12 @@ def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool 
     if as_json:
         from dataclasses import asdict
 
-        click.echo(json_text({"same": comparison.same, **asdict(comparison)}))
+        print_json({"same": comparison.same, **asdict(comparison)})
         return
     if comparison.same:
         click.echo("The sessions are the same in all that is compared.")
         return
-    for line in _comparison_lines(comparison, everything):
-        click.echo(safe(line))
+    print_lines(_comparison_lines(comparison, everything))
 
 
 def _comparison_lines(comparison: Comparison, everything: bool) -> Iterator[str]:

@@ -14,8 +14,8 @@ from tgraph.cli.terminal import (
     PIPE_WIDTH,
     console,
     is_terminal,
-    json_text,
     one_line,
+    print_json,
     say,
     show,
     table,
@@ -57,7 +57,7 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
     if as_json:
         from tgraph.cli.schemas import session_shape
 
-        click.echo(json_text(list(map(session_shape().plain, sessions))))
+        print_json(list(map(session_shape().plain, sessions)))
         return
     from tgraph.vocabulary import session_iri
 

@@ -31,7 +31,7 @@ def source(
       tgraph source endurance.md
       tgraph source nimrod.pdf --text --page 2
     """
-    from tgraph.cli.terminal import json_text, show, write_bytes
+    from tgraph.cli.terminal import print_json, show, write_bytes
 
     if page is not None and not text:
         raise click.UsageError("--page goes with --text.")
@@ -41,9 +41,7 @@ def source(
             return
         found = graph.source(document)
         if format == "json":
-            from dataclasses import asdict
-
-            click.echo(json_text(asdict(found)))
+            print_json(found)
         else:
             from tgraph.explain.tree import source_tree
 

@@ -97,6 +97,24 @@ def json_text(value: Any) -> str:
     return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def print_json(value: Any) -> None:
+    """A value, or a list of values, as JSON on stdout."""
+    plain = list(map(_plain, value)) if isinstance(value, list | tuple) else _plain(value)
+    click.echo(json_text(plain))
+
+
+def _plain(value: Any) -> Any:
+    from dataclasses import asdict, is_dataclass
+
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Lines on stdout, harmless."""
+    for line in lines:
+        click.echo(safe(line))
+
+
 def json_line(value: Any) -> str:
     """JSON on one line, escaped as in ``json_text``."""
     import json

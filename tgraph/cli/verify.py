@@ -9,7 +9,7 @@ import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, many, one_line, safe
+from tgraph.cli.terminal import many, one_line, print_json, print_lines
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
@@ -48,10 +48,9 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
     if as_json:
         from tgraph.cli.schemas import verification_shape
 
-        click.echo(json_text(verification_shape().plain(found)))
+        print_json(verification_shape().plain(found))
     else:
-        for line in _verification_lines(found):
-            click.echo(safe(line))
+        print_lines(_verification_lines(found))
     if not found.passed:
         wrong = sum(n for verdict, n in found.counts.items() if verdict not in _FINE)
         lack = "lacks" if wrong == 1 else "lack"

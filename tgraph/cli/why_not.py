@@ -8,7 +8,7 @@ import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, one_line, safe
+from tgraph.cli.terminal import one_line, print_json, print_lines
 
 if TYPE_CHECKING:
     from tgraph.explain.earlier import Place
@@ -52,10 +52,8 @@ def why_not(session: str, expected: str, as_json: bool) -> None:
 
 def print_why_not(found: WhyNot, *, as_json: bool) -> None:
     """The cause with what it rests on, as text or as JSON."""
-    from dataclasses import asdict
-
     if as_json:
-        click.echo(json_text(asdict(found)))
+        print_json(found)
         return
     lines = [f"{found.kind}: {found.label}", f"cause: {_CAUSES[found.cause]}", found.reason]
     for item in found.items:
@@ -68,8 +66,7 @@ def print_why_not(found: WhyNot, *, as_json: bool) -> None:
         lines.append(f"  “{one_line(place.quote, _LONGEST)}”")
         lines.append(f"    {_where(place)}")
     lines += [f"Note: {note}" for note in found.notes]
-    for line in lines:
-        click.echo(safe(line))
+    print_lines(lines)
 
 
 def _where(place: Place) -> str:

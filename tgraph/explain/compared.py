@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from difflib import unified_diff
 
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem
@@ -76,19 +76,8 @@ class Comparison:
     @property
     def same(self) -> bool:
         """Whether nothing that is compared differs."""
-        return not any(
-            (
-                self.asked,
-                self.candidates_removed,
-                self.candidates_added,
-                self.candidates_moved,
-                self.selected_removed,
-                self.selected_added,
-                self.answer,
-                self.citations_removed,
-                self.citations_added,
-            )
-        )
+        compared = (f.name for f in fields(self) if f.name not in ("before", "after"))
+        return not any(getattr(self, name) for name in compared)
 
 
 Items = Mapping[str, TracedItem]
@@ -172,11 +161,5 @@ def _cited(trace: Trace) -> list[Place]:
 
 
 def _place(cited: TracedEvidence) -> Place:
-    return Place(
-        cited.document,
-        cited.path,
-        cited.page,
-        cited.start,
-        cited.end,
-        " ".join(cited.quote.split()),
-    )
+    quote = " ".join(cited.quote.split())
+    return Place(cited.document, cited.path, cited.page, cited.start, cited.end, quote)

@@ -16,6 +16,15 @@ from tgraph.explain.evaluation import ContextText, EvaluationItem, Matrix
 
 SHAPE = "See docs/howto/evaluate.md for the formats."
 _LISTS = ("results", "questions", "question")
+_LABELS = {
+    "answer2response": "response_claims",
+    "response2answer": "gt_answer_claims",
+    "retrieved2response": "response_claims",
+    "retrieved2answer": "gt_answer_claims",
+}
+"""The labels, each with the statements that they are of."""
+_JUDGED = ("response_claims", "gt_answer_claims", *_LABELS)
+_AS_READ = ("query", "gt_answer", "response", "gold_documents", "gold_passages", "judges", *_JUDGED)
 
 
 def _as_text(value: Any) -> Any:
@@ -111,21 +120,10 @@ def _item(path: Path, number: int, row: Any) -> EvaluationItem:
     )
     item = EvaluationItem(
         query_id=read.query_id or str(number),
-        query=read.query,
-        gt_answer=read.gt_answer,
-        response=read.response,
         context=context,
-        gold_documents=read.gold_documents,
-        gold_passages=read.gold_passages,
-        response_claims=read.response_claims,
-        gt_answer_claims=read.gt_answer_claims,
-        answer2response=read.answer2response,
-        response2answer=read.response2answer,
-        retrieved2response=read.retrieved2response,
-        retrieved2answer=read.retrieved2answer,
         ranking=_ranking(read.ranking),
         session=read.explain_id,
-        judges=read.judges,
+        **{name: getattr(read, name) for name in _AS_READ},
     )
     _check(where, item)
     return item
@@ -148,12 +146,7 @@ def _check(where: str, item: EvaluationItem) -> None:
         )
     if item.response is None and (item.response_claims is not None or item.is_checked):
         raise UsageError(f"{where}: it has statements of a response, and no response.", SHAPE)
-    for labels, claims in (
-        ("answer2response", "response_claims"),
-        ("response2answer", "gt_answer_claims"),
-        ("retrieved2response", "response_claims"),
-        ("retrieved2answer", "gt_answer_claims"),
-    ):
+    for labels, claims in _LABELS.items():
         found, of = getattr(item, labels), getattr(item, claims)
         if found is None:
             continue
@@ -175,14 +168,7 @@ def ragchecker_item(item: EvaluationItem, metrics: Mapping[str, float]) -> dict[
         "response": item.response or "",
         "retrieved_context": [{"doc_id": c.doc_id, "text": c.text} for c in item.context],
     }
-    for name in (
-        "response_claims",
-        "gt_answer_claims",
-        "answer2response",
-        "response2answer",
-        "retrieved2response",
-        "retrieved2answer",
-    ):
+    for name in _JUDGED:
         value = getattr(item, name)
         if value is not None:
             row[name] = [list(one) if isinstance(one, tuple) else one for one in value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
@@ -164,8 +165,6 @@ def _chunk(
 
 
 def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
-    start = int(item["charOffset"])
-    end = start + int(item["charLength"])
     return SourceClaim(
         claim=item["claim"],
         subject=item["subject"],
@@ -173,24 +172,20 @@ def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
         type=item["claimType"],
         status=item["claimStatus"],
         description=item["description"],
-        evidence=item["evidence"],
-        start=start,
-        end=end,
-        quote=text[start:end],
+        **_quoted(item, text),
     )
 
 
 def _extracted(item: Mapping[str, str], edge: Edge, text: str) -> ExtractedEdge:
+    known: dict[str, Any] = edge.named_terms | _quoted(item, text)
+    return ExtractedEdge(edge=item["edge"], **known)
+
+
+def _quoted(item: Mapping[str, str], text: str) -> dict[str, Any]:
+    """The evidence and where it stands."""
     start = int(item["charOffset"])
     end = start + int(item["charLength"])
-    return ExtractedEdge(
-        edge=item["edge"],
-        **edge.named_terms,
-        evidence=item["evidence"],
-        start=start,
-        end=end,
-        quote=text[start:end],
-    )
+    return {"evidence": item["evidence"], "start": start, "end": end, "quote": text[start:end]}
 
 
 def _properties(store: Store, evidence: str) -> dict[str, str]:

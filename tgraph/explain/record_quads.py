@@ -11,22 +11,13 @@ from tgraph import vocabulary as v
 from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
 from tgraph.store.base import Store
 
-_FOLLOWED = (
-    v.prov("wasDerivedFrom"),
-    v.prov("wasGeneratedBy"),
-    v.prov("specializationOf"),
-    v.prov("wasRevisionOf"),
-    v.prov("wasAssociatedWith"),
-    v.prov("qualifiedAssociation"),
-    v.prov("agent"),
-    v.prov("hadPlan"),
-    v.prov("used"),
-    v.dcterms("isPartOf"),
-    v.tg("edge"),
-    v.tg("mergedFrom"),
-    v.tg("sentence"),
+_PROV = (
+    "wasDerivedFrom wasGeneratedBy specializationOf wasRevisionOf wasAssociatedWith"
+    " qualifiedAssociation agent hadPlan used"
 )
-
+_FOLLOWED = frozenset(
+    (*map(v.prov, _PROV.split()), *map(v.tg, ("edge", "mergedFrom", "sentence")))
+) | {v.dcterms("isPartOf")}
 _RECORDS = (VERIFICATION, INFLUENCE, EVALUATION, INVALIDATION, ERASURE)
 
 

@@ -21,21 +21,8 @@ _DROPPED = frozenset(
 ) | {v.tg("llmDurationMs")}
 _NUMBERS = frozenset({v.xsd("double"), v.xsd("decimal"), v.xsd("float")})
 _ORDER = (
-    "session",
-    "parameter",
-    "concepts",
-    "matches",
-    "match",
-    "retrieval",
-    "candidate",
-    "selection",
-    "edge",
-    "item",
-    "answer",
-    "sentence",
-    "citation",
-    "step",
-    "call",
+    *("session", "parameter", "concepts", "matches", "match", "retrieval", "candidate"),
+    *("selection", "edge", "item", "answer", "sentence", "citation", "step", "call"),
 )
 
 Statement = tuple[str, str, str]

@@ -83,19 +83,8 @@ class Verifier:
                 if not alone:
                     rest = [c.quote for n, c in enumerate(places) if n != at]
                     needed = not self._support(sentence.text, tuple(dict.fromkeys(rest))).full
-            found.append(
-                CitedPlace(
-                    place.document,
-                    place.chunk,
-                    place.path,
-                    place.page,
-                    place.start,
-                    place.end,
-                    place.quote,
-                    alone,
-                    needed,
-                )
-            )
+            where = (place.document, place.chunk, place.path, place.page, place.start, place.end)
+            found.append(CitedPlace(*where, place.quote, alone, needed))
         return tuple(found)
 
     # --- the way back ---
