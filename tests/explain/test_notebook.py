@@ -16,8 +16,8 @@ from tgraph.engine.parts import Parts
 from tgraph.explain.audit import AuditResult, find_audit
 from tgraph.explain.chained import Problem
 from tgraph.explain.erased import Erasure
+from tgraph.explain.render.html import ROWS, notebook, template
 from tgraph.explain.signed import Signatures
-from tgraph.notebook import ROWS, table, text
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -27,6 +27,11 @@ TAGS = {
     *("div", "p", "sup", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
     *("blockquote", "strong"),
 }
+
+
+def text(said: str) -> str:
+    """The text as a template prints it."""
+    return str(template("notebook.html").module.paragraph(said)).split(">", 1)[1][: -len("</p>\n")]  # type: ignore[attr-defined]
 
 
 class Seen(HTMLParser):
@@ -189,7 +194,8 @@ def test_a_long_result_is_cut_and_counted():
 
 @given(st.text())
 def test_no_text_becomes_markup(said):
-    seen = Seen(table([said], [[said]]))
+    audit = replace(find_audit("sessions"), columns=(said,))
+    seen = Seen(notebook(AuditResult(audit, ((said,),))))
     assert seen.tags == {"div", "table", "thead", "tbody", "tr", "th", "td"}
     visible = text(said)
     assert not set("<>\"'\x1b") & set(visible)
