@@ -45,6 +45,6 @@ def source(
 
             click.echo(json_text(asdict(found)))
         else:
-            from tgraph.explain.tree import source_tree
+            from tgraph.explain.render.trees import source_tree
 
             show(source_tree(found, content=max_content if show_content else None))

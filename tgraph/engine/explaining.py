@@ -73,7 +73,7 @@ class Explaining(Opened):
         from tgraph.explain.export import catalogue_quads
         from tgraph.explain.names import Names
         from tgraph.explain.picture import picture
-        from tgraph.explain.report import to_html
+        from tgraph.explain.render.report import to_html
         from tgraph.index.sources import Texts
 
         store, summary = self.read(), self.find_session(session)

@@ -17,7 +17,7 @@ from tgraph.explain.influence import (
 )
 from tgraph.explain.influence_plan import Ablation, Kind
 from tgraph.explain.influence_weighing import Noise, Outcomes, Said, Weights, share
-from tgraph.explain.stages import item_text
+from tgraph.explain.render.text import item_text
 from tgraph.explain.traced import Trace, TracedItem
 
 BARELY = 0.5

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from tgraph.explain.render.text import clock
 from tgraph.explain.safety import many, safe, shortened
 from tgraph.resources import data
 
@@ -35,7 +36,7 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
     )
-    environment.filters |= {"many": many, "shortened": shortened}
+    environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
     environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
     return environment.from_string(data(name).read_text("utf-8"))
 
