@@ -72,7 +72,7 @@ class Explaining(Opened):
         from tgraph.explain.erased import page_text
         from tgraph.explain.export import catalogue_quads
         from tgraph.explain.names import Names
-        from tgraph.explain.picture import picture
+        from tgraph.explain.render.picture import picture
         from tgraph.explain.render.report import to_html
         from tgraph.index.sources import Texts
 
@@ -121,7 +121,7 @@ class Explaining(Opened):
             session_quads,
         )
         from tgraph.explain.names import Names
-        from tgraph.explain.picture import picture
+        from tgraph.explain.render.picture import picture
         from tgraph.explain.trustgraph import trustgraph_quads
 
         if vocabulary not in ("tgraph", "trustgraph"):

@@ -10,9 +10,9 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.classic import classic
-from tgraph.explain.picture import Picture, picture, to_dot
-from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
+from tgraph.explain.render.layout import to_svg
+from tgraph.explain.render.picture import Picture, picture, to_dot
 from tgraph.explain.xml_text import for_xml
 from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
 from tgraph.store.base import Store

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.explain.influence_found import label_of
-from tgraph.explain.picture import Picture
-from tgraph.explain.pictures import NARROW, WIDE, figures, svg
 from tgraph.explain.render.html import template
+from tgraph.explain.render.layout import NARROW, WIDE, figures, svg
+from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.text import agents_text, item_text, seconds, verdict_text
 from tgraph.explain.safety import UNSAFE
 from tgraph.explain.traced import (

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from tgraph.explain.picture import STYLE
+from tgraph.explain.render.picture import STYLE
 from tgraph.explain.safety import safe as visible
 
 FONT = 10.5
