@@ -13,8 +13,8 @@ from tgraph import Filters
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
+from tgraph.explain.render.text import stage_lines
 from tgraph.explain.shapes import check_shapes
-from tgraph.explain.stages import stage_lines
 from tgraph.index.reports import evidence
 from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.tree import standing_tree, ways_down

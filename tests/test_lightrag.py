@@ -12,8 +12,8 @@ from tgraph.answer.capped import CappedSelector
 from tgraph.answer.keywords import GivenKeywords
 from tgraph.answer.model import VERIFY
 from tgraph.errors import EndpointError, UsageError
+from tgraph.explain.render.text import stage_lines
 from tgraph.explain.shapes import check_shapes
-from tgraph.explain.stages import stage_lines
 from tgraph.model import Agent, Candidate, Edge, Item, Retrieval
 from tgraph.retrieve.base import Context, Keywords, Question
 from tgraph.retrieve.lightrag import LightRetriever

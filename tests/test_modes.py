@@ -17,8 +17,8 @@ from tgraph.engine.methods import TwoStages
 from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
+from tgraph.explain.render.trees import trace_tree
 from tgraph.explain.shapes import check_shapes
-from tgraph.explain.tree import trace_tree
 from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.reports import evidence_of_parts, grounded, item_of, reports_of

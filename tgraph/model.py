@@ -15,6 +15,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.rendering import render
 
 Object = NamedNode | Literal
 CitationKind = Choice["edge", "chunk", "report", "summary"]
@@ -590,9 +591,7 @@ class Answer:
         return self.text
 
     def _repr_html_(self) -> str:
-        from tgraph.notebook import answer_html
-
-        return answer_html(self)
+        return render(self, "notebook")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 import tgraph
 from tgraph.engine.parts import Parts
 from tgraph.explain.asked import read_request
-from tgraph.explain.report_calls import MOST_ASKED, MOST_OF_ALL, shown_calls, shown_prompts
+from tgraph.explain.render.report import MOST_ASKED, MOST_OF_ALL, shown_calls, shown_prompts
 from tgraph.resources import read_text
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel

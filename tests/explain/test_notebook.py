@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,8 +17,8 @@ from tgraph.engine.parts import Parts
 from tgraph.explain.audit import AuditResult, find_audit
 from tgraph.explain.chained import Problem
 from tgraph.explain.erased import Erasure
+from tgraph.explain.render.html import ROWS, notebook, template
 from tgraph.explain.signed import Signatures
-from tgraph.notebook import ROWS, table, text
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -27,6 +28,12 @@ TAGS = {
     *("div", "p", "sup", "details", "summary", "table", "thead", "tbody", "tr", "th", "td"),
     *("blockquote", "strong"),
 }
+
+
+def text(said: str) -> str:
+    """The text as a template prints it."""
+    macros: Any = template("notebook.html").module
+    return str(macros.paragraph(said)).partition('dir="auto">')[2].removesuffix("</p>\n")
 
 
 class Seen(HTMLParser):
@@ -189,7 +196,8 @@ def test_a_long_result_is_cut_and_counted():
 
 @given(st.text())
 def test_no_text_becomes_markup(said):
-    seen = Seen(table([said], [[said]]))
+    audit = replace(find_audit("sessions"), columns=(said,))
+    seen = Seen(notebook(AuditResult(audit, ((said,),))))
     assert seen.tags == {"div", "table", "thead", "tbody", "tr", "th", "td"}
     visible = text(said)
     assert not set("<>\"'\x1b") & set(visible)

@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networkx import DiGraph
 
 from tests.corpora import made
-from tgraph.explain.picture import Node, Picture, to_dot
-from tgraph.explain.picture_shapes import fitted, pixels
-from tgraph.explain.pictures import NARROW, WIDE, figures, svg, to_svg
+from tgraph.explain.render.layout import NARROW, WIDE, figures, reduced, svg, to_svg
+from tgraph.explain.render.picture import Node, Picture, to_dot
+from tgraph.explain.render.svg import fitted, pixels
 
 TEXT = (
     "Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris. "
@@ -121,6 +122,49 @@ def test_what_derives_in_a_circle_is_drawn_too():
     assert len(figures(Picture(nodes, links, ((0, 1, 2),)))) == 2
     assert figures(Picture((), ())) == []
     assert ElementTree.fromstring(to_svg(Picture((), ()))).get("width") == "720"
+
+
+def test_the_same_picture_is_drawn_each_time():
+    picture = drawn([[0, 4, 9], [4, 20, 30, 40, 50], [9]], "What was said")
+    assert to_svg(picture) == to_svg(picture)
+
+
+def test_what_a_longer_way_says_as_well_is_left_out():
+    circle = DiGraph([(1, 2), (2, 3), (1, 3), (3, 4), (4, 3)])
+    assert set(reduced(circle).edges) == {(1, 2), (2, 3), (3, 4)}
+
+
+def test_arrows_pass_beside_what_they_do_not_lead_to():
+    """Sentence 0 leads past a full row of other things straight to the last."""
+    kinds = ("Sentence", "Sentence", "A", "A", "A", "A", "B")
+    nodes = tuple(Node(f"urn:{n}", "entity", kind, str(n)) for n, kind in enumerate(kinds))
+    links = [(0, 6), *((1, n) for n in (2, 3, 4, 5)), *((n, 6) for n in (2, 3, 4))]
+    arrows = tuple((s, t, "wasDerivedFrom") for s, t in sorted(links))
+    picture = Picture(nodes, arrows, ((0, 6), (1, 2, 3, 4, 5, 6)))
+    for frame in (WIDE, NARROW):
+        image = ElementTree.fromstring(svg(figures(picture, frame)[1:], frame))
+        ovals = [
+            [float(part.attrib[name]) for name in ("cx", "cy", "rx", "ry")]
+            for part in image.iter(f"{SVG}ellipse")
+        ]
+        for path in image.iter(f"{SVG}path"):
+            for x, y in vertical(path.attrib["d"]):
+                assert not any(
+                    abs(x - cx) < rx * 0.9 and abs(y - cy) < ry * 0.9 for cx, cy, rx, ry in ovals
+                )
+
+
+def vertical(path: str) -> list[tuple[float, float]]:
+    """The ends of the upright parts of a path."""
+    found, x = [], 0.0
+    for command, said in re.findall(r"([MCV])([^MCV]*)", path):
+        numbers = [float(number) for number in NUMBER.findall(said)]
+        if command == "V":
+            found.append((x, numbers[0]))
+        else:
+            x = numbers[-2]
+            found.append((x, numbers[-1]))
+    return found
 
 
 @given(st.text(), st.lists(st.integers(30, 300), min_size=1, max_size=4))

@@ -13,7 +13,7 @@ from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.engine.modes import MODES
 from tgraph.errors import UsageError
-from tgraph.explain.report import MOST_QUOTED, _folded, in_script
+from tgraph.explain.render.report import MOST_QUOTED, _ends, in_script
 from tgraph.explain.safety import UNSAFE, safe
 from tgraph.store.statements import to_bytes
 
@@ -130,7 +130,7 @@ def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
 def test_a_long_quote_is_folded_and_whole():
     for length in (0, 1, MOST_QUOTED, MOST_QUOTED + 1, 9 * MOST_QUOTED):
         quote = "".join(chr(0x4E00 + n % 999) for n in range(length))
-        shown, folded, ends = _folded(quote)
+        shown, folded, ends = _ends(quote, MOST_QUOTED, MOST_QUOTED * 3 // 4)
         assert shown + folded + ends == quote
         assert len(shown) + len(ends) <= MOST_QUOTED
 

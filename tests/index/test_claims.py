@@ -15,8 +15,8 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
+from tgraph.explain.render.trees import source_tree
 from tgraph.explain.shapes import check_shapes
-from tgraph.explain.tree import source_tree
 from tgraph.index.claims import claims_of
 from tgraph.index.sources import Texts
 from tgraph.settings import load_settings

@@ -102,7 +102,7 @@ class Ask:
 
     def _message(self, graph: KnowledgeGraph, session: str, message: GraphRagResponse) -> None:
         if self._explain and message.message_type == "explain":
-            from tgraph.explain.stages import stage_lines
+            from tgraph.explain.render.text import stage_lines
 
             assert message.explain_id is not None
             for line in stage_lines(graph.trace_so_far(session), message.explain_id):

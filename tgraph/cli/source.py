@@ -43,6 +43,6 @@ def source(
         if format == "json":
             print_json(found)
         else:
-            from tgraph.explain.tree import source_tree
+            from tgraph.explain.render.trees import source_tree
 
             show(source_tree(found, content=max_content if show_content else None))

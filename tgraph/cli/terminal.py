@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.explain.safety import UNSAFE, one_line, safe
+from tgraph.explain.safety import UNSAFE, many, one_line, safe
 
-__all__ = ["one_line", "safe"]
+__all__ = ["many", "one_line", "safe"]
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -24,11 +24,6 @@ PIPE_WIDTH = 100_000
 def say(message: str) -> None:
     """One line on stderr."""
     click.echo(safe(message), err=True)
-
-
-def many(count: int, what: str, more: str = "") -> str:
-    """So many of a thing, in words; ``more`` is its plural where that is not with an s."""
-    return f"{count:,} {what if count == 1 else more or f'{what}s'}"
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -51,7 +51,7 @@ def trace(
     """
     with opened() as graph:
         if format == "text":
-            from tgraph.explain.tree import trace_tree
+            from tgraph.explain.render.trees import trace_tree
 
             tree = trace_tree(graph.trace(session), everything=everything, most=max_answer)
             if output is None:

@@ -71,9 +71,9 @@ class Explaining(Opened):
         from tgraph.explain.carried import carried_quads, carried_trig
         from tgraph.explain.erased import page_text
         from tgraph.explain.names import Names
-        from tgraph.explain.picture import picture
         from tgraph.explain.record_quads import catalogue_quads
-        from tgraph.explain.report import to_html
+        from tgraph.explain.render.picture import picture
+        from tgraph.explain.render.report import to_html
         from tgraph.index.sources import Texts
 
         store, summary = self.read(), self.find_session(session)
@@ -115,8 +115,8 @@ class Explaining(Opened):
         from tgraph.explain.carried import carried_quads
         from tgraph.explain.export import PICTURES, serialise
         from tgraph.explain.names import Names
-        from tgraph.explain.picture import picture
         from tgraph.explain.record_quads import bundle_of, catalogue_quads, session_quads
+        from tgraph.explain.render.picture import picture
         from tgraph.explain.trustgraph import trustgraph_quads
 
         if vocabulary not in ("tgraph", "trustgraph"):

@@ -19,6 +19,7 @@ from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.documents import find_document
 from tgraph.explain.recalled import Recalled
 from tgraph.explain.sessions import find_session
+from tgraph.rendering import render
 from tgraph.resources import names, read_text
 from tgraph.store.base import Store, Term, load_query
 from tgraph.store.statements import literal
@@ -65,9 +66,7 @@ class AuditResult:
     passed: bool | None = None
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import audit_html
-
-        return audit_html(self)
+        return render(self, "notebook")
 
 
 def list_audits() -> list[Audit]:

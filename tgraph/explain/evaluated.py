@@ -11,6 +11,7 @@ from tgraph.explain.evaluation import GROUPS, EvaluationItem, percent
 from tgraph.explain.evaluation_files import ragchecker_item
 from tgraph.explain.evaluation_ranking import RETRIEVAL
 from tgraph.model import NO_USAGE, Agent, Usage
+from tgraph.rendering import render
 from tgraph.vocabulary import agent_iri
 
 APPROXIMATE = (
@@ -97,6 +98,4 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """A report for people."""
-        from tgraph.explain.evaluation_report import markdown
-
-        return markdown(self)
+        return render(self, "markdown")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pyoxigraph import Literal, Quad, RdfFormat
 
 from tgraph.errors import UsageError
-from tgraph.explain.picture import Picture, picture, to_dot
-from tgraph.explain.pictures import to_svg
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.explain.record_quads import classic
+from tgraph.explain.render.layout import to_svg
+from tgraph.explain.render.picture import Picture, picture, to_dot
 from tgraph.store.statements import to_bytes
 
 FORMATS = {

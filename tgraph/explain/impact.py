@@ -19,6 +19,7 @@ from tgraph.index.sources import (
     text_value,
 )
 from tgraph.record.invalidation import questioned
+from tgraph.rendering import render
 from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store, text_of
 
@@ -65,9 +66,7 @@ class Impact:
     answers: tuple[AffectedAnswer, ...]
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import impact_html
-
-        return impact_html(self)
+        return render(self, "notebook")
 
 
 def read_impact(store: Store, catalogue: str, name: str) -> Impact:

@@ -23,6 +23,7 @@ from tgraph.explain.signed import Signatures, check_signatures
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
+from tgraph.rendering import render
 from tgraph.store.base import Store, select
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -54,9 +55,7 @@ class Integrity:
     signatures: Signatures | None = None
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import integrity_html
-
-        return integrity_html(self)
+        return render(self, "notebook")
 
 
 def check_integrity(

@@ -1,4 +1,4 @@
-"""Text from documents and models, made safe for a terminal."""
+"""Text from documents and models, made safe for a terminal or a page, and short."""
 
 from __future__ import annotations
 
@@ -18,9 +18,23 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def flat(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
+
+
+def shortened(text: str, most: int | None) -> str:
+    """The text, cut with an ellipsis where it is longer."""
+    if most is None or len(text) <= most:
+        return text
+    return text[: max(most - 1, 0)].rstrip() + "…"
+
+
 def one_line(text: str, most: int | None = None) -> str:
     """The text on one line, harmless, and cut with an ellipsis where it is too long."""
-    flat = safe(" ".join(text.split()))
-    if most is not None and len(flat) > most:
-        return flat[: max(most - 1, 0)].rstrip() + "…"
-    return flat
+    return shortened(safe(flat(text)), most)
+
+
+def many(count: int, what: str, more: str = "") -> str:
+    """So many of a thing, in words; ``more`` is its plural where that is not with an s."""
+    return f"{count:,} {what if count == 1 else more or f'{what}s'}"

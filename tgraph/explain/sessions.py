@@ -11,6 +11,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.record.invalidation import questioned
+from tgraph.rendering import render
 from tgraph.store.base import Store, select, text_of
 
 LAST = "last"
@@ -47,9 +48,7 @@ class SessionList(list[SessionSummary]):
         return SessionList(found) if isinstance(found, list) else found
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import sessions_html
-
-        return sessions_html(self)
+        return render(self, "notebook")
 
 
 def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> SessionList:

@@ -11,6 +11,7 @@ from typing import Any
 from tgraph.errors import UsageError
 from tgraph.explain.influences import RecordedInfluence
 from tgraph.model import EntityMatch, Quotation
+from tgraph.rendering import render
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +269,7 @@ class Trace:
         Path(path).write_text(self.report(), "utf-8")
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import trace_html
-
-        return trace_html(self)
+        return render(self, "notebook")
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""

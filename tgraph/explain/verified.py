@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 from typing import Literal as Choice
 
+from tgraph.rendering import render
+
 SentenceVerdict = Choice["supported", "partly", "unsupported", "uncited", "undecided"]
 
 
@@ -100,9 +102,7 @@ class Verification:
         return counted(sentence.verdict for sentence in self.sentences)
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import verification_html
-
-        return verification_html(self)
+        return render(self, "notebook")
 
 
 def counted(items: Iterable[str]) -> dict[str, int]:

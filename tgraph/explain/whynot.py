@@ -30,6 +30,7 @@ from tgraph.explain.trace import read_trace
 from tgraph.explain.traced import Trace
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
+from tgraph.rendering import render
 from tgraph.retrieve.narrowing import narrowed
 from tgraph.store.base import Store
 
@@ -80,9 +81,7 @@ class WhyNot:
     notes: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
-        from tgraph.explain.notebook import why_not_html
-
-        return why_not_html(self)
+        return render(self, "notebook")
 
 
 @dataclass(frozen=True, slots=True)

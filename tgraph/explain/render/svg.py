@@ -11,9 +11,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import escape
 
-from tgraph.explain.picture import STYLE
-from tgraph.notebook import text
+from tgraph.explain.render.picture import STYLE
+from tgraph.explain.safety import safe as visible
 
 FONT = 10.5
 """Pixels of the words; a figure that is shown in its own width or more is legible."""
@@ -66,7 +67,7 @@ class Shape:
 
 def safe(said: str) -> str:
     """The text as XML can hold it: escaped, with control and bidirectional characters visible."""
-    return text(said).translate({0xFFFE: "�", 0xFFFF: "�"})
+    return escape(visible(said)).translate({0xFFFE: "�", 0xFFFF: "�"})
 
 
 def drawn(shape: Shape, x: float, y: float, width: float, *, titled: bool = True) -> str:

@@ -1,15 +1,17 @@
-"""The stages of a question as lines of text, for whoever watches it being answered."""
+"""The parts of a trace in words, and the stages of a question as lines of text, for whoever watches
+it being answered."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from tgraph import vocabulary as v
-from tgraph.explain.action_tree import actions_text
 from tgraph.explain.mapped import map_lines
+from tgraph.explain.safety import flat, shortened
 from tgraph.explain.said import kind_of
-from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
+from tgraph.explain.traced import Trace, TracedAction, TracedEvidence, TracedItem, TracedSentence
 from tgraph.index.sources import range_of_chunk
 
 _MOST_QUOTE = 200
@@ -34,18 +36,18 @@ def stage_lines(trace: Trace, stage: str) -> Iterator[str]:
 
 
 def _session(trace: Trace) -> Iterator[str]:
-    yield f"Question: {_flat(trace.question)}"
+    yield f"Question: {flat(trace.question)}"
     yield f"Mode: {trace.mode}"
     if trace.filters_text:
-        yield f"Filters: {_flat(trace.filters_text)}"
+        yield f"Filters: {flat(trace.filters_text)}"
     yield f"Time: {trace.started}"
 
 
 def _retrieval(trace: Trace) -> Iterator[str]:
     if trace.choice_text:
-        yield f"Mode: {_flat(trace.choice_text)}"
+        yield f"Mode: {flat(trace.choice_text)}"
     if trace.concepts:
-        yield f"Concepts: {_flat(trace.concepts_text)}"
+        yield f"Concepts: {flat(trace.concepts_text)}"
     if trace.matches:
         yield f"Entities: {matches_text(trace)}"
     if trace.actions is not None:
@@ -60,10 +62,10 @@ def _selection(trace: Trace) -> Iterator[str]:
         yield f"{number}. {item_text(edge)}"
         yield f"   {', '.join(filter(None, [f'Score: {edge.score:.4f}', standing_text(edge)]))}"
         if edge.reasoning:
-            yield f"   Reasoning: {_flat(edge.reasoning)}"
+            yield f"   Reasoning: {flat(edge.reasoning)}"
         for place in edge.evidence:
             if place.quote:
-                yield f"   “{_cut(_flat(place.quote))}”"
+                yield f"   “{shortened(flat(place.quote), _MOST_QUOTE)}”"
             yield f"   {place_text(place)}"
     if trace.rejected:
         yield f"Not selected: {rejection_text(trace.rejected)}"
@@ -79,7 +81,7 @@ def _answer(trace: Trace) -> Iterator[str]:
 
 def matches_text(trace: Trace) -> str:
     """The entities that the question led to, the best of them by name."""
-    shown = [f"{_flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
+    shown = [f"{flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
     more = len(trace.matches) - len(shown)
     return f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
 
@@ -87,7 +89,7 @@ def matches_text(trace: Trace) -> str:
 def item_text(item: TracedItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
-        return f"{item.kind}: {_cut(_flat(item.label), _MOST_LABEL)}"
+        return f"{item.kind}: {shortened(flat(item.label), _MOST_LABEL)}"
     return item.words
 
 
@@ -117,10 +119,10 @@ def retrieved_text(trace: Trace) -> str:
 def place_text(place: TracedEvidence) -> str:
     """Where in which document."""
     page = f" on page {place.page}" if place.page is not None else ""
-    path = f"  {_flat(place.path)}" if place.path else ""
+    path = f"  {flat(place.path)}" if place.path else ""
     start, end = range_of_chunk(place.chunk)
     where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
-    return f"{where}{page} of {_flat(place.title)}{path}"
+    return f"{where}{page} of {flat(place.title)}{path}"
 
 
 def verdict_text(sentence: TracedSentence) -> str:
@@ -132,7 +134,9 @@ def verdict_text(sentence: TracedSentence) -> str:
 def way_text(place: TracedEvidence) -> str:
     """What leads down to the place, each thing by its kind and label."""
     pairs = zip(place.via, place.way, strict=True)
-    return " › ".join(f"{kind_of(iri)} “{_cut(_flat(label), _MOST_LABEL)}”" for iri, label in pairs)
+    return " › ".join(
+        f"{kind_of(iri)} “{shortened(flat(label), _MOST_LABEL)}”" for iri, label in pairs
+    )
 
 
 def rejection_text(rejected: Sequence[TracedItem]) -> str:
@@ -141,9 +145,38 @@ def rejection_text(rejected: Sequence[TracedItem]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def actions_text(root: TracedAction) -> str:
+    """How many questions were asked on the way, and how many were not, by the limit."""
+    everything = list(_all(root))
+    asked = sum(action.status != "pruned" for action in everything)
+    counts = Counter(_limit(action) for action in everything if action.status == "pruned")
+    pruned = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+    return f"{asked} carried out" + (f", not asked: {pruned}" if pruned else "")
 
 
-def _cut(text: str, most: int = _MOST_QUOTE) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def _all(action: TracedAction) -> Iterator[TracedAction]:
+    yield action
+    for child in action.children:
+        yield from _all(child)
+
+
+def _limit(action: TracedAction) -> str:
+    return "nearly the same as another" if action.reason.startswith("nearly") else action.reason
+
+
+def agents_text(trace: Trace) -> str:
+    """Who did the steps, each once."""
+    return ", ".join(dict.fromkeys(agent for step in trace.steps for agent in step.agents))
+
+
+def clock(time: str) -> str:
+    """An xsd:dateTime to the second, as a person reads it."""
+    return time[:19].replace("T", " ")
+
+
+def seconds(started: str, ended: str) -> str:
+    """How many seconds lie between two xsd:dateTime; empty where one of them is."""
+    if not started or not ended:
+        return ""
+    begun, done = datetime.fromisoformat(started), datetime.fromisoformat(ended)
+    return f"{(done - begun).total_seconds():.2f}"

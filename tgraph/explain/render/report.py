@@ -1,0 +1,346 @@
+"""The report of a session: one HTML file that shows the proof and carries the record.
+
+It needs no network and works without JavaScript. Everything in it comes from documents, models or
+users, so the template escapes all of it; a content security policy forbids it to load anything.
+
+Prompts hold whole chunks, so that those of one question can be half a megabyte. The report has room
+for the beginning and the end of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tgraph.explain.render.html import template
+from tgraph.explain.render.layout import NARROW, WIDE, figures, svg
+from tgraph.explain.render.picture import Picture
+from tgraph.explain.render.text import agents_text, item_text, seconds, verdict_text
+from tgraph.explain.safety import UNSAFE
+from tgraph.explain.traced import (
+    Trace,
+    TracedCall,
+    TracedEvidence,
+    TracedItem,
+    TracedPrompt,
+    TracedSentence,
+)
+from tgraph.version import __version__
+
+CONTEXT = 280
+"""Characters of the page shown on each side of a quote."""
+MOST_QUOTED = 1200
+"""Characters of a quote that are shown unasked; a click shows the rest of a whole chunk."""
+MOST_ASKED = 3000
+"""Characters of what a call was asked that a report shows."""
+MOST_OF_ALL = 120_000
+"""Characters that it shows of all calls together."""
+MOST_OF_PROMPT = 20_000
+"""Characters of a prompt's own text that it shows."""
+
+_GONE = {
+    "erased": "It was erased with the text of a document.",
+    "missing": "The graph does not keep it any more.",
+}
+
+PageText = Callable[[str, int | None], str]
+"""The stored text of a page of a document."""
+Request = Callable[[TracedCall], tuple[str, str]]
+"""What a call was asked, and whether that is kept, erased or missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPlace:
+    """A cited place with what stands around it and the items that lead to it; ``number`` counts
+    through the report. The middle of a long quote is ``folded``, and ``ends`` what follows it."""
+
+    number: int
+    cited: TracedEvidence
+    before: str
+    quote: str
+    folded: str
+    ends: str
+    after: str
+    cut_before: bool
+    cut_after: bool
+    items: tuple[TracedItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWeight:
+    """What an answer or a sentence depends on, and by how much; ``share`` is the same in per cent
+    of the heaviest."""
+
+    item: TracedItem
+    weight: float
+    share: int
+    cited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownSentence:
+    """A sentence of the answer with the places that prove it, each once.
+
+    ``verdict`` is that of the last verification, in words, and ``supported`` whether it is a good
+    one; ``depends_on`` is what influence analysis found. They are empty and None where there was
+    none.
+    """
+
+    text: str
+    places: tuple[ShownPlace, ...]
+    verdict: str
+    supported: bool
+    depends_on: tuple[ShownWeight, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A figure for a reader in a hurry: ``good`` is None where it is neither good nor bad, ``to``
+    the section that has more."""
+
+    name: str
+    value: str
+    detail: str = ""
+    good: bool | None = None
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownText:
+    """A text, or its beginning and end with ``left_out`` characters between them; ``gone`` says why
+    there is none, and is empty where there is one."""
+
+    before: str
+    left_out: int = 0
+    after: str = ""
+    gone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCall:
+    """A call with what it was asked, None where that is no text."""
+
+    call: TracedCall
+    asked: ShownText | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPrompt:
+    """A prompt with its text."""
+
+    prompt: TracedPrompt
+    text: ShownText
+
+
+def to_html(
+    trace: Trace, record: bytes, picture: Picture, page_text: PageText, request: Request
+) -> str:
+    """The report. ``record`` is the session as TriG, ``picture`` how its answer came about;
+    ``page_text`` gives the stored text of a page of a document, ``request`` what a call was
+    asked."""
+    from markupsafe import Markup
+
+    sentences = _sentences(trace, page_text)
+    shown = [place.cited for sentence in sentences for place in sentence.places]
+    return template("report.html").render(
+        trace=trace,
+        sentences=sentences,
+        influential=_influential(trace),
+        idle=_idle(trace),
+        glance=list(_glance(trace, sentences)) if sentences else [],
+        uses=_uses(trace),
+        prompts=shown_prompts(trace),
+        calls=shown_calls(trace, request),
+        sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
+        agents=agents_text(trace),
+        words=item_text,
+        seconds=seconds,
+        pictures=[  # tgraph's own, with all words of others escaped
+            (frame.name, [Markup(svg([one], frame).decode()) for one in figures(picture, frame)])  # noqa: S704
+            for frame in (WIDE, NARROW)
+        ],
+        record=Markup(in_script(record.decode())),  # noqa: S704
+        version=__version__,
+    )
+
+
+def in_script(trig: str) -> str:
+    """TriG that can't end the script element which carries it, nor begin a comment there.
+
+    ``</``, ``<!`` and control characters stand in literals only, where an escape means the same
+    character.
+    """
+    harmless = UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04X}", trig)
+    return harmless.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+
+
+# --- sentences ------------------------------------------------------------------------------------
+
+
+def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
+    items = {item.iri: item for item in trace.selected}
+    found: list[ShownSentence] = []
+    number = 0
+    for sentence in trace.sentences:
+        by_place: dict[tuple[str, int | None, int, int], list[TracedEvidence]] = {}
+        for citation in sentence.citations:
+            place = citation.document, citation.page, citation.start, citation.end
+            by_place.setdefault(place, []).append(citation)
+        places = tuple(
+            _place(n, cited, items, page_text)
+            for n, cited in enumerate(by_place.values(), number + 1)
+        )
+        number += len(places)
+        found.append(
+            ShownSentence(
+                text=sentence.text,
+                places=places,
+                verdict=verdict_text(sentence) if sentence.verdict else "",
+                supported=sentence.verdict == "supported",
+                depends_on=_depends_on(trace, sentence),
+            )
+        )
+    return found
+
+
+def _place(
+    number: int,
+    cited: Sequence[TracedEvidence],
+    items: Mapping[str, TracedItem],
+    page_text: PageText,
+) -> ShownPlace:
+    first = cited[0]
+    text = page_text(first.document, first.page)
+    start, end = max(0, first.start - CONTEXT), min(len(text), first.end + CONTEXT)
+    chosen = dict.fromkeys(c.edge_selection for c in cited if c.edge_selection in items)
+    quote, folded, ends = _ends(first.quote, MOST_QUOTED, MOST_QUOTED * 3 // 4)
+    return ShownPlace(
+        number=number,
+        cited=first,
+        before=text[start : first.start].lstrip() if start else text[: first.start],
+        quote=quote,
+        folded=folded,
+        ends=ends,
+        after=text[first.end : end].rstrip(),
+        cut_before=start > 0,
+        cut_after=end < len(text),
+        items=tuple(items[iri] for iri in chosen),
+    )
+
+
+def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
+    """So much of the beginning of a text, what is between, and the end, so that both ends are
+    ``most`` together; a text that is no longer is all beginning."""
+    if len(text) <= most:
+        return text, "", ""
+    tail = len(text) - (most - head)
+    return text[:head], text[head:tail], text[tail:]
+
+
+# --- what matters ---------------------------------------------------------------------------------
+
+
+def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
+    """The answer's proof in a few figures."""
+    cited, judged = sum(bool(s.places) for s in sentences), [s for s in sentences if s.verdict]
+    yield _share("Cited", cited, len(sentences), "sentences")
+    if judged:
+        good = sum(s.supported for s in judged)
+        yield _share("Verified", good, len(judged), "sentences supported")
+    if trace.influence:
+        count = len(trace.influence.above)
+        detail = f"of {len(trace.selected)} items have influence of their own"
+        yield Glance("Depends on", str(count), detail, to="influence")
+    if trace.selected:
+        seen = len(trace.selected) + len(trace.rejected)
+        to = "rejected" if trace.rejected else "selected"
+        yield Glance("Selected", str(len(trace.selected)), f"of {seen} seen", to=to)
+    documents = {c.document for s in trace.sentences for c in s.citations}
+    if documents:
+        yield Glance("Sources", str(len(documents)), "cited documents")
+
+
+def _share(name: str, some: int, of: int, detail: str) -> Glance:
+    return Glance(name, f"{some} of {of}", detail, some == of, "evidence")
+
+
+def _uses(trace: Trace) -> dict[str, list[int]]:
+    """The numbers of the sentences that cite a selection, by its IRI."""
+    found: dict[str, list[int]] = {}
+    for number, sentence in enumerate(trace.sentences, 1):
+        for selection in sentence.edge_selections:
+            found.setdefault(selection, []).append(number)
+    return found
+
+
+def _idle(trace: Trace) -> list[TracedItem]:
+    """What is cited, and has no influence of its own."""
+    found, cited = trace.influence, _uses(trace)
+    return [
+        item
+        for item in trace.selected
+        if found and item.iri in cited and item.iri in found.weights and item.iri not in found.above
+    ]
+
+
+def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
+    """What the answer as a whole depends on, the heaviest first."""
+    found = trace.influence
+    if found is None:
+        return ()
+    return _weights(trace, {iri: found.weights[iri] for iri in found.above}, _uses(trace))
+
+
+def _depends_on(trace: Trace, sentence: TracedSentence) -> tuple[ShownWeight, ...] | None:
+    found = trace.influence
+    if found is None:
+        return None
+    return _weights(trace, found.sentences.get(sentence.iri, {}), sentence.edge_selections)
+
+
+def _weights(
+    trace: Trace, weights: Mapping[str, float], cited: Collection[str]
+) -> tuple[ShownWeight, ...]:
+    items = {item.iri: item for item in trace.selected}
+    most = max(weights.values(), default=0.0)
+    return tuple(
+        ShownWeight(
+            items[iri],
+            weight,
+            round(100 * max(weight, 0.0) / most) if most > 0 else 0,
+            iri in cited,
+        )
+        for iri, weight in weights.items()
+        if iri in items
+    )
+
+
+# --- prompts and calls ----------------------------------------------------------------------------
+
+
+def shown_prompts(trace: Trace) -> list[ShownPrompt]:
+    """The prompts of the session by name."""
+    return [
+        ShownPrompt(prompt, _shown(prompt.text, prompt.state, MOST_OF_PROMPT))
+        for prompt in trace.prompts
+    ]
+
+
+def shown_calls(trace: Trace, request: Request) -> list[ShownCall]:
+    """The calls in their order; those for which there is no room any more show nothing."""
+    room, found = MOST_OF_ALL, []
+    for call in trace.calls:
+        asked = None
+        if call.prompt:
+            text, state = request(call)
+            asked = _shown(text, state, min(MOST_ASKED, room))
+            room -= len(asked.before) + len(asked.after)
+        found.append(ShownCall(call, asked))
+    return found
+
+
+def _shown(text: str, state: str, most: int) -> ShownText:
+    if state != "kept":
+        return ShownText("", gone=_GONE[state])
+    before, between, after = _ends(text, most, most * 2 // 3)
+    return ShownText(before, len(between), after)
