@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, is_dataclass
 from operator import attrgetter
 from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -83,10 +83,6 @@ class Shape:
 
     # --- the schema ---
 
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema of what ``plain`` returns."""
-        return self.model().model_json_schema(mode="serialization")
-
     def model(self) -> type[BaseModel]:
         """The same shape as a model of pydantic."""
         from pydantic import ConfigDict, create_model
@@ -107,7 +103,8 @@ class Shape:
         if get_origin(hint) is Annotated:
             hint, description = get_args(hint)[:2]
         field = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
-        default = field.default if self._defaults and field else _REQUIRED
+        optional = self._defaults and field is not None and field.default is not MISSING
+        default = field.default if optional else _REQUIRED
         return Key(hint, description, default=default)
 
     def _with_parts(self, hint: Any) -> Any:
