@@ -86,10 +86,9 @@ def test_a_name_that_the_class_has_not_is_an_error():
 def test_printing_imports_no_pydantic():
     code = """
 import sys
-from tgraph.cli.schemas import ask_json
-from tgraph.model import NO_USAGE, Answer
-answer = Answer("q", "graph", "a", False, (), (), "urn:s", "c", NO_USAGE, "m")
-assert ask_json(answer)["answer"] == "a"
+from tgraph.cli.shapes import Shape
+from tgraph.model import Source
+assert Shape("S", Source, None, "title").plain(Source("d", "Fram", "p")) == {"title": "Fram"}
 assert "pydantic" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

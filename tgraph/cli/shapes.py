@@ -103,9 +103,8 @@ class Shape:
         if get_origin(hint) is Annotated:
             hint, description = get_args(hint)[:2]
         field = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
-        optional = self._defaults and field is not None and field.default is not MISSING
-        default = field.default if optional else _REQUIRED
-        return Key(hint, description, default=default)
+        default = field.default if self._defaults and field else MISSING
+        return Key(hint, description, default=_REQUIRED if default is MISSING else default)
 
     def _with_parts(self, hint: Any) -> Any:
         """The type with the models of the parts in the place of their classes."""
