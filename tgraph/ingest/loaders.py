@@ -17,7 +17,7 @@ _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document
 # Media type to the module and function that read it; a reader is imported when it is needed.
 _READERS = {
     "text/plain": ("text", "read_text"),
-    "text/markdown": ("text", "read_markdown"),
+    "text/markdown": ("markdown", "read_markdown"),
     "text/html": ("html", "read_html"),
     "text/csv": ("tables", "read_csv"),
     "application/json": ("records", "read_json"),
