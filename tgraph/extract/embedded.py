@@ -33,7 +33,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import canonical, digest
 
 NAME = "embedded-extractor"
-VERSION = "3"
+VERSION = "4"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 

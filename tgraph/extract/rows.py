@@ -12,24 +12,16 @@ from pyoxigraph import Literal
 
 from tgraph.extract.blocks import Block, pairs
 from tgraph.extract.kinds import kind_of_name, kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.literals import parse_literal
 from tgraph.extract.names import UNKNOWN, Named
 from tgraph.extract.reading import MENTIONS, WEAK, Fact, Reading
+from tgraph.resources import word_set
 
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
-_PLACES = words(
-    """
-    birthplace place location located city country at in site built
-    """
-)
-_PARTICLES = words(
-    """
-    of the and de la du von van der for & 's
-    """
-)
+_PLACES = word_set("english", "places")
+_PARTICLES = word_set("english", "particles")
 _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end
 from tgraph.extract.kinds import denotes_person, kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.pipeline import lemma
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -22,17 +22,8 @@ Found = tuple[int, int, str]
 
 _JOINTS = frozenset({"of", "at"})
 _TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
-_OF_GROUPS = words(
-    """
-    government subcontinent continent peninsula region islands island army navy empire
-    parliament coast state language people dynasty republic territory kingdom
-    """
-)
-_NOT_OUTER = words(
-    """
-    side part area name version title way case time end part member group version edition years
-    """
-)
+_OF_GROUPS = word_set("english", "of_groups")
+_NOT_OUTER = word_set("english", "not_outer")
 _BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
 _OF_KIND = ("organization", "facility", "event")
 # Names of countries and regions (ISO 3166-1 and -2) that hold an "and" but are one.
