@@ -127,10 +127,7 @@ def _entity(chunk: Chunk, entity: Named, reading: Reading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
     aliases = tuple(alias for alias in entity.aliases if alias != entity.name)
     return ExtractedEntity(
-        entity.name,
-        entity.type,
-        aliases=aliases,
-        span=_span(chunk, *where) if where else None,
+        entity.name, entity.type, aliases=aliases, span=_span(chunk, *where) if where else None
     )
 
 

@@ -20,8 +20,8 @@ _READERS = {
     "text/markdown": ("markdown", "read_markdown"),
     "text/html": ("html", "read_html"),
     "text/csv": ("tables", "read_csv"),
-    "application/json": ("records", "read_json"),
-    "application/jsonl": ("records", "read_json_lines"),
+    "application/json": ("tables", "read_json"),
+    "application/jsonl": ("tables", "read_json_lines"),
     "application/pdf": ("pdf", "read_pdf"),
     _DOCX: ("office", "read_docx"),
 }
