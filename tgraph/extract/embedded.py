@@ -1,10 +1,4 @@
-"""The embedded default: entities and relationships of a chunk without a language model.
-
-English goes through spaCy and dependency rules, Chinese through the optional LAC tagger, anything
-else through statistics of its words; rows of tables are read column by column in any language. The
-method is deterministic: the same chunk and title give the same extraction on every machine with the
-same versions.
-"""
+"""The embedded default: entities and relationships of a chunk without a language model."""
 
 from __future__ import annotations
 
@@ -39,6 +33,11 @@ _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 class EmbeddedExtractor:
     """Extracts by rules; implements ``tgraph.extract.base.Extractor``.
+
+    English goes through spaCy and dependency rules, Chinese through the optional LAC tagger,
+    anything else through statistics of its words; rows of tables are read column by column in any
+    language. The method is deterministic: the same chunk and title give the same extraction on
+    every machine with the same versions.
 
     Safe to use from several threads: parsing is serialised, everything else has no shared state.
     ``mentions=False`` leaves out the weak edges from the title to what is merely named.

@@ -1,7 +1,4 @@
-"""Rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin Archer``.
-
-The first column names the subject, every other column is one relationship, its name the predicate.
-"""
+"""Rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin Archer``."""
 
 from __future__ import annotations
 
@@ -26,8 +23,10 @@ _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown
 
 
 def read(blocks: Sequence[Block], reading: Reading, topic: Named | None) -> None:
-    """Adds what the rows state to a reading; empty cells state nothing.
+    """Adds what the rows state to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
 
+    The first column names the subject, every other one is a relationship and its name the
+    predicate; empty cells state nothing.
     A row that the start of the chunk cuts has lost its subject and is dropped.
     """
     rows = [block for block in blocks if not _is_field(block)]

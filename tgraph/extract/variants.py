@@ -1,8 +1,4 @@
-"""Names inside longer names, and longer names around short ones: where both may be meant.
-
-"Philbrook Museum" and "Tulsa" stand in "Philbrook Museum of Tulsa"; "the Baltic" is more in "the
-Baltic region". Each is given by its tokens and the recogniser's type, empty where it has none.
-"""
+"""Names inside longer names, and longer names around short ones: where both may be meant."""
 
 from __future__ import annotations
 
@@ -49,7 +45,9 @@ def joined_places(doc: Doc) -> Iterator[Found]:
 
 
 def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
-    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``."""
+    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``, such as
+    "Philbrook Museum" and "Tulsa" in "Philbrook Museum of Tulsa". Each is given by its tokens and
+    the recogniser's type, empty where it has none."""
     if kind != "person":
         yield from _recognised(doc, start, end)
         yield from _acronym(doc, start, end)
