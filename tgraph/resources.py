@@ -56,6 +56,11 @@ def word_list(name: str, *keys: str) -> list[str]:
     return [word for key in keys for word in lists[key].split()]
 
 
+def weights(name: str) -> tuple[float, ...]:
+    """The numbers of a table of ``data/weights.toml``, which says what they were fitted to."""
+    return tuple(tables("weights")[name].values())
+
+
 @cache
 def tables(name: str) -> dict[str, Any]:
     """All of ``data/NAME.toml``, read when it is first asked for."""
