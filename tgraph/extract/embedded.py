@@ -76,10 +76,10 @@ class EmbeddedExtractor:
 
     def _read(self, blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
         prose = [block for block in blocks if block.kind == "prose"]
-        language = language_of(" ".join(block.text for block in prose))
-        if language == "en":
+        found = language_of(" ".join(block.text for block in prose))
+        if found == "en":
             reading = english.read(prose, titles, names)
-        elif language == "zh" and chinese.version():
+        elif found == "zh" and chinese.version():
             reading = chinese.read(prose, titles, names)
         else:
             reading = statistics.read(prose, titles, names)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, TextBuilder, one_line, storable, words
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable, words
 from tgraph.ingest.tables import table_lines
 from tgraph.ingest.text import decode
 
@@ -38,7 +38,7 @@ _METADATA = {
 }
 
 
-def read_html(data: bytes, name: str, limits: Limits) -> Content:
+def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """The readable text of a page of HTML, as one page.
 
     Paragraphs are parted by blank lines; list items and table rows are lines. Scripts, styles,
@@ -87,7 +87,7 @@ class _Walk:
         self._metadata: dict[str, str] = {}
         self._tables: list[_Table] = []
 
-    def over(self, root: etree._Element) -> Content:
+    def over(self, root: etree._Element) -> FileContent:
         """What is to be read below the root."""
         walk = etree.iterwalk(root, events=("start", "end"))
         outside = None
@@ -103,7 +103,7 @@ class _Walk:
         page = self._builder.page()
         title = self._title or (page.headings[0].text if page.headings else "")
         title = _without_site(title, [h.text for h in page.headings if h.level == 1])
-        return Content((page,), title, self._metadata)
+        return FileContent((page,), title, self._metadata)
 
     def _enter(self, element: etree._Element) -> bool:
         """Take note of an element; whether its content is to be read as text."""

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import DEFAULT_LIMITS, Limits, Reader, check_lines, one_line
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Reader, check_lines, one_line
 from tgraph.ingest.signatures import signature
 from tgraph.model import Document
 
@@ -48,7 +48,7 @@ _WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
 def load(
-    source: Path | bytes | BinaryIO, name: str = "", limits: Limits = DEFAULT_LIMITS
+    source: Path | bytes | BinaryIO, name: str = "", limits: FileLimits = DEFAULT_LIMITS
 ) -> Document:
     """The document in ``source``: a path, bytes, or a binary stream that is read to its end.
 
@@ -77,7 +77,7 @@ def load(
 
 
 def read_bytes(
-    source: Path | bytes | BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS
+    source: Path | bytes | BinaryIO, name: str, limits: FileLimits = DEFAULT_LIMITS
 ) -> bytes:
     """The bytes of a source, read only as far as the limit on the file's size allows."""
     most = limits.file_bytes

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tgraph.ingest.base import Content, Limits, one_line
+from tgraph.ingest.base import FileContent, FileLimits, one_line
 from tgraph.ingest.text import decode, fields
 from tgraph.model import Heading, Page
 
@@ -27,14 +27,14 @@ _LINE = re.compile(r"(?:\A|\r\n?|\n)[ \t]*")
 _LONGEST = 400
 
 
-def read_markdown(data: bytes, name: str, limits: Limits) -> Content:
+def read_markdown(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Markdown as one page of unchanged text, with its headings and its front matter's fields."""
     text = decode(data, name, limits)
     front = _FRONT_MATTER.match(text)
     metadata = fields(front[1]) if front else {}
     headings = tuple(markdown_headings(text, front.end() if front else 0))
     title = metadata.pop("title", "") or (headings[0].text if headings else "")
-    return Content((Page(None, text, headings),), title, metadata)
+    return FileContent((Page(None, text, headings),), title, metadata)
 
 
 def markdown_headings(text: str, start: int = 0) -> Iterator[Heading]:

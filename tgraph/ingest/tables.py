@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, TextBuilder, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
 from tgraph.ingest.text import decode
 from tgraph.model import Page
 
@@ -29,7 +29,7 @@ _METADATA_KEYS = ("author", "date", "language", "description")
 _SHORT = 200
 
 
-def read_csv(data: bytes, name: str, limits: Limits) -> Content:
+def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Comma, semicolon, tab or bar separated values: a line ``Column: value; ...`` for each row."""
     text = decode(data, name, limits)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
@@ -39,7 +39,7 @@ def read_csv(data: bytes, name: str, limits: Limits) -> Content:
     except csv.Error as error:
         message = f"Line {reader.line_num} of the table can't be read: {error}."
         raise IngestError(name, message, "Check its quotation marks.") from None
-    return Content((Page(None, "\n".join(table_lines(rows))),))
+    return FileContent((Page(None, "\n".join(table_lines(rows))),))
 
 
 def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> list[str]:
@@ -100,7 +100,7 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
 # --- records ------------------------------------------------------------------------------------
 
 
-def read_json(data: bytes, name: str, limits: Limits) -> Content:
+def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """A JSON value: a list's items, or an object's lists of objects, are its records."""
     text = decode(data, name, limits)
     try:
@@ -116,10 +116,10 @@ def read_json(data: bytes, name: str, limits: Limits) -> Content:
     if not isinstance(value, dict):
         return content
     metadata = {key: _text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))}
-    return Content(content.pages, _title(value), {k: v for k, v in metadata.items() if v})
+    return FileContent(content.pages, _title(value), {k: v for k, v in metadata.items() if v})
 
 
-def read_json_lines(data: bytes, name: str, limits: Limits) -> Content:
+def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """One JSON value a line (jsonlines.org): each is a record; blank lines are passed over."""
     records = []
     for number, line in enumerate(decode(data, name, limits).split("\n"), 1):
@@ -150,7 +150,7 @@ def _broken(name: str, error: json.JSONDecodeError, line: int, column: int) -> I
     return IngestError(name, f"The JSON is broken at line {line}, column {column}: {error.msg}.")
 
 
-def _rendered(name: str, records: list[Any]) -> Content:
+def _rendered(name: str, records: list[Any]) -> FileContent:
     builder = TextBuilder()
     try:
         blocks = [block for record in records for block in _blocks(record, split=len(records) == 1)]
@@ -164,7 +164,7 @@ def _rendered(name: str, records: list[Any]) -> Content:
     page = builder.page()
     if not page.text.strip():
         raise IngestError(name, "The JSON holds no values.")
-    return Content((page,))
+    return FileContent((page,))
 
 
 def _blocks(record: Any, path: str = "", split: bool = False) -> Iterator[tuple[str, list[str]]]:

@@ -10,7 +10,7 @@ import logging
 import re
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, check_lines, one_line
+from tgraph.ingest.base import FileContent, FileLimits, check_lines, one_line
 from tgraph.model import Page
 
 # Longest first: a UTF-32 mark begins with a UTF-16 one.
@@ -48,7 +48,7 @@ _FIELDS = {
 }
 
 
-def decode(data: bytes, name: str, limits: Limits, declared: str = "") -> str:
+def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> str:
     """The text of a file's bytes, without its byte order mark and otherwise unchanged.
 
     A mark decides; else UTF-8 if the bytes are that; else the ``declared`` encoding; else what
@@ -160,13 +160,13 @@ def _whole_lines(data: bytes) -> bytes:
 # --- readers ------------------------------------------------------------------------------------
 
 
-def read_text(data: bytes, name: str, limits: Limits) -> Content:
+def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
     text = decode(data, name, limits)
     metadata = fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
     title = metadata.pop("title", "")
     # Without a title such lines are just text: somebody's minutes, a list of addresses.
-    return Content((Page(None, text),), title, metadata if title else {})
+    return FileContent((Page(None, text),), title, metadata if title else {})
 
 
 def fields(text: str) -> dict[str, str]:
