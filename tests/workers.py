@@ -30,7 +30,6 @@ import tgraph.engine.asking
 import tgraph.engine.graph
 import tgraph.engine.indexing
 import tgraph.explain.sessions
-import tgraph.extract.language_model
 import tgraph.models.hashing
 import tgraph.models.openai
 import tgraph.retrieve.graph
@@ -40,6 +39,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
 from tgraph.extract.base import Extractor
+from tgraph.extract.language_model import ModelExtractor  # noqa: F401 - loaded before forks
 from tgraph.index.knowledge import is_statement
 from tgraph.index.standing import value
 from tgraph.librarian import Librarian

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 _PACKAGED = files("tgraph").joinpath("_data")
 _CHECKOUT = Path(__file__).resolve().parent.parent
@@ -40,5 +41,29 @@ def names(kind: str, folder: str = "") -> Iterator[str]:
 
 
 def data(name: str) -> Traversable:
-    """A binary file that ships inside the package, such as a tokenizer."""
+    """A file that ships inside the package, such as a tokenizer or a list of words."""
     return files("tgraph").joinpath("data", name)
+
+
+def word_set(name: str, *keys: str) -> frozenset[str]:
+    """The words of a list of ``data/NAME.toml``, which says what it is for and where it is from."""
+    return frozenset(word_list(name, *keys))
+
+
+def word_list(name: str, *keys: str) -> list[str]:
+    """The same in the order of the file; of several lists one after the other."""
+    lists = tables(name)
+    return [word for key in keys for word in lists[key].split()]
+
+
+def weights(name: str) -> tuple[float, ...]:
+    """The numbers of a table of ``data/weights.toml``, which says what they were fitted to."""
+    return tuple(tables("weights")[name].values())
+
+
+@cache
+def tables(name: str) -> dict[str, Any]:
+    """All of ``data/NAME.toml``, read when it is first asked for."""
+    import tomllib
+
+    return tomllib.loads(data(f"{name}.toml").read_text("utf-8"))

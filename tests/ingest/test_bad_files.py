@@ -8,15 +8,15 @@ import pypdf
 import pytest
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Limits
+from tgraph.ingest.base import FileLimits
 from tgraph.ingest.loaders import load
 
 NOISE = random.Random(7).randbytes(5000)
 
 
-def refused(data: bytes, name: str, limits: Limits | None = None) -> IngestError:
+def refused(data: bytes, name: str, limits: FileLimits | None = None) -> IngestError:
     with pytest.raises(IngestError) as caught:
-        load(data, name, limits or Limits())
+        load(data, name, limits or FileLimits())
     assert caught.value.path == name
     assert "\n" not in str(caught.value)
     return caught.value
@@ -95,7 +95,7 @@ def test_an_endless_line_is_refused_at_once(suffix):
 
 
 def test_a_file_beyond_the_limit():
-    assert "larger than the limit of 10 bytes" in str(refused(b"x" * 11, "a.txt", Limits(10)))
+    assert "larger than the limit of 10 bytes" in str(refused(b"x" * 11, "a.txt", FileLimits(10)))
 
 
 def test_a_docx_that_is_no_archive_or_another_one(word):
@@ -125,7 +125,9 @@ def replaced(plain: bytes, document: bytes) -> bytes:
 def test_an_archive_bomb_is_not_unpacked(word):
     bomb = replaced(word("Text."), b" " * 50_000_000)
     assert len(bomb) < 200_000
-    assert "more than allowed" in str(refused(bomb, "a.docx", Limits(unpacked_bytes=10_000_000)))
+    assert "more than allowed" in str(
+        refused(bomb, "a.docx", FileLimits(unpacked_bytes=10_000_000))
+    )
 
 
 def with_entities(plain: bytes, entities: str, reference: str) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Limits
+from tgraph.ingest.base import FileLimits
 from tgraph.ingest.discover import SourceFile, Unread, discover
 from tgraph.ingest.loaders import load
 
@@ -114,7 +114,7 @@ def test_reading_is_limited(folder):
     (found,) = discover(["docs/a.md"])
     assert isinstance(found, SourceFile)
     with pytest.raises(IngestError, match="larger than the limit"):
-        found.read(Limits(file_bytes=3))
+        found.read(FileLimits(file_bytes=3))
 
 
 def test_a_socket_is_no_file(folder):

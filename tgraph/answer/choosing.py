@@ -15,27 +15,18 @@ from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.structured import ask
+from tgraph.resources import word_set
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.breadth import is_broad
 from tgraph.retrieve.descriptions import descriptions
-from tgraph.retrieve.lexical import listed, terms, words
+from tgraph.retrieve.lexical import terms, words
 from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
 Breadth = Literal["one", "several", "whole"]
 
-_WHOLE = listed(
-    """
-    theme themes topic topics overview summary summaries summarise summarize overall trends trend
-    patterns pattern common recurring main major all every corpus documents collection
-    """
-)
-_COMPARING = listed(
-    """
-    compare compared comparison contrast differ differs difference differences both between
-    relation relationship related connected connection link linked versus vs share shared
-    """
-)
+_WHOLE = word_set("questions", "overview")
+_COMPARING = word_set("questions", "comparing")
 _LISTED = 3
 _WORD = re.compile(r"\w")
 _NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.’'-]*(?:\s+[^\W\d_a-z][\w.’'-]*)*")

@@ -16,6 +16,7 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
 from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
+from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import STOP_WORDS, words
 from tgraph.retrieve.passages import overlap
@@ -140,7 +141,7 @@ class EmbeddedSynthesiser:
 
     SENTENCES = 4
     MOST = 5
-    LEAST_SCORE = 0.46
+    (LEAST_SCORE,) = weights("answer")
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
     CLOSE = 0.85

@@ -17,30 +17,18 @@ from pyoxigraph import Literal
 from tgraph.extract.clauses import antecedent, lifted
 from tgraph.extract.coreference import THIRD_PERSON, Discourse, is_definite
 from tgraph.extract.kinds import kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.mentions import Mention
 from tgraph.extract.names import Named, Names
 from tgraph.extract.phrases import conjuncts, core_text, is_noun, phrase_bounds, phrase_text
 from tgraph.extract.pipeline import lemma
 from tgraph.extract.reading import Argument
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-_PERIODS = words(
-    """
-    year month day summer winter spring autumn end beginning start middle morning evening night
-    season century decade early late
-    """
-)
-_VAGUE = words(
-    """
-    one ones thing things something anything nothing everything someone anyone everyone nobody
-    other others lot lots way kind sort number part case fact time times more most all some many
-    few none honour honor order addition instance example respect course extremity moment
-    purpose effect behalf same such first second last right best worst next rest
-    """
-)
+_PERIODS = word_set("english", "periods")
+_VAGUE = word_set("english", "vague")
 CONCEPT = "concept"
 
 

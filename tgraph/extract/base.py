@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Protocol
 
-from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Prompt
+from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Prompt, Span
 from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import normalise_name
 
@@ -32,11 +33,33 @@ class Extractor(Protocol):
 
 def with_endpoints(extraction: Extraction) -> Extraction:
     """The extraction with an entity for every name that its relationships use."""
-    known = {normalise_name(entity.name) for entity in extraction.entities}
+    used = (
+        (name, relationship.span)
+        for relationship in extraction.relationships
+        for name in (relationship.subject, relationship.object)
+        if isinstance(name, str)
+    )
+    missing = missing_entities((entity.name for entity in extraction.entities), used)
+    return replace(extraction, entities=(*extraction.entities, *missing))
+
+
+def missing_entities(
+    known: Iterable[str], used: Iterable[tuple[str, Span | None]]
+) -> tuple[ExtractedEntity, ...]:
+    """An entity for each name that is used and not known, where it is used first."""
+    names = set(map(normalise_name, known))
     missing: dict[str, ExtractedEntity] = {}
-    for relationship in extraction.relationships:
-        for name in (relationship.subject, relationship.object):
-            if isinstance(name, str) and normalise_name(name) not in known:
-                entity = ExtractedEntity(name, "concept", span=relationship.span)
-                missing.setdefault(normalise_name(name), entity)
-    return replace(extraction, entities=(*extraction.entities, *missing.values()))
+    for name, span in used:
+        if (key := normalise_name(name)) not in names:
+            missing.setdefault(key, ExtractedEntity(name, "concept", span=span))
+    return tuple(missing.values())
+
+
+def installed(package: str) -> str:
+    """The version of a package, empty where it isn't installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

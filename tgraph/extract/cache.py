@@ -53,36 +53,16 @@ class CachedExtractor:
             except (KeyError, TypeError, ValueError):
                 pass  # written by another version or damaged
         extraction = self._extractor.extract(chunk, title, sink)
-        data = json.dumps(_encode(extraction), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False).encode(
+            "utf-8", "surrogatepass"
+        )
         write_atomic(path, data, durable=False, scratch=self._folder)
         return extraction
 
 
-def _encode(extraction: Extraction) -> dict[str, Any]:
-    return {
-        "chunk": extraction.chunk,
-        "entities": [asdict(entity) for entity in extraction.entities],
-        "relationships": [
-            {
-                "subject": r.subject,
-                "predicate": r.predicate,
-                "object": _encode_object(r.object),
-                "description": r.description,
-                "keywords": r.keywords,
-                "strength": r.strength,
-                "span": asdict(r.span) if r.span else None,
-            }
-            for r in extraction.relationships
-        ],
-        "reply_hash": extraction.reply_hash,
-        "dropped": dict(extraction.dropped),
-    }
-
-
-def _encode_object(value: str | Literal) -> Any:
-    if isinstance(value, str):
-        return value
-    return {"value": value.value, "datatype": value.datatype.value, "language": value.language}
+def _plain(literal: Literal) -> dict[str, str | None]:
+    datatype = literal.datatype.value
+    return {"value": literal.value, "datatype": datatype, "language": literal.language}
 
 
 def _decode(entry: dict[str, Any]) -> Extraction:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tgraph.extract.kinds import kind_of_name, kind_of_noun
-from tgraph.extract.lexicon import words
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -27,18 +27,11 @@ TYPES = {
 }
 NAME_TAGS = frozenset({"NNP", "NNPS"})
 _NEVER = frozenset({"PRP", "PRP$", "WP", "WDT", "WRB", "MD", "UH", "EX", "CC", "DT", "IN", "TO"})
-_INNER = words("of de la du des del da di von van der den el al le & - – y zu bin ibn upon o'")
+_INNER = word_set("english", "inner")
 _OPENERS = frozenset({'"', "“", "''", "``", "‘", "'", ":", "(", "[", "--", "—"})
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
-LABELS = words(  # of infoboxes whose fields run together
-    """
-    Starring Headquarters Founder Founders Founded Defunct Parent Distributor Directed Produced
-    Written Genre Genres Label Labels Released Release Recorded Original Playoff Observer
-    Constituent Unincorporated Successor Predecessor
-    """
-)
 SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "L.L.C.", "D.C."})
-_NUMBERING = words("route highway road interstate article section flight hot class bill no. law")
+_NUMBERING = word_set("english", "numbered")
 _OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
 

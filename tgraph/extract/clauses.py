@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tgraph.extract.lexicon import words
 from tgraph.extract.phrases import conjuncts, core_text, is_noun
 from tgraph.extract.pipeline import verb_lemma
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Span, Token
@@ -24,22 +24,9 @@ _OBJECTS = frozenset({"dobj", "oprd", "attr"})
 _PREPOSITIONS = frozenset({"prep", "agent", "dative"})
 _RELATIVE = frozenset({"WDT", "WP"})
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
-_SAYING = words(
-    """
-    say tell think believe claim suppose hope wish fear imagine argue suggest ask wonder expect
-    report allege deny dream predict propose
-    """
-)
-_IMPLICATIVE = words(
-    """
-    help make let enable allow force cause lead persuade convince see
-    """
-)
-_OF_VERBS = words(
-    """
-    be consist die dispose speak tell hear know make form dream think
-    """
-)
+_SAYING = word_set("english", "saying")
+_IMPLICATIVE = word_set("english", "implicative")
+_OF_VERBS = word_set("english", "of_verbs")
 _DEEPEST = 6
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tgraph.extract.kinds import kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.names import UNKNOWN, Named
-from tgraph.extract.pipeline import lemma, verb_lemma
+from tgraph.extract.pipeline import lemma
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -25,11 +24,6 @@ _NEUTER = frozenset({"it", "its", "itself"})
 _PLURAL = frozenset({"they", "them", "their", "theirs", "themselves"})
 THIRD_PERSON = _MALE | _FEMALE | _NEUTER | _PLURAL
 _DEFINITE = frozenset({"the", "this", "that"})
-_SHIP_VERBS = words(
-    """
-    sail drift carry anchor freeze sink float steam voyage roll moor lie draw build launch leave
-    """
-)
 _WINDOW = 3
 _NOUN_WINDOW = 8
 _COLLECTIVE = frozenset({"organization", "group"})
@@ -85,8 +79,6 @@ class Discourse:
         if word in _NEUTER:
             return self._neuter(token)
         found = [entity for entity in self._candidates(token) if _agrees(word, entity)]
-        if word in _FEMALE and token.dep_ in _SUBJECTS and verb_lemma(token.head) in _SHIP_VERBS:
-            found = [entity for entity in found if entity.type == "ship"] or found
         topic = self._topic
         if topic is not None and topic in found and topic.type == "ship":
             return (topic,)

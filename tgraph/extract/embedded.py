@@ -1,10 +1,4 @@
-"""The embedded default: entities and relationships of a chunk without a language model.
-
-English goes through spaCy and dependency rules, Chinese through the optional LAC tagger, anything
-else through statistics of its words; rows of tables are read column by column in any language. The
-method is deterministic: the same chunk and title give the same extraction on every machine with the
-same versions.
-"""
+"""The embedded default: entities and relationships of a chunk without a language model."""
 
 from __future__ import annotations
 
@@ -33,12 +27,17 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.vocabulary import canonical, digest
 
 NAME = "embedded-extractor"
-VERSION = "3"
+VERSION = "4"
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 class EmbeddedExtractor:
     """Extracts by rules; implements ``tgraph.extract.base.Extractor``.
+
+    English goes through spaCy and dependency rules, Chinese through the optional LAC tagger,
+    anything else through statistics of its words; rows of tables are read column by column in any
+    language. The method is deterministic: the same chunk and title give the same extraction on
+    every machine with the same versions.
 
     Safe to use from several threads: parsing is serialised, everything else has no shared state.
     ``mentions=False`` leaves out the weak edges from the title to what is merely named.
@@ -77,10 +76,10 @@ class EmbeddedExtractor:
 
     def _read(self, blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
         prose = [block for block in blocks if block.kind == "prose"]
-        language = language_of(" ".join(block.text for block in prose))
-        if language == "en":
+        found = language_of(" ".join(block.text for block in prose))
+        if found == "en":
             reading = english.read(prose, titles, names)
-        elif language == "zh" and chinese.version():
+        elif found == "zh" and chinese.version():
             reading = chinese.read(prose, titles, names)
         else:
             reading = statistics.read(prose, titles, names)
@@ -127,10 +126,7 @@ def _entity(chunk: Chunk, entity: Named, reading: Reading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
     aliases = tuple(alias for alias in entity.aliases if alias != entity.name)
     return ExtractedEntity(
-        entity.name,
-        entity.type,
-        aliases=aliases,
-        span=_span(chunk, *where) if where else None,
+        entity.name, entity.type, aliases=aliases, span=_span(chunk, *where) if where else None
     )
 
 

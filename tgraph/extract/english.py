@@ -19,7 +19,6 @@ from tgraph.extract.blocks import Block
 from tgraph.extract.clauses import Statement, statements
 from tgraph.extract.coreference import Discourse
 from tgraph.extract.kinds import kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.literals import is_number
 from tgraph.extract.mentions import Mention, find_mentions
 from tgraph.extract.names import Named, Names
@@ -32,15 +31,7 @@ from tgraph.extract.reading import MENTIONS, WEAK, Argument, Fact, Reading
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-_SEA = words(
-    """
-    ship ships vessel sail sailed sailing crew aboard deck decks hull hold drift drifted
-    launched voyage anchor anchored harbour moored pack beset steamed engine masts sank crushed
-    captain
-    """
-)
 _WHERE = frozenset({"in", "at", "to", "from", "near", "into", "off", "through", "across", ","})
-_FIXED = ("place", "group", "event", "facility", "law", "award")
 _SPEECH = re.compile(
     r"[\"“](?=\w)[^\"“”]*[.!?,—-][\"”]|(?<!\w)['‘](?=\w).{2,600}?[.!?,—-]['’](?!\w)", re.DOTALL
 )
@@ -60,7 +51,6 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Readin
                 located = mention.start > 0 and doc[mention.start - 1].lower_ in _WHERE
                 names.add(mention.text, mention.type, located=located)
     names.link()
-    _find_ships(docs, mentions, names)
     for doc, found in zip(docs, mentions, strict=True):
         acronyms(doc, found, names)
         localities(doc, found, names)
@@ -234,30 +224,6 @@ def _leading_to(mention: Mention, doc: Doc) -> str:
     if mention.value is not None and is_number(mention.value):
         return measured(doc[mention.end - 1])
     return "date" if mention.is_time else "amount"
-
-
-def _find_ships(docs: Sequence[Doc], mentions: Sequence[Sequence[Mention]], names: Names) -> None:
-    """Single names with an article ("the Fram") in a text about ships are ships, not people."""
-    articled: Counter[str] = Counter()
-    at_sea: set[str] = set()
-    for doc, found in zip(docs, mentions, strict=True):
-        for mention in found:
-            if _is_articled(doc, mention):
-                articled[mention.text] += 1
-                if _SEA & {token.lower_ for token in doc[mention.start].sent}:
-                    at_sea.add(mention.text)
-    for text, count in articled.items():
-        entity = names.find(text)
-        if entity is not None and count > 1 and text in at_sea and entity.type not in _FIXED:
-            entity.types["ship"] += 2 * entity.types.total()
-
-
-def _is_articled(doc: Doc, mention: Mention) -> bool:
-    if not mention.is_name or mention.end - mention.start > 2 or not mention.start:
-        return False
-    head = doc[mention.start : mention.end].root
-    stands_alone = head.dep_ not in ("compound", "amod", "nmod") and head.tag_ == "NNP"
-    return stands_alone and doc[mention.start - 1].lower_ == "the" and not kind_of_noun(head.lower_)
 
 
 def _speech(text: str) -> list[tuple[int, int]]:

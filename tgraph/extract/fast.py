@@ -20,33 +20,25 @@ from tgraph.extract.embedded import titles_of
 from tgraph.extract.english import without_common_words
 from tgraph.extract.kinds import kind_of_name, kind_of_noun
 from tgraph.extract.language import language_of
-from tgraph.extract.lexicon import words
 from tgraph.extract.mentions import Mention, find_mentions
 from tgraph.extract.names import UNKNOWN, Named, Names
 from tgraph.extract.pipeline import lemma
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Occurrence, Prompt, Span
 from tgraph.models.base import CallSink, no_sink
+from tgraph.resources import word_set
 from tgraph.vocabulary import digest
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 NAME = "fast-extractor"
-VERSION = "1"
+VERSION = "2"
 _NOUNS = frozenset({"NN", "NNS"})
 _INSIDE = _NOUNS | {"JJ", "HYPH"}
 _TERM = "concept"
 _LONGEST_TERM = 5
-_EMPTY = words(  # say which one, how many or how good, not what
-    """
-    able big best better certain different dear due early enough entire few fine first following
-    former full general good great half high hundred large last late latter least less little
-    long low main major many more most much near new next nice old one only other own part past
-    poor present previous real same second several short single small special such third thousand
-    top true various very whole wide young
-    """
-)
+_EMPTY = word_set("english", "telling_nothing")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,28 +5,15 @@ from __future__ import annotations
 import re
 from typing import Literal as Choice
 
-from tgraph.extract.lexicon import words
+from tgraph.resources import word_set
 
 Language = Choice["en", "zh", "other"]
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
 _WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = words(
-    """
-    the of and to in a is was that for it with as his on be at by had he but from her they are
-    which not she this have were an or their there been we you i him who its when will no more
-    if out so said what up into them then than some could would about after other my
-    """
-)
-_OTHERS = words(
-    """
-    der die das und ist nicht ein eine mit von zu den dem des auf für im sich le la les et est
-    un une dans que qui pour sur pas au el los las y en es una por con se del lo il di che è per
-    non gli della het een van dat niet zijn och att det som på är inte og ikke til av de do da
-    em não uma os com para na ja że nie się jest w i že
-    """
-)
+_ENGLISH = word_set("languages", "english")
+_OTHERS = word_set("languages", "others")
 _ENOUGH = 12
 
 

@@ -10,19 +10,12 @@ from typing import Any
 from tgraph.extract.parse import GraphReply, read_reply
 from tgraph.extract.rounds import Gathered, Rounds
 from tgraph.extract.tuples import read_graph
-from tgraph.model import (
-    Agent,
-    Chunk,
-    ExtractedEntity,
-    ExtractedRelationship,
-    Extraction,
-    Prompt,
-)
+from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.vocabulary import normalise_name
 
 
-class ModelExtractor:
+class ModelExtractor(Rounds[GraphReply]):
     """An ``Extractor`` that asks a language model by the prompts ``extract_graph`` and
     ``extract_graph_more``."""
 
@@ -34,27 +27,15 @@ class ModelExtractor:
         prompts: Path | None = None,
         **options: Any,
     ) -> None:
-        self._types = ", ".join(entity_types)
-        self._rounds = Rounds(
-            "extract_graph", GraphReply, read_graph, model, gleanings, prompts, **options
+        types = ", ".join(entity_types)
+        super().__init__(
+            "extract_graph", types, GraphReply, read_graph, model, gleanings, prompts, **options
         )
-
-    @property
-    def agent(self) -> Agent:
-        return self._rounds.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return self._rounds.prompts
-
-    @property
-    def key(self) -> str:
-        return self._rounds.key(self._types)
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
         gathered = _GatheredGraph(chunk)
-        self._rounds.run(chunk, title, {"entity_types": self._types}, gathered, sink)
+        self.run(chunk, title, {"entity_types": self._asked_for}, gathered, sink)
         return gathered.extraction()
 
 

@@ -15,20 +15,10 @@ from pyoxigraph import Literal
 
 from tgraph.vocabulary import xsd
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _NAMES = "|".join(MONTHS) + r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
 _NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{_NAMES})"
@@ -65,15 +55,9 @@ _PATTERNS = tuple(
             "text",
             rf"\b(?:{_NUMBER_OF_DAY}\s+(?:of\s+)?(?:{_NAMES})|(?:{_NAMES})\s+{_NUMBER_OF_DAY})(?!\w)",
         ),
-        (
-            "text",
-            rf"(?<=[Ii]n )(?:{_NAMES})\b",
-        ),
+        ("text", rf"(?<=[Ii]n )(?:{_NAMES})\b"),
         ("text", r"\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"),
-        (
-            "text",
-            r"\b(?:January|February|April|June|July|September|October|November|December)\b",
-        ),
+        ("text", r"\b(?:January|February|April|June|July|September|October|November|December)\b"),
         ("text", r"\b\d{1,2}(?:st|nd|rd|th)[ -]century\b"),
         ("text", r"\b(?:[Ee]arly |[Mm]id-|[Ll]ate )?(?:1\d|20)\d0'?s\b"),
         ("text", r"\b(?:1\d{3}|20\d{2})\s?[–—/-]\s?(?:1\d{3}|20\d{2}|\d{2}|present)\b"),

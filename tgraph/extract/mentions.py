@@ -14,28 +14,19 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
-from tgraph.extract.capitals import LABELS, NAME_TAGS, SUFFIXES, TYPES, run_end, runs
+from tgraph.extract.capitals import NAME_TAGS, SUFFIXES, TYPES, run_end, runs
 from tgraph.extract.kinds import is_title, kind_of_name, kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.literals import find_literals
 from tgraph.extract.pipeline import is_common_word, lemma
 from tgraph.extract.variants import inner_names, joined_places, outer_names, parts_of_title
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
 UNKNOWN = "thing"
 
-_COMMON = words(
-    """
-    january february march april may june july august september october november december monday
-    tuesday wednesday thursday friday saturday sunday however although though but and or if when
-    while then there here this that these those such thus therefore moreover furthermore also
-    just yes no not oh ah ha well now so very many much some any all each every both most more
-    other another one two three four five six seven eight nine ten first second third mr mrs ms
-    dr sir pm am mw km kg cm mm st jr sr inc ltd co vol fm mhz mw god's original next good
-    """
-)
+_COMMON = word_set("english", "no_names")
 _ARTICLES = frozenset({"the", "a", "an"})
 _BEFORE = _ARTICLES | {"of", "and", "in", "at", "by"}
 _QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
@@ -292,24 +283,18 @@ def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> 
 
 
 def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    while start < end and _is_leading(doc[start]) and not _is_label_alone(doc, start, end):
+    while start < end and _is_leading(doc[start]):
         start += 1
-    while end - start > 1 and doc[end - 1].text in LABELS:
-        end -= 1
     while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
         end -= 1
     return start, end
-
-
-def _is_label_alone(doc: Doc, start: int, end: int) -> bool:
-    return end - start == 1 and doc[start].text in LABELS
 
 
 def _is_leading(token: Token) -> bool:
     """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
     if token.lower_ in _BEFORE or not token.text[0].isalnum():
         return True
-    if token.text in LABELS or _describes_person(token):
+    if _describes_person(token):
         return True
     return token.is_sent_start is True and token.tag_.startswith("RB")
 

@@ -11,7 +11,8 @@ from typing import Unpack
 
 from tgraph.errors import ModelError
 from tgraph.extract.parse import Row, Text, Texts
-from tgraph.extract.summaries import Summary, SummarySentence, one_line, within
+from tgraph.extract.summaries import Summary, SummarySentence, within
+from tgraph.ingest.base import one_line
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.prompted import Options, Prompted
 from tgraph.models.prompts import load_prompt, messages
@@ -56,13 +57,7 @@ class ModelSummariser(Prompted):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(
-            model,
-            load_prompt(NAME, prompts),
-            (
-                max_words,
-                max_input_tokens,
-            ),
-            **options,
+            model, load_prompt(NAME, prompts), (max_words, max_input_tokens), **options
         )
         self._max_words = max_words
         self._budget = max_input_tokens

@@ -11,6 +11,7 @@ _LEFT = frozenset(
     {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
 )
 _NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
+_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
 _LONGEST = 14
 _LONGEST_CORE = 3
 _MOST_CONJUNCTS = 20
@@ -66,16 +67,7 @@ def _left_edge(head: Token) -> int:
         if child.dep_ not in _LEFT or child.tag_ == "PRP$":
             break
         start = min(start, child.left_edge.i)
-    while start < head.i and head.doc[start].tag_ in (
-        "DT",
-        "PRP$",
-        ",",
-        "``",
-        "''",
-        "-LRB-",
-        "WP$",
-        ":",
-    ):
+    while start < head.i and head.doc[start].tag_ in _BEFORE:
         start += 1
     return start
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
+from tgraph.extract.base import installed
 from tgraph.ingest.sentences import sentences
 
 if TYPE_CHECKING:
@@ -42,12 +43,8 @@ def load() -> Language:
 
 def versions() -> tuple[str, str]:
     """The versions of spaCy and of the pipeline package; empty where they aren't installed."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("spacy"), version(PACKAGE.replace("_", "-"))
-    except PackageNotFoundError:
-        return "", ""
+    found = installed("spacy"), installed(PACKAGE.replace("_", "-"))
+    return found if all(found) else ("", "")
 
 
 def analyse(texts: Sequence[str]) -> list[Doc]:

@@ -10,43 +10,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tgraph.resources import word_set
 from tgraph.vocabulary import normalise_name
 
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
 _ARTICLES = ("the ", "a ", "an ")
-_HONORIFICS = frozenset(
-    {
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "dr",
-        "prof",
-        "professor",
-        "sir",
-        "lady",
-        "lord",
-        "captain",
-        "capt",
-        "lieutenant",
-        "lt",
-        "colonel",
-        "col",
-        "general",
-        "gen",
-        "major",
-        "commander",
-        "admiral",
-        "sergeant",
-        "king",
-        "queen",
-        "prince",
-        "princess",
-        "president",
-        "saint",
-        "st",
-    }
-)
+_HONORIFICS = word_set("english", "honorifics")
 _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 
 

@@ -65,11 +65,12 @@ class Gathered(ABC, Generic[R]):
 
 class Rounds(Generic[R]):
     """Asks by the prompts ``NAME`` and ``NAME_more`` (a gleaning round, repeated until it yields
-    nothing new)."""
+    nothing new). ``asked_for`` is what the replies depend on beside the chunk and the options."""
 
     def __init__(
         self,
         name: str,
+        asked_for: str,
         schema: type[R],
         read: Callable[[str, type[R]], Read[R] | str],
         model: ChatModel,
@@ -80,6 +81,7 @@ class Rounds(Generic[R]):
         seed: int | None = None,
         max_tokens: int | None = None,
     ) -> None:
+        self._asked_for = asked_for
         self._schema = schema
         self._read = read
         self._model = model
@@ -96,9 +98,10 @@ class Rounds(Generic[R]):
     def prompts(self) -> tuple[Prompt, ...]:
         return (self._first, self._more) if self._gleanings else (self._first,)
 
-    def key(self, *what: str) -> str:
+    @property
+    def key(self) -> str:
         """Changes when the same chunk could yield something else."""
-        options = [*what, str(self._gleanings), *map(str, self._options)]
+        options = map(str, (self._asked_for, self._gleanings, *self._options))
         return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
 
     def run(

@@ -1,7 +1,4 @@
-"""Rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin Archer``.
-
-The first column names the subject, every other column is one relationship, its name the predicate.
-"""
+"""Rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin Archer``."""
 
 from __future__ import annotations
 
@@ -12,30 +9,24 @@ from pyoxigraph import Literal
 
 from tgraph.extract.blocks import Block, pairs
 from tgraph.extract.kinds import kind_of_name, kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.literals import parse_literal
 from tgraph.extract.names import UNKNOWN, Named
 from tgraph.extract.reading import MENTIONS, WEAK, Fact, Reading
+from tgraph.resources import word_set
 
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
-_PLACES = words(
-    """
-    birthplace place location located city country at in site built
-    """
-)
-_PARTICLES = words(
-    """
-    of the and de la du von van der for & 's
-    """
-)
+_PLACES = word_set("english", "places")
+_PARTICLES = word_set("english", "particles")
 _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
 
 
 def read(blocks: Sequence[Block], reading: Reading, topic: Named | None) -> None:
-    """Adds what the rows state to a reading; empty cells state nothing.
+    """Adds what the rows state to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
 
+    The first column names the subject, every other one is a relationship and its name the
+    predicate; empty cells state nothing.
     A row that the start of the chunk cuts has lost its subject and is dropped.
     """
     rows = [block for block in blocks if not _is_field(block)]

@@ -1,8 +1,4 @@
-"""Any language without a parser: capitalised spans, recurring word sequences, co-occurrence.
-
-Names are runs of capitalised words that don't only open sentences, or, in scripts without capitals,
-word sequences that recur in the chunk. Two names in one sentence are related; how, is not claimed.
-"""
+"""Any language without a parser: capitalised spans, recurring word sequences, co-occurrence."""
 
 from __future__ import annotations
 
@@ -29,7 +25,9 @@ _LONGEST_NAME = 80
 
 
 def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
-    """The reading of prose in any language; every relationship is weak."""
+    """The reading of prose in any language. Names are runs of capitalised words that don't only
+    open sentences, or, in scripts without capitals, word sequences that recur in the chunk. Two
+    names in one sentence are related, weakly; how, is not claimed."""
     reading = Reading(names)
     terms = terms_of(blocks)
     for term in terms:

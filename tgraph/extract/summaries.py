@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tgraph.ingest.base import one_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
@@ -161,10 +162,6 @@ def within(
 def count_words(text: str) -> int:
     """How many words; in scripts that put no spaces between them each character is one."""
     return sum(1 for _ in _WORDS.finditer(text))
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _first_words(text: str, count: int) -> str:

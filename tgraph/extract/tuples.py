@@ -1,11 +1,4 @@
-"""The tuple format of graph replies, as GraphRAG's prompts ask for it, read as a ``GraphReply``.
-
-``("entity"<|>NAME<|>TYPE<|>DESCRIPTION)``, ``##`` between records,
-``("relationship"<|>SOURCE<|>TARGET<|>DESCRIPTION<|>STRENGTH)`` and at the end ``<|COMPLETE|>``
-(Microsoft GraphRAG; LightRAG puts keywords before the strength). A model wraps it in fences,
-headings and numbering, and slips in brackets, quotation marks, delimiters and names of kinds, so
-records are found by how they open.
-"""
+"""The tuple format of graph replies, as GraphRAG's prompts ask for it, read as a ``GraphReply``."""
 
 from __future__ import annotations
 
@@ -41,7 +34,13 @@ def read_graph(text: str, schema: type[GraphReply] = GraphReply) -> Read[GraphRe
 
 
 def read_tuples(text: str) -> Read[GraphReply]:
-    """The records of a text in the tuple format.
+    """The records of a text in the tuple format of Microsoft GraphRAG's prompts.
+
+    It is ``("entity"<|>NAME<|>TYPE<|>DESCRIPTION)``, ``##`` between records,
+    ``("relationship"<|>SOURCE<|>TARGET<|>DESCRIPTION<|>STRENGTH)`` and at the end ``<|COMPLETE|>``
+    (LightRAG puts keywords before the strength). A model wraps it in fences, headings and
+    numbering, and slips in brackets, quotation marks, delimiters and names of kinds, so records are
+    found by how they open.
 
     ``dropped`` counts records that lack fields; ``truncated`` says that the last one is cut off
     (and left out): the text ends neither in the mark of completeness nor in a closed record.

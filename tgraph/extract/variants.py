@@ -1,8 +1,4 @@
-"""Names inside longer names, and longer names around short ones: where both may be meant.
-
-"Philbrook Museum" and "Tulsa" stand in "Philbrook Museum of Tulsa"; "the Baltic" is more in "the
-Baltic region". Each is given by its tokens and the recogniser's type, empty where it has none.
-"""
+"""Names inside longer names, and longer names around short ones: where both may be meant."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end
 from tgraph.extract.kinds import denotes_person, kind_of_noun
-from tgraph.extract.lexicon import words
 from tgraph.extract.pipeline import lemma
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -22,17 +18,8 @@ Found = tuple[int, int, str]
 
 _JOINTS = frozenset({"of", "at"})
 _TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
-_OF_GROUPS = words(
-    """
-    government subcontinent continent peninsula region islands island army navy empire
-    parliament coast state language people dynasty republic territory kingdom
-    """
-)
-_NOT_OUTER = words(
-    """
-    side part area name version title way case time end part member group version edition years
-    """
-)
+_OF_GROUPS = word_set("english", "of_groups")
+_NOT_OUTER = word_set("english", "not_outer")
 _BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
 _OF_KIND = ("organization", "facility", "event")
 # Names of countries and regions (ISO 3166-1 and -2) that hold an "and" but are one.
@@ -58,7 +45,9 @@ def joined_places(doc: Doc) -> Iterator[Found]:
 
 
 def inner_names(doc: Doc, start: int, end: int, kind: str) -> Iterator[Found]:
-    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``."""
+    """The names inside the name at ``start`` to ``end``, which is of the type ``kind``, such as
+    "Philbrook Museum" and "Tulsa" in "Philbrook Museum of Tulsa". Each is given by its tokens and
+    the recogniser's type, empty where it has none."""
     if kind != "person":
         yield from _recognised(doc, start, end)
         yield from _acronym(doc, start, end)

@@ -13,7 +13,7 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """How large a document may be.
 
     ``file_bytes`` bounds the file, ``unpacked_bytes`` what an archive (DOCX) unpacks to, and
@@ -26,11 +26,11 @@ class Limits:
     line_characters: int = 10_000_000
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = FileLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FileContent:
     """What a reader found in a file's bytes; ``title`` is empty where the format states none."""
 
     pages: tuple[Page, ...]
@@ -38,7 +38,7 @@ class Content:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-Reader = Callable[[bytes, str, Limits], Content]
+Reader = Callable[[bytes, str, FileLimits], FileContent]
 
 
 def storable(text: str) -> str:
@@ -56,7 +56,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def check_lines(text: str, name: str, limits: Limits) -> None:
+def check_lines(text: str, name: str, limits: FileLimits) -> None:
     """Raise ``IngestError`` for a text with a line beyond the limit, in time that barely counts."""
     most, start = limits.line_characters, 0
     while len(text) - start > most:

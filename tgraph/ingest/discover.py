@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
 
-from tgraph.ingest.base import DEFAULT_LIMITS, Limits
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits
 from tgraph.ingest.loaders import has_known_suffix, read_bytes
 from tgraph.ingest.signatures import LONGEST, signature
 
@@ -27,7 +27,7 @@ class SourceFile:
     name: str
     path: Path | None
 
-    def read(self, limits: Limits = DEFAULT_LIMITS) -> bytes:
+    def read(self, limits: FileLimits = DEFAULT_LIMITS) -> bytes:
         """The file's bytes. Raises ``IngestError`` where they can't be read or are too many."""
         return read_bytes(sys.stdin.buffer if self.path is None else self.path, self.name, limits)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from html.parser import HTMLParser
+
+from lxml import etree
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, TextBuilder, one_line, storable, words
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable, words
 from tgraph.ingest.tables import table_lines
 from tgraph.ingest.text import decode
 
@@ -15,13 +16,13 @@ _UNSEEN = words(
     "script style noscript template svg math canvas iframe object select button audio video"
 )
 _BOILERPLATE = frozenset(("nav", "footer"))
+_WHOLE = frozenset(("html", "head", "body"))
+_TABLE = frozenset(("table", "tr", "td", "th"))
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption "
-    "figure form header hgroup hr html legend main menu ol p pre section summary table ul"
-)
-_VOID = words("area base br col embed hr img input link meta param source track wbr")
-# Elements whose end tag may be left out: where one is hidden, nobody can tell where it ends.
-_OPEN_ENDED = _VOID | words("p li dt dd tr td th option html body head")
+    "figure form header hgroup hr html legend main menu ol p pre section summary ul"
+).union(_LEVELS)
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f\v\xa0]+")
 _SITE = re.compile(r" [|–—-] ")
@@ -37,114 +38,114 @@ _METADATA = {
 }
 
 
-def read_html(data: bytes, name: str, limits: Limits) -> Content:
+def read_html(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """The readable text of a page of HTML, as one page.
 
     Paragraphs are parted by blank lines; list items and table rows are lines. Scripts, styles,
     hidden elements, navigation and footers are left out, the last two only if text remains.
+    Raises ``IngestError`` where no text remains, and for elements nested deeper than a parser goes.
     """
     match = _CHARSET.search(data[:4096])
-    markup = decode(data, name, limits, match[1].decode("ascii") if match else "")
-    for skipped in (_UNSEEN | _BOILERPLATE, _UNSEEN):
-        parser = _Parser(skipped)
-        parser.feed(markup)
-        parser.close()
-        content = parser.content()
-        if content.pages[0].text.strip():
-            return content
+    root = _tree(decode(data, name, limits, match[1].decode("ascii") if match else ""), name)
+    if root is not None:
+        for skipped in (_UNSEEN | _BOILERPLATE, _UNSEEN):
+            content = _Walk(skipped).over(root)
+            if content.pages[0].text.strip():
+                return content
     raise IngestError(name, "The HTML shows no text; its content may be made by a script.")
 
 
-class _Parser(HTMLParser):
-    """Collects one block after another; ``_skipping`` is the element that is being left out."""
+def _tree(markup: str, name: str) -> etree._Element | None:
+    """The root element, None for a page without any."""
+    parser = etree.HTMLParser(
+        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(markup.encode(), parser)
+    except etree.XMLSyntaxError:
+        root = None
+    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+        raise IngestError(
+            name, "Its elements are nested too deep to be read.", "Close the elements of the HTML."
+        )
+    return root
+
+
+class _Walk:
+    """Goes over the elements in their order, without recursion, and collects one block after
+    another."""
 
     def __init__(self, skipped: frozenset[str]) -> None:
-        super().__init__(convert_charrefs=True)
         self._skipped = skipped
-        self._skipping: list[str] = []
         self._builder = TextBuilder()
         self._block: list[str] = []
         self._prefix = ""
         self._tight = False
         self._heading = 0
         self._preformatted = 0
-        self._titles: list[str] | None = None
         self._title = ""
         self._metadata: dict[str, str] = {}
         self._tables: list[_Table] = []
 
-    def content(self) -> Content:
+    def over(self, root: etree._Element) -> FileContent:
+        """What is to be read below the root."""
+        walk = etree.iterwalk(root, events=("start", "end"))
+        outside = None
+        for event, element in walk:
+            if event == "start" and not self._enter(element):
+                outside = element
+                walk.skip_subtree()
+            elif event == "end":
+                if element is not outside:
+                    self._close(element.tag)
+                self._say(element.tail)
         self._end_block()
         page = self._builder.page()
         title = self._title or (page.headings[0].text if page.headings else "")
         title = _without_site(title, [h.text for h in page.headings if h.level == 1])
-        return Content((page,), title, self._metadata)
+        return FileContent((page,), title, self._metadata)
 
-    # --- events ---
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._skipping:
-            if tag == self._skipping[0]:
-                self._skipping.append(tag)
-            return
-        values = dict(attrs)
-        if tag in self._skipped or ("hidden" in values and tag not in _OPEN_ENDED):
+    def _enter(self, element: etree._Element) -> bool:
+        """Take note of an element; whether its content is to be read as text."""
+        tag = element.tag
+        if tag in self._skipped or ("hidden" in element.attrib and tag not in _WHOLE):
             self._end_block()
-            self._skipping.append(tag)
-        elif tag in ("meta", "html"):
-            self._describe(tag, values)
-        elif tag == "title":
-            self._titles = []
-        else:
-            self._open(tag)
+            return False
+        if tag == "title":
+            self._title = self._title or one_line(storable("".join(element.itertext())))
+            return False
+        if tag in ("meta", "html"):
+            self._describe(element)
+        self._open(tag)
+        self._say(element.text)
+        return True
 
-    def handle_endtag(self, tag: str) -> None:
-        if self._skipping:
-            if tag == self._skipping[0]:
-                self._skipping.pop()
-            return
-        if tag == "title" and self._titles is not None:
-            self._title = self._title or one_line(storable("".join(self._titles)))
-            self._titles = None
-        else:
-            self._close(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in self._skipped:
-            self.handle_starttag(tag, attrs)
-
-    def handle_data(self, data: str) -> None:
-        if self._skipping:
-            return
-        if self._titles is not None:
-            self._titles.append(data)
-        elif self._preformatted:
-            self._block.append(data)
-        else:
-            self._block.append(_SPACES.sub(" ", data))
+    def _say(self, text: str | None) -> None:
+        if text:
+            self._block.append(text if self._preformatted else _SPACES.sub(" ", text))
 
     # --- structure ---
 
     def _open(self, tag: str) -> None:
         if tag == "br":
             self._block.append("\n")
-        elif tag in ("table", "tr", "td", "th"):
+        elif tag in _TABLE:
             self._open_table(tag)
         elif tag == "li":
             self._end_block()
             self._prefix = "- "
-        elif tag in _BLOCKS or _level(tag):
+        elif tag in _BLOCKS:
             self._end_block()
-            self._heading = _level(tag)
+            self._heading = _LEVELS.get(tag, 0)
             self._preformatted += tag == "pre"
 
     def _close(self, tag: str) -> None:
-        if tag in ("table", "tr", "td", "th"):
+        if tag in _TABLE:
             self._close_table(tag)
-        elif tag in _BLOCKS or _level(tag) or tag == "li":
+        elif tag in _BLOCKS or tag == "li":
             self._end_block()
             self._tight = tag == "li"
-            self._preformatted -= tag == "pre" and self._preformatted > 0
+            self._preformatted -= tag == "pre"
 
     def _open_table(self, tag: str) -> None:
         if tag == "table":
@@ -160,13 +161,11 @@ class _Parser(HTMLParser):
 
     def _close_table(self, tag: str) -> None:
         self._end_block()
-        if not self._tables:
-            return
         if tag == "table":
             table = self._tables.pop()
             for index, line in enumerate(table.lines()):
                 self._add(line, tight=index > 0)
-        elif tag != "tr":
+        elif tag != "tr" and self._tables:
             self._tables[-1].in_cell = False
 
     def _end_block(self) -> None:
@@ -188,8 +187,8 @@ class _Parser(HTMLParser):
         self._block.clear()
         if self._preformatted:
             return raw.strip("\r\n").rstrip()
-        lines = (" ".join(line.split(" ")).strip() for line in raw.split("\n"))
-        return "\n".join(_SPACES.sub(" ", line) for line in lines if line)
+        lines = (_SPACES.sub(" ", line).strip() for line in raw.split("\n"))
+        return "\n".join(filter(None, lines))
 
     def _add(self, text: str, tight: bool) -> None:
         if self._tables and self._tables[-1].in_cell:
@@ -197,12 +196,12 @@ class _Parser(HTMLParser):
         elif text:
             self._builder.add(text, "\n" if tight else "\n\n")
 
-    def _describe(self, tag: str, values: dict[str, str | None]) -> None:
-        if tag == "html":
-            key, value = "language", values.get("lang")
+    def _describe(self, element: etree._Element) -> None:
+        if element.tag == "html":
+            key, value = "language", element.get("lang")
         else:
-            label = values.get("name") or values.get("property") or ""
-            key, value = _METADATA.get(label.lower(), ""), values.get("content")
+            label = element.get("name") or element.get("property") or ""
+            key, value = _METADATA.get(label.lower(), ""), element.get("content")
         text = one_line(storable(value or ""))
         if key and text:
             self._metadata.setdefault(key, text)
@@ -248,7 +247,3 @@ def _without_site(title: str, headings: Sequence[str]) -> str:
         if any(heading.strip().lower() in rest.lower() for heading in headings if heading.strip()):
             title = rest
     return title
-
-
-def _level(tag: str) -> int:
-    return int(tag[1]) if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456" else 0

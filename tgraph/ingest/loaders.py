@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import DEFAULT_LIMITS, Limits, Reader, check_lines, one_line
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Reader, check_lines, one_line
 from tgraph.ingest.signatures import signature
 from tgraph.model import Document
 
@@ -17,11 +17,11 @@ _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document
 # Media type to the module and function that read it; a reader is imported when it is needed.
 _READERS = {
     "text/plain": ("text", "read_text"),
-    "text/markdown": ("text", "read_markdown"),
+    "text/markdown": ("markdown", "read_markdown"),
     "text/html": ("html", "read_html"),
     "text/csv": ("tables", "read_csv"),
-    "application/json": ("records", "read_json"),
-    "application/jsonl": ("records", "read_json_lines"),
+    "application/json": ("tables", "read_json"),
+    "application/jsonl": ("tables", "read_json_lines"),
     "application/pdf": ("pdf", "read_pdf"),
     _DOCX: ("office", "read_docx"),
 }
@@ -48,7 +48,7 @@ _WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
 def load(
-    source: Path | bytes | BinaryIO, name: str = "", limits: Limits = DEFAULT_LIMITS
+    source: Path | bytes | BinaryIO, name: str = "", limits: FileLimits = DEFAULT_LIMITS
 ) -> Document:
     """The document in ``source``: a path, bytes, or a binary stream that is read to its end.
 
@@ -77,7 +77,7 @@ def load(
 
 
 def read_bytes(
-    source: Path | bytes | BinaryIO, name: str, limits: Limits = DEFAULT_LIMITS
+    source: Path | bytes | BinaryIO, name: str, limits: FileLimits = DEFAULT_LIMITS
 ) -> bytes:
     """The bytes of a source, read only as far as the limit on the file's size allows."""
     most = limits.file_bytes

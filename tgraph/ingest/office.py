@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, TextBuilder, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
 from tgraph.ingest.tables import table_lines
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _MAX_ENTRIES = 10_000
 _HEADING = re.compile(r"Heading ([1-9])$")
 
 
-def read_docx(data: bytes, name: str, limits: Limits) -> Content:
+def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """A Word document as one page: paragraphs, list items, headings by style, rows as lines.
 
     Raises ``IngestError`` for what isn't a DOCX, is encrypted, or unpacks to more than the limit.
@@ -40,7 +40,7 @@ def read_docx(data: bytes, name: str, limits: Limits) -> Content:
     if not built.text.strip():
         raise IngestError(name, "The DOCX holds no text.")
     title = title or (built.headings[0].text if built.headings else "")
-    return Content((built,), title, metadata)
+    return FileContent((built,), title, metadata)
 
 
 def _properties(document: WordDocument) -> tuple[str, dict[str, str]]:
@@ -57,7 +57,7 @@ def _broken(name: str, reason: str) -> IngestError:
     return IngestError(name, f"The DOCX can't be read: {reason}.", "Save it again as DOCX.")
 
 
-def _check_archive(data: bytes, name: str, limits: Limits) -> None:
+def _check_archive(data: bytes, name: str, limits: FileLimits) -> None:
     if data.startswith(_OLE):
         raise IngestError(
             name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, one_line, storable
 from tgraph.model import Page
 
 # PDFium is not thread-safe.
@@ -28,7 +28,7 @@ _NO_TITLE = re.compile(
 _PLACEHOLDERS = frozenset(("(unspecified)", "(anonymous)", "anonymous", "unspecified", "unknown"))
 
 
-def read_pdf(data: bytes, name: str, limits: Limits) -> Content:
+def read_pdf(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """A page of text for each page of the file, numbered from 1, and the file's own metadata.
 
     Raises ``IngestError`` for a file that needs a password, is damaged or holds pictures only.
@@ -46,7 +46,7 @@ def read_pdf(data: bytes, name: str, limits: Limits) -> Content:
             "Run text recognition (OCR) on it first, for example with ocrmypdf.",
         )
     title = _said(info.get("Title"))
-    return Content(pages, title if _is_title(title) else "", _metadata(info))
+    return FileContent(pages, title if _is_title(title) else "", _metadata(info))
 
 
 def _clean(text: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from tgraph.ingest.base import words
+from tgraph.resources import word_set
 
 Span = tuple[int, int]
 
@@ -48,32 +48,11 @@ _HEAD = 240
 
 # Never the end of a sentence: something named or counted follows. A word of these lists stands for
 # any case of it, a capitalised one only for itself and its capitals ("She sat." is no Saturday).
-_TITLES = words(
-    """
-    Mr Mrs Ms Mx Dr Prof Rev Fr St Ste Sgt Cpl Pvt Lt Capt Cmdr Cdr Maj Col Gen Adm Hon Gov Sen
-    Rep Pres Supt Insp Messrs Mme Mlle vs v cf viz e.g i.e eg ie fig figs eq eqs vol vols pp ch
-    chap sec sect ed eds al approx ca ibid op.cit no nos nr Art Dept Bros
-    """
-)
+_TITLES = word_set("sentences", "titles")
 # Perhaps the end: only when the next word is one that sentences like to begin with.
-_PERHAPS = words(
-    """
-    inc ltd Co corp llc plc Jr Sr esq ph.d m.d b.a m.a b.sc m.sc d.c u.s u.k u.n e.u u.s.a u.s.s.r
-    a.m p.m b.c a.d b.c.e c.e etc Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues
-    Wed Thu Thur Thurs Fri Sat Sun Ave blvd Rd bldg Mt Ft Est assn p Tel
-    """
-)
-_ALSO_WORDS = words("no art ed ch al")
-_OPENERS = words(
-    """
-    The A An He She It They We You In On At By For From With This That These Those His Her Its
-    Their Our My Your But And Or So Yet If When While After Before As Since Although Though
-    However There Here Who What Which Where Why How No Not Now Then Thus To Under Over During
-    Through Between Both Each Every Some Many Most Several One Two Three Another Other Such
-    Only Even Also Because Until Today Later Once Despite Instead Meanwhile Moreover
-    Nevertheless Furthermore
-    """
-)
+_PERHAPS = word_set("sentences", "perhaps")
+_ALSO_WORDS = word_set("sentences", "also_words")
+_OPENERS = word_set("sentences", "openers")
 
 
 def sentences(text: str) -> list[Span]:

@@ -1,15 +1,21 @@
-"""Tables as readable text: each row is a line that can be understood without the table's head."""
+"""Tables and records (CSV, JSON, JSON Lines) as readable text.
+
+Each row of a table is a line that can be understood without the table's head; each value of a
+record has its path.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, one_line
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
 from tgraph.ingest.text import decode
 from tgraph.model import Page
 
@@ -17,9 +23,13 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 65536
 _LONGEST_CELL = 10_000_000
 _VALUE = re.compile(r"[\s\d.,:;%+/€$£¥()-]*$|(?i:true|false|yes|no|null|none|n/a)$")
+_TITLE_KEYS = ("title", "name", "headline", "subject", "heading")
+_METADATA_KEYS = ("author", "date", "language", "description")
+# A longer value, or one of several lines, stands on lines of its own.
+_SHORT = 200
 
 
-def read_csv(data: bytes, name: str, limits: Limits) -> Content:
+def read_csv(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Comma, semicolon, tab or bar separated values: a line ``Column: value; ...`` for each row."""
     text = decode(data, name, limits)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_CELL))
@@ -29,7 +39,7 @@ def read_csv(data: bytes, name: str, limits: Limits) -> Content:
     except csv.Error as error:
         message = f"Line {reader.line_num} of the table can't be read: {error}."
         raise IngestError(name, message, "Check its quotation marks.") from None
-    return Content((Page(None, "\n".join(table_lines(rows))),))
+    return FileContent((Page(None, "\n".join(table_lines(rows))),))
 
 
 def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> list[str]:
@@ -85,3 +95,143 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
         return 0.0, 0
     width, agreeing = widths.most_common(1)[0]
     return (agreeing / widths.total() if width > 1 else 0.0), width
+
+
+# --- records ------------------------------------------------------------------------------------
+
+
+def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
+    """A JSON value: a list's items, or an object's lists of objects, are its records."""
+    text = decode(data, name, limits)
+    try:
+        value = _parse(text)
+    except json.JSONDecodeError as error:
+        records = _as_lines(text) if error.msg == "Extra data" else None
+        if records is None:
+            raise _broken(name, error, error.lineno, error.colno) from None
+        return _rendered(name, records)
+    except RecursionError:
+        raise IngestError(name, "The JSON is nested too deeply to be read.") from None
+    content = _rendered(name, value if isinstance(value, list) else [value])
+    if not isinstance(value, dict):
+        return content
+    metadata = {key: _text(value.get(key)) for key in _METADATA_KEYS if _is_scalar(value.get(key))}
+    return FileContent(content.pages, _title(value), {k: v for k, v in metadata.items() if v})
+
+
+def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
+    """One JSON value a line (jsonlines.org): each is a record; blank lines are passed over."""
+    records = []
+    for number, line in enumerate(decode(data, name, limits).split("\n"), 1):
+        try:
+            if line.strip():
+                records.append(_parse(line))
+        except json.JSONDecodeError as error:
+            raise _broken(name, error, number, error.colno) from None
+        except RecursionError:
+            raise IngestError(name, f"Line {number} is nested too deeply to be read.") from None
+    return _rendered(name, records)
+
+
+def _parse(text: str) -> Any:
+    """The value with every number as it is written."""
+    return json.loads(text, parse_float=str, parse_int=str)
+
+
+def _as_lines(text: str) -> list[Any] | None:
+    """The records, if a file that isn't JSON is JSON Lines under the wrong name."""
+    try:
+        return [_parse(line) for line in text.split("\n") if line.strip()]
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _broken(name: str, error: json.JSONDecodeError, line: int, column: int) -> IngestError:
+    return IngestError(name, f"The JSON is broken at line {line}, column {column}: {error.msg}.")
+
+
+def _rendered(name: str, records: list[Any]) -> FileContent:
+    builder = TextBuilder()
+    try:
+        blocks = [block for record in records for block in _blocks(record, split=len(records) == 1)]
+    except RecursionError:
+        raise IngestError(name, "The JSON is nested too deeply to be read.") from None
+    separator = "\n" if all(len(lines) == 1 for _, lines in blocks) else "\n\n"
+    for title, lines in blocks:
+        if title and len(lines) > 1:
+            builder.mark(title, 2, separator)
+        builder.add("\n".join(lines), separator)
+    page = builder.page()
+    if not page.text.strip():
+        raise IngestError(name, "The JSON holds no values.")
+    return FileContent((page,))
+
+
+def _blocks(record: Any, path: str = "", split: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """The record's title and lines; objects in its lists are blocks of their own if ``split``."""
+    nested: list[tuple[str, Any]] = []
+    lines = list(_lines(record, path, nested))
+    inner = [block for where, item in nested for block in _blocks(item, where)]
+    if not split:
+        lines += [line for _, block in inner for line in block]
+        inner = []
+    if lines:
+        yield _title(record), lines
+    yield from inner
+
+
+def _lines(record: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[str]:
+    """Short values joined in lines, long ones by themselves; objects in lists go to ``nested``."""
+    short: list[str] = []
+    for where, text in _values(record, path, nested):
+        pair = f"{where}: {text}" if where else text
+        if len(pair) <= _SHORT and "\n" not in pair:
+            short.append(pair)
+            continue
+        if short:
+            yield "; ".join(short)
+            short = []
+        yield pair
+    if short:
+        yield "; ".join(short)
+
+
+def _values(value: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            label = one_line(storable(str(key)))
+            yield from _values(inner, f"{path}.{label}" if path else label, nested)
+    elif isinstance(value, list):
+        scalars = [_text(item) for item in value if _is_scalar(item)]
+        if scalars:
+            yield path, ", ".join(filter(None, scalars))
+        nested.extend(
+            (f"{path}[{index}]", item)
+            for index, item in enumerate(value, 1)
+            if not _is_scalar(item)
+        )
+    elif text := _text(value):
+        yield path, text
+
+
+def _is_scalar(value: Any) -> bool:
+    return not isinstance(value, (dict, list))
+
+
+def _text(value: Any) -> str:
+    """A scalar as a person writes it; nothing for null."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return storable(str(value)).strip()
+
+
+def _title(record: Any) -> str:
+    if not isinstance(record, dict):
+        return ""
+    for key in _TITLE_KEYS:
+        title = one_line(_text(record.get(key))) if _is_scalar(record.get(key)) else ""
+        if title:
+            return title[:_SHORT]
+    return ""

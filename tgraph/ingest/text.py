@@ -1,6 +1,6 @@
-"""Decoding of unknown encodings, and the readers of plain text and Markdown.
+"""Decoding of unknown encodings, and the reader of plain text.
 
-The stored text of both is the decoded file without a byte order mark, and nothing else is changed.
+The stored text is the decoded file without a byte order mark, and nothing else is changed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import logging
 import re
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import Content, Limits, check_lines, one_line
-from tgraph.model import Heading, Page
+from tgraph.ingest.base import FileContent, FileLimits, check_lines, one_line
+from tgraph.model import Page
 
 # Longest first: a UTF-32 mark begins with a UTF-16 one.
 _MARKS = (
@@ -33,20 +33,8 @@ _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROLS = 0.01
 _log = logging.getLogger(__name__)
 
-# A longer line is no heading, and no time is spent on finding that out.
-_ATX = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+([^\r\n]{0,400}))?\r?$", re.MULTILINE)
-_SETEXT = re.compile(r"^ {0,3}(\S[^\r\n]{0,400})\r?\n {0,3}(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
-_CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
-_FENCE = re.compile(
-    r"^ {0,3}(`{3,}|~{3,})[^\r\n]*\r?\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL
-)
-_FRONT_MATTER = re.compile(
-    r"---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE | re.DOTALL
-)
 _FIELD = re.compile(r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^\r\n]+?)[ \t]*\r?$", re.MULTILINE)
 _NOTE = re.compile(r"\s*\[[^\[\]]*\]$")  # as in "May 5, 2007 [eBook #1234]"
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
-_EMPHASIS = re.compile(r"(\*{1,3}|`{1,2}|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1")
 _HEAD = 4000
 _FIELDS = {
     "title": "title",
@@ -60,7 +48,7 @@ _FIELDS = {
 }
 
 
-def decode(data: bytes, name: str, limits: Limits, declared: str = "") -> str:
+def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> str:
     """The text of a file's bytes, without its byte order mark and otherwise unchanged.
 
     A mark decides; else UTF-8 if the bytes are that; else the ``declared`` encoding; else what
@@ -172,49 +160,16 @@ def _whole_lines(data: bytes) -> bytes:
 # --- readers ------------------------------------------------------------------------------------
 
 
-def read_text(data: bytes, name: str, limits: Limits) -> Content:
+def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
     text = decode(data, name, limits)
-    metadata = _fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
+    metadata = fields(text[:_HEAD]) if _FIELD.search(text[:_HEAD]) else {}
     title = metadata.pop("title", "")
     # Without a title such lines are just text: somebody's minutes, a list of addresses.
-    return Content((Page(None, text),), title, metadata if title else {})
+    return FileContent((Page(None, text),), title, metadata if title else {})
 
 
-def read_markdown(data: bytes, name: str, limits: Limits) -> Content:
-    """Markdown as one page of unchanged text, with its headings and its front matter's fields."""
-    text = decode(data, name, limits)
-    front = _FRONT_MATTER.match(text)
-    metadata = _fields(front[1]) if front else {}
-    headings = markdown_headings(text, front.end() if front else 0)
-    title = metadata.pop("title", "") or (headings[0].text if headings else "")
-    return Content((Page(None, text, tuple(headings)),), title, metadata)
-
-
-def markdown_headings(text: str, start: int = 0) -> list[Heading]:
-    """The ATX and setext headings from ``start`` on, in order (CommonMark 0.31, 4.2 and 4.3).
-
-    ``start`` of each is where its line's text begins; fenced code is left out.
-    """
-    fences = [match.span() for match in _FENCE.finditer(text, start)]
-    found = [
-        Heading(_plain(_CLOSING.sub("", match[2] or "")), len(match[1]), match.start(1))
-        for match in _ATX.finditer(text, start)
-    ]
-    found += [
-        Heading(_plain(match[1]), 1 if match[2][0] == "=" else 2, match.start(1))
-        for match in _SETEXT.finditer(text, start)
-        if not re.match(r"#{1,6}\s|[-*+>|]|\d+[.)]", match[1])
-    ]
-    outside = (h for h in found if h.text and not any(a <= h.start < b for a, b in fences))
-    return sorted(outside, key=lambda heading: heading.start)
-
-
-def _plain(markup: str) -> str:
-    return one_line(_EMPHASIS.sub(r"\2", _LINK.sub(r"\1", markup)))
-
-
-def _fields(text: str) -> dict[str, str]:
+def fields(text: str) -> dict[str, str]:
     """The first value of each known field, in the spelling of the metadata's keys."""
     found: dict[str, str] = {}
     for match in _FIELD.finditer(text):

@@ -5,34 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tgraph.resources import word_set
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.corpus import frequencies
-from tgraph.retrieve.lexical import listed, stem, terms
+from tgraph.retrieve.lexical import stem, terms
 
-_WHOLE = frozenset(
-    stem(word)
-    for word in listed(
-        """
-        theme themes topic topics subject subjects matter matters issue issues idea ideas point
-        points message messages motif motifs focus gist essence thread threads pattern patterns
-        trend trends insight insights finding findings lesson lessons story stories plot
-        narrative document documents documentation corpus text texts book books material
-        materials source sources collection dataset data content contents file files article
-        articles report reports overview summary summaries summarise summarize summarised
-        outline main major key central chief principal important importance significant
-        overall general whole entire common recurring top high level broad big describe
-        description discuss discussed cover covered deal deals concern concerns talk tell
-        explain present presented list give show what's information
-        """
-    )
-)
+_WHOLE = frozenset(map(stem, word_set("questions", "whole")))
 """Stems of words that ask about documents rather than about what is in them."""
 
-_FRAME = frozenset(
-    stem(word)
-    for word in listed("people person character characters event events thing things place places")
-)
-
+_FRAME = frozenset(map(stem, word_set("questions", "anything")))
 
 _SAYS_ENOUGH = 2
 """Terms beside these that a question needs to be understood by itself."""

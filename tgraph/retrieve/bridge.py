@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tgraph.resources import weights
 from tgraph.retrieve.descriptions import Description
 from tgraph.retrieve.inquiry import Inquiry, read_question
 from tgraph.retrieve.lexical import Frequencies, terms
@@ -22,9 +23,8 @@ from tgraph.retrieve.sought import Named, fits
 FIRST_ENDS = 5
 """Sentences that are tried as the first end of a bridge."""
 
-FIT, SAID, RARITY = 0.05, 0.14, 0.1
-"""What it counts that an entity is of the kind described and called so, that the second sentence
-itself has the other words of the question, and that the entity's name is rare."""
+FIT, SAID, RARITY = weights("bridge")
+"""What it counts that an entity fits, the second sentence says the rest, and a name is rare."""
 
 CLOSE = 0.9
 """The share of the best second end's score from which another one is an end too."""

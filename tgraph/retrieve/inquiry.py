@@ -7,18 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tgraph.retrieve.lexical import STOP_WORDS, Frequencies, listed, stem, words
+from tgraph.resources import word_set
+from tgraph.retrieve.lexical import STOP_WORDS, Frequencies, stem, words
 from tgraph.retrieve.sought import Sought, read_sought
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z]\w*(?:[-'’]\w+)*")
-_FRAME = listed(
-    """
-    manage managed finally final eventually actually originally later earlier exactly usually
-    really still ever member members person people thing things someone anyone get got
-    name names named call called calls give given become became happen happened kind sort many
-    much long far
-    """
-)
+_FRAME = word_set("questions", "shaping")
 """Words that shape a question rather than say what it is about."""
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tgraph.resources import word_set
 from tgraph.retrieve.irregular import FORMS
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)
@@ -18,24 +19,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n\s*\n")
 
 
-def listed(text: str) -> frozenset[str]:
-    """The words of a text, as a set."""
-    return frozenset(text.split())
-
-
-STOP_WORDS = listed(
-    """
-    a about above after again against all also am an and any are aren't as at be because been
-    before being below between both but by can can't cannot could did didn't do does doesn't
-    doing don't down during each else ever few for from further had has have having he her
-    here hers herself him himself his how however i if in into is isn't it its itself just
-    know let like many may me might more most much must my myself no nor not now of off on
-    once one only or other our ours out over own please said same say says shall she should so
-    some such tell than that the their theirs them themselves then there these they this those
-    through to too under until up upon us very was wasn't we were weren't what when where
-    which while who whom whose why will with within without won't would you your yours s t
-    """
-)
+STOP_WORDS = word_set("words", "stop_words")
 
 
 @lru_cache(maxsize=65536)

@@ -15,6 +15,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Edge, Evidence
+from tgraph.resources import weights
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.corpus import follow, heading, lead
 from tgraph.retrieve.inquiry import Inquiry, matched, roots_of
@@ -24,11 +25,8 @@ from tgraph.retrieve.sought import Named
 
 Place = tuple[str, int | None, int, int]
 
-MEANING, ASKED, SETTING, WORDS, NAMES, KIND = 0.09, 0.25, 0.25, 0.19, 0.09, 0.13
-"""Weights of a passage's score: likeness to the question, to the question without its names, and
-of its chunk to the question; the share of the question's words, and of its names, that it has; the
-kind of answer asked for. Fitted to rank the sentences that answer 119 questions about three bodies
-of text (a softmax over each body's sentences), then rounded."""
+MEANING, ASKED, SETTING, WORDS, NAMES, KIND = weights("sentence")
+"""The shares of a passage's score."""
 
 ROW, FRAGMENT = 0.07, 0.1
 """What a row of a table and a piece that is no sentence, such as a heading, lose."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from tgraph.extract.kinds import kind_of_noun
+from tgraph.resources import word_list
 from tgraph.retrieve.irregular import FORMS
 from tgraph.retrieve.lexical import STOP_WORDS, stem, words
 
@@ -62,13 +63,7 @@ _MEASURED = {
 }
 """By measure: how it is asked for, and the unit that an answer has."""
 
-_NUMBER_WORDS = tuple(
-    """
-    two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred
-    thousand million dozen half once twice
-    """.split()  # noqa: SIM905 - a list of words reads better so
-)
+_NUMBER_WORDS = word_list("questions", "numbers")
 _ANY_NUMBER = "|".join(_NUMBER_WORDS)
 _NUMBER = re.compile(rf"\d|\b(?:{_ANY_NUMBER})\b", re.IGNORECASE)
 _COUNT = rf"(?:\d[\d,.]*|(?:{_ANY_NUMBER})(?:[- ](?:{_ANY_NUMBER}))*)"
