@@ -41,16 +41,13 @@ class TwoStages:
     ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead.
     """
 
+    mode: str
     retriever: Retriever
     selector: Selector
     synthesiser: Synthesiser
     concepts: ConceptFinder | None = None
     sharpens: bool = False
     keywords: KeywordFinder | None = None
-
-    @property
-    def mode(self) -> str:
-        return self.retriever.mode
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         question, retrieval, stage = self._retrieve(question, context, record)
@@ -105,8 +102,8 @@ class TwoStages:
 class Bypass:
     """Nothing is retrieved or selected; the record says so."""
 
+    mode: str
     synthesiser: Synthesiser
-    mode: str = "bypass"
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
@@ -150,4 +147,4 @@ def without_retrieval(method: Method) -> Method:
     """The method where there is nothing to retrieve from."""
     if isinstance(method, Chosen):
         return replace(method, inner=without_retrieval(method.inner))
-    return Bypass(method.synthesiser, method.mode)
+    return Bypass(method.mode, method.synthesiser)

@@ -19,9 +19,9 @@ from tgraph.model import Edge, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.retrieve.local import MOST_CHUNKS, MOST_REPORTS, around, match_by_vector
+from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.reports import reports_at_hand
 from tgraph.retrieve.seeds import match_names
-from tgraph.settings import LocalSearchSettings
 
 ALL = 1 << 30
 

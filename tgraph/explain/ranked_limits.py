@@ -20,7 +20,8 @@ from tgraph.index.sources import text_value
 from tgraph.retrieve.base import Context, Keywords
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.contextual import ContextualRetriever, word_index
-from tgraph.retrieve.lightrag import LEGS, LightRetriever
+from tgraph.retrieve.lightrag import LightRetriever
+from tgraph.retrieve.modes.lightrag import LEGS
 from tgraph.retrieve.ppr import OFTEN, PprRetriever
 
 _ALL = 1 << 30
@@ -140,7 +141,7 @@ class Ranked:
 
         def lets_in(values: Mapping[str, int]) -> bool:
             settings = own.model_copy(update=dict(values))
-            found = LightRetriever(trace.mode, settings).retrieve(question, self._context)
+            found = LightRetriever(LEGS[trace.mode], settings).retrieve(question, self._context)
             return any(candidate.item.iri in chunks for candidate in found.candidates)
 
         lifted: dict[str, int] = {}

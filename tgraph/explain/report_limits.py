@@ -12,8 +12,8 @@ from tgraph.explain.safety import one_line
 from tgraph.explain.traced import Trace, TracedRating
 from tgraph.model import CommunityReport
 from tgraph.retrieve.base import Context
+from tgraph.retrieve.modes.global_search import GlobalSearchSettings
 from tgraph.retrieve.reports import Reports, reports_at_hand
-from tgraph.settings import GlobalSearchSettings
 
 _BEST = 5
 

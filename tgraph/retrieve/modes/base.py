@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
 
-Pipeline = Literal["two stages", "map-reduce", "drift", "suggest", "alone"]
+Pipeline = Literal["two stages", "map-reduce", "drift", "alone"]
 """How an answer comes about; ``tgraph.engine.modes`` has the method of each."""
 
 Breadth = Literal["one", "several", "whole"]
 """What a question is about: one thing, several linked things, or everything."""
+
+Topic = Literal["start", "keywords", "limits", "reports"]
+"""What a flag is about: where retrieval starts, from what, how much there is, which reports."""
 
 Level = Literal["low", "high"]
 """Keywords for what a question names (low), and for its themes."""
@@ -71,7 +74,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """Candidates are taken in their order, as far as all ``tokens`` and those of their kind last."""
+    """Candidates are taken in their order, while the ``tokens`` and their kind's last."""
 
     tokens: int
     caps: Mapping[str, int] = field(default_factory=dict)
@@ -96,15 +99,15 @@ class Flag:
     """A flag of ``ask`` that only some modes have a use for.
 
     ``least`` makes it a number from there on; ``multiple`` says that it may be repeated. With
-    neither it switches something on or off. ``default`` is the setting's, as the help tells it.
+    neither it switches something on or off. The help tells flags by their ``topic``.
     """
 
     names: tuple[str, ...]
     help: str
+    topic: Topic
     least: int | None = None
     multiple: bool = False
-    metavar: str | None = None
-    default: str = ""
+    metavar: str = "N"
 
     @property
     def parameter(self) -> str:
