@@ -38,7 +38,8 @@ class Method(Protocol):
 class TwoStages:
     """The specification's two stages: retrieve candidates, then select those that matter.
 
-    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead.
+    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead. The
+    embedder retrieves, unless an ``agent`` is named.
     """
 
     mode: str
@@ -48,6 +49,7 @@ class TwoStages:
     concepts: ConceptFinder | None = None
     sharpens: bool = False
     keywords: KeywordFinder | None = None
+    agent: Agent | None = None
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         question, retrieval, stage = self._retrieve(question, context, record)
@@ -64,7 +66,8 @@ class TwoStages:
     ) -> tuple[Question, Retrieval, str]:
         question, concepts = self._find_concepts(question, context, record)
         if not self.retriever.matches_entities:
-            with record.step(self.retriever.step, context.embedder.agent, concepts):
+            agent = self.agent or context.embedder.agent
+            with record.step(self.retriever.step, agent, concepts):
                 retrieval = self._candidates(question, context)
                 return question, retrieval, record.retrieval(retrieval, concepts)
         with record.step("EntityMatching", context.embedder.agent, concepts) as step:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from tgraph.engine.methods import Bypass, Method, TwoStages
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError, nearest_names
-from tgraph.model import Candidate, Retrieval
+from tgraph.model import Agent, Candidate, Retrieval
 from tgraph.models.base import ChatModel
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.version import __version__
 
 if TYPE_CHECKING:
     from tgraph.answer.base import Selector, Synthesiser
@@ -55,6 +56,7 @@ def _two_stages(mode: Mode, parts: Parts) -> Method:
         parts.concepts if mode.concepts else None,
         sharpens=parts.chat is None and not judged,
         keywords=_keywords(mode, parts),
+        agent=Agent("method", mode.method, __version__) if mode.method else None,
     )
 
 

@@ -139,11 +139,12 @@ class Mode:
     """A mode of retrieval.
 
     ``section`` is the section of the settings that is its own, ``beneath`` are further ones that
-    its answers depend on. ``concepts`` says that the question's concepts are found first,
-    ``keywords`` that its keywords are. ``reads_text``: chunks are retrieved as they stand, whatever
-    was extracted from them. ``reports``: it reads ``only`` the reports, or reports ``beside`` what
-    these rest on. ``flags`` are those that it has a use for, each with the setting that it
-    overrides. ``auto`` takes it for questions of the breadth ``answers``.
+    its answers depend on. ``method`` names who retrieves, where not the embedder does.
+    ``concepts`` says that the question's concepts are found first, ``keywords`` that its keywords
+    are. ``reads_text``: chunks are retrieved as they stand, whatever was extracted from them.
+    ``reports``: it reads ``only`` the reports, or reports ``beside`` what these rest on. ``flags``
+    are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
+    questions of the breadth ``answers``.
 
     ``orders`` names the function (``module:function``) that yields the orders in which it ranked
     and the places at which these were cut, for why-not; empty where it has none.
@@ -156,6 +157,7 @@ class Mode:
     pipeline: Pipeline = "two stages"
     retriever: Callable[[Settings, Services], Retriever] | None = None
     selecting: Callable[[Settings], Selecting] | None = None
+    method: str = ""
     concepts: bool = False
     keywords: KeywordNeed | None = None
     need: Need | None = None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from tgraph.retrieve.modes.base import Breadth, Flag, Mode, Section, Topic
 from tgraph.retrieve.modes.basic import BASIC, NAIVE, BasicSearchSettings, NaiveSearchSettings
+from tgraph.retrieve.modes.bm25 import BM25, Bm25SearchSettings
 from tgraph.retrieve.modes.bypass import BYPASS
 from tgraph.retrieve.modes.contextual import (
     CONTEXTUAL,
@@ -49,6 +50,7 @@ MODES: Mapping[str, Mode] = {
         GLOBAL,
         DRIFT,
         BASIC,
+        BM25,
         CONTEXTUAL,
         PPR,
         RAPTOR,
@@ -106,6 +108,7 @@ class ModeSettings(BaseModel):
     ppr_search: PprSearchSettings = PprSearchSettings()
     global_search: GlobalSearchSettings = GlobalSearchSettings()
     drift_search: DriftSearchSettings = DriftSearchSettings()
+    bm25_search: Bm25SearchSettings = Bm25SearchSettings()
 
 
 # --- flags ----------------------------------------------------------------------------------------
