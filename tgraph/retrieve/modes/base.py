@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 if TYPE_CHECKING:
     from tgraph.retrieve.base import Keywords, Retriever
     from tgraph.retrieve.contextual import Rank
+    from tgraph.retrieve.orders import ModeOrders
     from tgraph.retrieve.ppr import SeedFilter
     from tgraph.settings import Settings
 
@@ -167,7 +168,8 @@ class Mode:
     answers: Breadth | None = None
     orders: str = ""
 
-    def load_orders(self) -> Any:
-        """The function that ``orders`` names; None where there is none."""
-        module, _, name = self.orders.partition(":")
-        return getattr(import_module(module), name) if module else None
+    def load_orders(self) -> ModeOrders:
+        """The function that ``orders`` names; one that yields nothing where there is none."""
+        module, _, name = (self.orders or "tgraph.retrieve.orders:no_orders").partition(":")
+        found: ModeOrders = getattr(import_module(module), name)
+        return found

@@ -57,6 +57,7 @@ BASIC = Mode(
     retriever=_basic,
     selecting=lambda settings: only_chunks(settings.basic_search.max_context_tokens),
     reads_text=True,
+    orders="tgraph.retrieve.modes.basic_orders:basic_orders",
 )
 NAIVE = Mode(
     "naive",
@@ -69,4 +70,5 @@ NAIVE = Mode(
     retriever=_naive,
     selecting=lambda settings: only_chunks(settings.naive_search.max_context_tokens),
     reads_text=True,
+    orders="tgraph.retrieve.modes.basic_orders:naive_orders",
 )

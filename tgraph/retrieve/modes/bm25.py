@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from tgraph.model import Retrieval
     from tgraph.retrieve.base import Context, Question, Retriever
     from tgraph.retrieve.bm25 import WordIndex
+    from tgraph.retrieve.orders import Missing, Orders, RecordedSearch
     from tgraph.settings import Settings
+
+_ALL = 1 << 30
 
 
 class Bm25SearchSettings(Section):
@@ -80,6 +83,16 @@ def _words_of(context: Context) -> WordIndex:
     return index
 
 
+def bm25_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """All chunks that share a word with the question, in their order."""
+    from tgraph.retrieve.orders import RankedOrder, iris
+
+    k = context.settings.bm25_search.k
+    order = iris(worded(search.question, context, _ALL))
+    why = f"chunks by the words that they share with the question, of which the first {k} were"
+    yield RankedOrder("k", k, order, missing.chunks, f"{why} taken (k)")
+
+
 def _retriever(settings: Settings, services: Services) -> Retriever:
     return WordRetriever(settings.bm25_search)
 
@@ -100,4 +113,5 @@ BM25 = Mode(
     selecting=_selecting,
     method="bm25",
     reads_text=True,
+    orders="tgraph.retrieve.modes.bm25:bm25_orders",
 )

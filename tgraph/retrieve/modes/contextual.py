@@ -74,4 +74,5 @@ CONTEXTUAL = Mode(
         " from here on.",
     ),
     reads_text=True,
+    orders="tgraph.retrieve.modes.contextual_orders:contextual_orders",
 )

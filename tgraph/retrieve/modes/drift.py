@@ -89,4 +89,5 @@ DRIFT = Mode(
     selecting=_selecting,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},
+    orders="tgraph.retrieve.modes.drift_orders:drift_orders",
 )

@@ -74,4 +74,5 @@ GLOBAL = Mode(
         DYNAMIC_SELECTION: "global_search.dynamic",
     },
     answers="whole",
+    orders="tgraph.retrieve.modes.global_orders:global_orders",
 )

@@ -69,4 +69,5 @@ GRAPH = Mode(
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},
     answers="several",
+    orders="tgraph.retrieve.modes.graph_orders:graph_orders",
 )

@@ -105,6 +105,7 @@ def _mode(name: str, row: Row) -> Mode:
         keywords=KeywordNeed(levels, _given),
         reads_text="chunks" in legs,
         flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
+        orders="tgraph.retrieve.modes.lightrag_orders:lightrag_orders",
     )
 
 

@@ -84,4 +84,5 @@ LOCAL = Mode(
         COMMUNITY_LEVEL: "local_search.community_level",
     },
     answers="one",
+    orders="tgraph.retrieve.modes.local_orders:local_orders",
 )

@@ -68,4 +68,5 @@ PPR = Mode(
     selecting=_selecting,
     reads_text=True,
     flags=GROWTH,
+    orders="tgraph.retrieve.modes.ppr_orders:ppr_orders",
 )

@@ -74,6 +74,7 @@ RAPTOR = Mode(
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
+    orders="tgraph.retrieve.modes.raptor_orders:raptor_orders",
 )
 RAPTOR_TRAVERSAL = Mode(
     "raptor-traversal",
@@ -87,4 +88,5 @@ RAPTOR_TRAVERSAL = Mode(
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
+    orders="tgraph.retrieve.modes.raptor_orders:traversal_orders",
 )

@@ -31,4 +31,5 @@ SUGGEST = Mode(
     beneath=("local_search",),
     retriever=_retriever,
     selecting=_selecting,
+    orders="tgraph.retrieve.modes.local_orders:local_orders",
 )
