@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 
+import click
 import jsonschema
 import pytest
+from click.shell_completion import ShellComplete
 
 from tgraph.cli.ask import ask
+from tgraph.cli.evaluate import evaluate
 from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
 from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import safe
-from tgraph.engine.modes import MODES
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.testing import ScriptedServer
 
 from .conftest import CURIE, QUESTION
@@ -225,7 +228,7 @@ def test_flags_for_a_model_do_nothing_without_one(terminal):
 
 
 def test_every_flag_that_is_for_some_modes_is_one_of_ask_s():
-    named = {parameter.name for parameter in ask.params}
+    named = {parameter.name for parameter in ask.get_params(click.Context(ask))}
     assert modes_of_flags().keys() | FOR_A_MODEL <= named
     assert all(set(modes) <= set(MODES) for modes in modes_of_flags().values())
 
@@ -234,3 +237,11 @@ def test_an_entity_is_not_included_and_excluded_at_once(terminal):
     flags = ["--include-entity", "Marie Curie", "--exclude-entity", "marie  curie"]
     result = terminal.ask(QUESTION, "-m", "local", *flags, code=2)
     assert "'Marie Curie' is both in --include-entity and in --exclude-entity" in result.stderr
+
+
+@pytest.mark.parametrize("command", [ask, evaluate])
+def test_modes_are_completed(command):
+    completed = ShellComplete(command, {}, "tgraph", "_TGRAPH_COMPLETE")
+    found = [item.value for item in completed.get_completions(["-m"], "lightrag-")]
+    assert found == [name for name in MODES if name.startswith("lightrag-")]
+    assert {"auto", *MODES} == {i.value for i in completed.get_completions(["-m"], "")}

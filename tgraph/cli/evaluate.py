@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.options import chat_options, common, mode_option, settings_of
 from tgraph.cli.running import command, find_root, opened
 from tgraph.cli.terminal import json_text, print_json, say, show, table, write_result
 from tgraph.errors import NotAGraphError
@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 
 @command("evaluate")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-m",
-    "--mode",
-    default="graph",
-    show_default=True,
-    help="How to answer the questions that have no response yet; as in `ask`.",
-)
+@mode_option("How to answer the questions that have no response yet; as in `ask`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @click.option(

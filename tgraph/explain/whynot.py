@@ -18,10 +18,7 @@ from tgraph.explain.absent import check_decidable, extracted_since, why_absent
 from tgraph.explain.bundle import Bundle
 from tgraph.explain.earlier import Earlier, Place
 from tgraph.explain.expected import Expected, Finder
-from tgraph.explain.kept_out import report_kept_out, thing_kept_out
-from tgraph.explain.likeness import Likeness
-from tgraph.explain.limits import Limits
-from tgraph.explain.nearest_limits import Limit
+from tgraph.explain.limits import cut_off, reads_text
 from tgraph.explain.reached import Carrier, Reached, Search
 from tgraph.explain.read_again import Asked, Then, context_of, read_then
 from tgraph.explain.safety import one_line
@@ -31,7 +28,7 @@ from tgraph.explain.traced import Trace
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.rendering import render
-from tgraph.retrieve.narrowing import narrowed
+from tgraph.retrieve.orders import CutOff
 from tgraph.store.base import Store
 
 Cause = Choice[
@@ -43,12 +40,6 @@ Cause = Choice[
     "not-selected",
     "not-used",
 ]
-
-_BY_TEXT = ("basic", "naive", "ppr", "contextual", "raptor", "raptor-traversal", "lightrag-mix")
-"""Modes that retrieve chunks as they stand, whatever was extracted from them."""
-
-_BY_REPORTS = ("local", "drift")
-"""Modes that read reports beside what these rest on."""
 
 SHOWN = 5
 """Places and carriers that are told."""
@@ -145,7 +136,10 @@ def why_not(
                 if found.cause in ("not-in-corpus", "not-extracted"):
                     check_decidable(earlier, case.expected, wanted)
                 return found
-        limit = _limit(case, librarian, vectors, summary, ask(trace))
+        asked, bundle = ask(trace), Bundle(then.store, librarian, summary)
+        calls = bundle.embedding_calls(case.trace)
+        whole = context_of(then, librarian, vectors, trace.generation, asked, calls)
+        limit = cut_off(case.trace, case.expected, whole, asked, bundle)
         return _beyond(case, limit) if limit else _unlinked(case)
 
 
@@ -167,33 +161,6 @@ def _case(
             expected = replace(known, later=expected.later)
     reached = Search(then.store, trace, expected).reached()
     return _Case(wanted, trace, earlier, then, expected, reached)
-
-
-def _limit(
-    case: _Case, librarian: Librarian, vectors: Path, summary: SessionSummary, asked: Asked
-) -> Limit | None:
-    """The limit, looked for in what the session read."""
-    trace, expected, then = case.trace, case.expected, case.then
-    record = Bundle(then.store, librarian, summary)
-    calls = record.embedding_calls(trace)
-    context = context_of(then, librarian, vectors, trace.generation, asked, calls)
-    filters = asked.filters
-    if filters:
-        by_text = trace.mode in _BY_TEXT
-        found = thing_kept_out(context, filters, expected, by_text=by_text)
-        if found is None and trace.mode == "global":
-            found = report_kept_out(context, filters, expected, trace)
-        if found is not None:
-            return found
-    left = narrowed(context, filters)
-    likeness = Likeness(left.vectors, librarian, calls)
-    limits = Limits(
-        trace, expected, record.complete_list(), likeness, left, asked, record.hypothesis()
-    )
-    found = limits.find()
-    if found is None and filters and trace.mode in _BY_REPORTS:
-        return report_kept_out(context, filters, expected, trace)
-    return found
 
 
 # --- the causes, the furthest stage first ---------------------------------------------------------
@@ -269,7 +236,7 @@ def _absent(case: _Case) -> WhyNot | None:
 
 def _unextracted(case: _Case) -> WhyNot | None:
     expected = case.expected
-    by_text = case.trace.mode in _BY_TEXT and expected.chunks
+    by_text = reads_text(case.trace.mode) and expected.chunks
     if expected.evidence or expected.iris or by_text:
         return None
     places = _places(case)
@@ -282,14 +249,14 @@ def _unextracted(case: _Case) -> WhyNot | None:
     )
 
 
-def _beyond(case: _Case, limit: Limit) -> WhyNot:
+def _beyond(case: _Case, limit: CutOff) -> WhyNot:
     reason = f"It is linked to the question, but beyond a limit: {limit.reason}."
-    if limit.name.startswith("filter-"):
+    if limit.limit.startswith("filter-"):
         reason = f"I{limit.reason[1:]}."
     return case.because(
         "beyond-limit",
         reason,
-        limit=limit.name,
+        limit=limit.limit,
         cutoff=limit.cutoff,
         rank=limit.rank,
         places=_places(case),

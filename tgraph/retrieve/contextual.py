@@ -18,7 +18,7 @@ from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.bm25 import WordIndex
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
-from tgraph.settings import ContextualSearchSettings
+from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 
 Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
 Hits = Sequence[tuple[str, float]]
@@ -38,7 +38,6 @@ class _Found:
 class ContextualRetriever:
     """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew."""
 
-    mode = "contextual"
     step = "HybridSearch"
     matches_entities = False
 
@@ -53,6 +52,17 @@ class ContextualRetriever:
         self._rerank_pool = rerank_pool
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
+        found, evidence, dropped = self._found(question, context)
+        candidates = _candidates(found[: self._settings.k], evidence, context)
+        return Retrieval(candidates, 0, len(candidates), dropped=dropped)
+
+    def order(self, question: Question, context: Context) -> list[str]:
+        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
+        return [each.chunk for each in self._found(question, context)[0]]
+
+    def _found(
+        self, question: Question, context: Context
+    ) -> tuple[list[_Found], Mapping[str, Evidence], Mapping[str, int]]:
         settings = self._settings
         text = in_conversation(question)
         vector = context.embed([spelled_out(text)])
@@ -69,8 +79,7 @@ class ContextualRetriever:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
-        candidates = _candidates(found[: settings.k], evidence, context)
-        return Retrieval(candidates, 0, len(candidates), dropped=dropped)
+        return found, evidence, dropped
 
     def _ranked(
         self,

@@ -11,12 +11,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from pyoxigraph import NamedNode
 
 from tgraph.errors import UsageError, nearest_names
 from tgraph.index.claims import claims_of
-from tgraph.model import Candidate, Claim, Edge, EntityMatch, Evidence, Item, Retrieval
+from tgraph.model import (
+    Candidate,
+    Claim,
+    CommunityReport,
+    Edge,
+    EntityMatch,
+    Evidence,
+    Item,
+    Retrieval,
+)
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.candidates import chunk_candidate, edge_candidate, entity_candidate, ranked
@@ -24,10 +34,10 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.costs import cost_of, edge_cost
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.seeds import entity_names, match_names
 from tgraph.retrieve.subgraph import edges_of, ends
-from tgraph.settings import LocalSearchSettings
 
 MOST_REPORTS = 20
 """Reports considered; the budget holds fewer."""
@@ -39,7 +49,6 @@ MOST_CHUNKS = 40
 class LocalRetriever:
     """The mode ``local``."""
 
-    mode = "local"
     step = "ContextBuilding"
     matches_entities = True
 
@@ -51,17 +60,10 @@ class LocalRetriever:
 
 
 def around(
-    matches: Sequence[EntityMatch],
-    settings: LocalSearchSettings,
-    context: Context,
-    *,
-    reports: int = MOST_REPORTS,
-    chunks: int = MOST_CHUNKS,
+    matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
 ) -> Retrieval:
-    """Everything around the matched entities, in the order in which it is considered; of reports
-    and chunks so many at most."""
-    entities = list(known_entities(context, [m.entity for m in matches]).values())
-    found = _Around(entities, settings, context, reports, chunks)
+    """Everything around the matched entities, in the order in which it is considered."""
+    found = Surroundings.of(matches, settings, context)
     scores = {match.entity: match.score for match in matches}
     edges = list(found.edges())
     most = context.limits.max_subgraph_size
@@ -134,39 +136,59 @@ def claim_item(claim: Claim) -> Item:
 
 
 @dataclass(slots=True)
-class _Around:
+class Surroundings:
     """What lies around the entities."""
 
     entities: Sequence[KnownEntity]
     settings: LocalSearchSettings
     context: Context
-    most_reports: int
-    most_chunks: int
 
-    def told(self) -> Iterator[Candidate]:
-        """The reports of the entities' communities: those with most of the entities first, then
-        those rated highest. Their evidence is read of those that are cited (``grounded``)."""
+    @classmethod
+    def of(
+        cls, matches: Sequence[EntityMatch], settings: LocalSearchSettings, context: Context
+    ) -> Surroundings:
+        """What lies around the entities that were matched."""
+        known = known_entities(context, [match.entity for match in matches])
+        return cls(list(known.values()), settings, context)
+
+    def touched(self) -> list[tuple[CommunityReport, int]]:
+        """The reports of the entities' communities, of all levels, with how many of the entities
+        these have: those with most first, then those rated highest."""
         known = reports_at_hand(self.context)
         if known is None:
-            return
+            return []
         inside = {entity.iri for entity in self.entities}
         counts = Counter(c for entity in inside for c in known.communities_of.get(entity, ()))
         touched = [known.by_community[iri] for iri in counts if iri in known.by_community]
-        touched = [r for r in touched if r.level <= self.settings.community_level]
         touched.sort(key=lambda r: (-counts[r.community], -r.rating, r.iri))
-        for report in touched[: self.most_reports]:
-            count = counts[report.community]
+        return [(report, counts[report.community]) for report in touched]
+
+    def told(self) -> Iterator[Candidate]:
+        """The first of these reports down to the level. Their evidence is read of those that are
+        cited (``grounded``)."""
+        known, level = reports_at_hand(self.context), self.settings.community_level
+        near = ((r, count) for r, count in self.touched() if r.level <= level)
+        inside = len({entity.iri for entity in self.entities})
+        for report, count in islice(near, MOST_REPORTS):
+            assert known is not None
             yield Candidate(
                 item_of(report),
                 0,
-                round(count / max(len(inside), 1), 6),
+                round(count / max(inside, 1), 6),
                 reasons=(f"its community has {count} of the entities",),
                 tokens=known.cost(report),
             )
 
     def edges(self) -> Iterator[tuple[str, int]]:
         """The edges, best first, with their rank (combined degree): those among the entities, then
-        those out of them, by how many of the entities the other end is tied to."""
+        so many of those out of them."""
+        among, out, rank = self.edge_orders()
+        most = self.settings.top_k_relationships * len(self.entities)
+        yield from ((iri, rank[iri]) for iri in (*among, *out[:most]))
+
+    def edge_orders(self) -> tuple[list[str], list[str], Mapping[str, int]]:
+        """The edges among the entities, those out of them, by how many of the entities the other
+        end is tied to, each best first, and the rank of all."""
         inside = {entity.iri for entity in self.entities}
         found = {
             iri: ends(triple)
@@ -179,10 +201,9 @@ class _Around:
         links = Counter(
             end for end, _ in {(end, tied) for iri, end in outside.items() for tied in found[iri]}
         )
-        yield from ((i, rank[i]) for i in sorted(among, key=lambda i: (-rank[i], i)))
-        most = self.settings.top_k_relationships * len(self.entities)
+        among.sort(key=lambda i: (-rank[i], i))
         out = sorted(outside, key=lambda i: (-links[outside[i]], -rank[i], i))
-        yield from ((i, rank[i]) for i in out[:most])
+        return among, out, rank
 
     def labelled(self, ranked: Sequence[tuple[str, int]]) -> list[tuple[Edge, int]]:
         triples = {
@@ -237,16 +258,21 @@ class _Around:
                 tokens=cost_of(item),
             )
 
-    def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+    def speaking(self, edges: Sequence[tuple[Edge, int]]) -> dict[str, tuple[int, int, str]]:
         """The chunks that name the entities: by the first entity that they name, then by how many
-        of its relationships they state."""
+        of its relationships they state; with these and its label."""
         stated = self._stated(edges)
         order: dict[str, tuple[int, int, str]] = {}
         for place, entity in enumerate(self.entities):
             for evidence in entity.named:
                 count = stated[(entity.iri, evidence.chunk)]
                 order.setdefault(evidence.chunk, (place, -count, entity.label))
-        chunks = sorted(order, key=lambda chunk: (order[chunk][:2], chunk))[: self.most_chunks]
+        return dict(sorted(order.items(), key=lambda each: (each[1][:2], each[0])))
+
+    def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+        """The first of these chunks."""
+        order = self.speaking(edges)
+        chunks = list(islice(order, MOST_CHUNKS))
         whole = chunk_evidence(self.context, chunks)
         tokens = chunk_tokens(self.context, list(whole))
         for chunk in chunks:

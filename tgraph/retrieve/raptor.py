@@ -23,7 +23,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
-from tgraph.settings import RaptorSearchSettings
+from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 
 Hits = Sequence[tuple[str, float]]
 
@@ -31,7 +31,6 @@ Hits = Sequence[tuple[str, float]]
 class CollapsedTree:
     """The mode ``raptor``: the nodes nearest to the question, of all levels."""
 
-    mode = "raptor"
     step = "TreeSearch"
     matches_entities = False
 
@@ -41,19 +40,13 @@ class CollapsedTree:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         vector = context.embed([in_conversation(question)])
         k = self._settings.k
-        found = [
-            hit
-            for kind in ("summary", "chunk")
-            for hit in context.vectors[kind].search(vector, k)[0]
-        ]
-        best = sorted(found, key=lambda hit: (-hit[1], hit[0]))[:k]
+        best = nearest_nodes(vector, k, context)[:k]
         return _retrieval(best, vector, self._settings.evidence_limit, context)
 
 
 class TreeTraversal:
     """The mode ``raptor-traversal``: the best of the top, then the best below them, and so on."""
 
-    mode = "raptor-traversal"
     step = "TreeSearch"
     matches_entities = False
 
@@ -62,16 +55,31 @@ class TreeTraversal:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         vector = context.embed([in_conversation(question)])
-        tree = tree_of(context)
-        chosen: dict[str, float] = {}
-        level = _top(tree, context)
-        while level:
-            near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
-            near = near[: self._settings.top_k]
-            chosen.update(near)
-            below = (member for iri, _ in near if iri in tree for member in tree[iri].members)
-            level = dict.fromkeys(below)
-        return _retrieval(list(chosen.items()), vector, self._settings.evidence_limit, context)
+        top_k = self._settings.top_k
+        chosen = [hit for layer in layers(vector, top_k, context) for hit in layer[:top_k]]
+        return _retrieval(chosen, vector, self._settings.evidence_limit, context)
+
+
+def nearest_nodes(vector: object, count: int, context: Context) -> Hits:
+    """Summaries and chunks, of each at most ``count``, nearest to the question first."""
+    kinds = ("summary", "chunk")
+    found = [hit for kind in kinds for hit in context.vectors[kind].search(vector, count)[0]]  # type: ignore[arg-type]
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def layers(vector: object, top_k: int, context: Context) -> Iterator[Hits]:
+    """The layers of the tree as a traversal comes to them that follows ``top_k`` nodes of each;
+    each layer whole, nearest to the question first."""
+    tree = tree_of(context)
+    chosen: set[str] = set()
+    level = _top(tree, context)
+    while level:
+        near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
+        yield near
+        followed = [iri for iri, _ in near[:top_k]]
+        chosen.update(followed)
+        below = (member for iri in followed if iri in tree for member in tree[iri].members)
+        level = dict.fromkeys(below)
 
 
 def tree_of(context: Context) -> Mapping[str, TreeNode]:

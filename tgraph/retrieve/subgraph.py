@@ -13,6 +13,7 @@ from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import Triple, edge_iri
 from tgraph.retrieve.meaning import Meaning
+from tgraph.store.base import Store
 
 HUB = 2_000
 """Triples read of one entity in one direction before the triple limit picks the nearest."""
@@ -83,25 +84,33 @@ def grow(seeds: Sequence[str], meaning: Meaning, context: Context) -> Subgraph:
 def _nearest(edges: Edges, meaning: Meaning, subgraph: Subgraph, context: Context) -> Iterable[str]:
     ranked = sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
     limit = context.limits.triple_limit
-    if len(ranked) > limit:  # the rest of its share is for what stands beside a good sentence
-        limit = max(1, limit * 2 // 3)
+    if len(ranked) > limit:
+        limit = share_of(limit)
     subgraph.drop("triple limit", max(0, len(ranked) - limit))
     return ranked[:limit]
 
 
+def share_of(triple_limit: int) -> int:
+    """What is taken of an entity with more triples than the limit; the rest of its share is for
+    what stands beside a good sentence."""
+    return max(1, triple_limit * 2 // 3)
+
+
 def edges_of(entity: str, context: Context) -> Edges:
     """All edges of an entity, up to ``HUB`` each way."""
-
-    def read() -> Edges:
-        node = NamedNode(entity)
-        outgoing = islice(context.store.match(node, None, None, v.KNOWLEDGE_GRAPH), HUB)
-        incoming = islice(context.store.match(None, None, node, v.KNOWLEDGE_GRAPH), HUB)
-        triples = [
-            (quad.subject, quad.predicate, quad.object)
-            for quad in (*outgoing, *incoming)
-            if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
-        ]
-        return {edge_iri(triple): triple for triple in triples}  # type: ignore[misc, arg-type]
-
-    edges: Edges = context.remembered("edges", 4_000).get(entity, read)
+    memory = context.remembered("edges", 4_000)
+    edges: Edges = memory.get(entity, lambda: all_edges(entity, context.store, HUB))
     return edges
+
+
+def all_edges(entity: str, store: Store, most: int | None = None) -> Edges:
+    """All edges of an entity, up to ``most`` each way."""
+    node = NamedNode(entity)
+    outgoing = islice(store.match(node, None, None, v.KNOWLEDGE_GRAPH), most)
+    incoming = islice(store.match(None, None, node, v.KNOWLEDGE_GRAPH), most)
+    triples = [
+        (quad.subject, quad.predicate, quad.object)
+        for quad in (*outgoing, *incoming)
+        if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
+    ]
+    return {edge_iri(triple): triple for triple in triples}  # type: ignore[misc, arg-type]
