@@ -38,7 +38,6 @@ from tgraph.retrieve.orders import (
     RatedReport,
     RecordedSearch,
     first_cut,
-    no_orders,
     nth,
 )
 from tgraph.store.base import Store
@@ -48,7 +47,7 @@ class _Mode(NamedTuple):
     """``reads_text``: it retrieves chunks as they stand, whatever was extracted from them;
     ``reports``: it reads reports only, or beside what these rest on."""
 
-    orders: ModeOrders = no_orders
+    orders: ModeOrders = lambda *_: iter(())
     reads_text: bool = False
     reports: str = ""
 
