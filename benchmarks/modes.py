@@ -30,7 +30,7 @@ from typing import Any
 import tgraph
 from benchmarks import graphrag_beside
 from benchmarks.overhead import TEXT, Cost, FailedError, command, measure, server
-from tgraph.engine.modes import MODES
+from tgraph.retrieve.modes.registry import MODES
 
 QUESTIONS = (
     "Who is Scrooge and how does he change?",

@@ -44,7 +44,7 @@ from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
 from benchmarks.retrieval_plot import plot
 from tgraph import vocabulary as v
 from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import MODES, method_of
+from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import TgraphError, UsageError
 from tgraph.extract.base import Extractor
@@ -52,6 +52,7 @@ from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Candidate, Chunk, Document
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 
 DEPTHS = (2, 5, 10, 20)

@@ -17,7 +17,7 @@ from rdflib import Graph
 from tests import corpora
 from tgraph.engine.indexing import IndexReport
 from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import MODES
+from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.classic import classic
@@ -79,7 +79,7 @@ class Corpus(corpora.Corpus):
         values = load_settings(None, {**self.settings, **settings})
         parts = Parts(values, self.folder / "cache", embedder=HashingEmbedder())
         try:
-            method = MODES["contextual"](parts)
+            method = method_of("contextual", parts)
             assert isinstance(method, TwoStages)
             with self.open() as kg:
                 context = kg.context("contextual").for_question(self.calls.append)

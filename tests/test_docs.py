@@ -66,6 +66,11 @@ def test_links_of_a_page_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), target
 
 
+def test_the_table_of_modes_is_current():
+    made = runpy.run_path(str(REPOSITORY / "docs/modes_table.py"))["table"]()
+    assert made in (REPOSITORY / "docs/howto/choose-a-mode.md").read_text("utf-8")
+
+
 def test_the_reference_of_commands_is_current():
     made = runpy.run_path(str(REPOSITORY / "docs/cli_reference.py"))["page"]()
     assert (REPOSITORY / "docs/reference/cli.md").read_text("utf-8") == made

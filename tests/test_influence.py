@@ -21,7 +21,6 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
-from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.influence import Influence
@@ -29,6 +28,7 @@ from tgraph.explain.influence_measures import by_chance, lasso, spearman
 from tgraph.explain.influence_plan import calls_of, plan
 from tgraph.explain.said_again import SaidAgain
 from tgraph.explain.shapes import check_shapes
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import (
     HashingEmbedder,

@@ -18,8 +18,8 @@ from tgraph.model import Agent, Candidate, Edge, Item, Retrieval
 from tgraph.retrieve.base import Context, Keywords, Question
 from tgraph.retrieve.lightrag import LightRetriever
 from tgraph.retrieve.linking import in_turn, linked_entities
+from tgraph.retrieve.modes.lightrag import LEGS, LightragSearchSettings
 from tgraph.retrieve.picking import pick_by_weight
-from tgraph.settings import LightragSearchSettings
 from tgraph.testing import ScriptedModel
 
 
@@ -43,7 +43,9 @@ def labels(retrieval: Retrieval) -> list[str]:
 
 def retrieve(context: Context, mode: str, keywords: Keywords, **settings: object) -> Retrieval:
     light = LightragSearchSettings.model_validate(settings)
-    return LightRetriever(mode, light).retrieve(Question(QUESTION, keywords=keywords), context)
+    return LightRetriever(LEGS[mode], light).retrieve(
+        Question(QUESTION, keywords=keywords), context
+    )
 
 
 # --- keywords ---

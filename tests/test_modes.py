@@ -14,13 +14,14 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite, with_grounds
 from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import MODES
+from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.explain.tree import trace_tree
 from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.retrieve.reports import evidence_of_parts, grounded, item_of, reports_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
@@ -141,7 +142,7 @@ class Found:
 
 def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Found:
     parts = Parts(load_settings(None, settings), graph.root / "cache", embedder=HashingEmbedder())
-    method = MODES[mode](parts)
+    method = method_of(mode, parts)
     assert isinstance(method, TwoStages)
     context = graph.context(mode)
     question = Question(QUESTION)

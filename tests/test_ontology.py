@@ -16,10 +16,10 @@ from rdflib.collection import Collection
 from rdflib.term import Node
 
 import tgraph
-from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
 from tgraph.resources import names, read_text
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock

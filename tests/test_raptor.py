@@ -18,7 +18,7 @@ import tgraph
 from tests import corpora
 from tgraph.engine.indexing import IndexReport
 from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import MODES
+from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError
 from tgraph.explain.classic import classic
@@ -74,7 +74,7 @@ class Corpus(corpora.Corpus):
     def retrieve(self, question: str, mode: str, **values: object) -> Retrieval:
         made = load_settings(None, {**self.settings, **values})
         parts = Parts(made, self.folder / "cache", embedder=HashingEmbedder())
-        method = MODES[mode](parts)
+        method = method_of(mode, parts)
         assert isinstance(method, TwoStages)
         with self.open() as kg:
             context = kg.context(mode).for_question(no_sink)

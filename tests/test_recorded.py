@@ -10,7 +10,6 @@ import pytest
 
 from tgraph import vocabulary as v
 from tgraph.engine.graph import open_graph
-from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
 from tgraph.index.reports import read_reports
@@ -18,6 +17,7 @@ from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_
 from tgraph.index.standing import value
 from tgraph.model import Prompt
 from tgraph.models.base import ChatModel, ChatRequest
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, RecordedModel, read_recorded
 

@@ -15,7 +15,6 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.modes import MODES
 from tgraph.engine.parameters import history_of, recorded, restored
 from tgraph.engine.parts import Parts
 from tgraph.engine.replaying import Replaying
@@ -29,6 +28,7 @@ from tgraph.models.base import decode_vectors, encode_vectors
 from tgraph.models.minilm import MiniLMEmbedder
 from tgraph.models.replay import RecordedCalls
 from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock

@@ -14,11 +14,11 @@ import tgraph
 from tests import workers
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.modes import MODES
 from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError, StoreError, TgraphError, UsageError
 from tgraph.explain.shapes import check_shapes
 from tgraph.record.invalidation import InvalidationRecord
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 

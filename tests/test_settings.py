@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tgraph.errors import UsageError
-from tgraph.settings import load_settings
+from tgraph.retrieve.modes.registry import MODES
+from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.settings import Settings, load_settings
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -71,3 +75,27 @@ def test_a_key_or_a_base_url_brings_the_model_in(monkeypatch: pytest.MonkeyPatch
 def test_the_page_is_current():
     page = (REPOSITORY / "docs/reference/settings.md").read_text("utf-8")
     assert page.endswith(runpy.run_path(str(REPOSITORY / "docs/settings_table.py"))["table"]())
+
+
+def test_sections_of_modes_are_read_without_their_retrievers():
+    code = (
+        "import sys, tgraph.settings; read = {m for m in sys.modules if m.startswith("
+        "'tgraph.retrieve.') and not m.startswith('tgraph.retrieve.modes')};"
+        " sys.exit(f'loaded {sorted(read)}' if read or 'pyoxigraph' in sys.modules else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_section_that_a_mode_names_is_one_of_the_settings():
+    named = {name for mode in (*MODES.values(), SUGGEST) for name in (mode.section, *mode.beneath)}
+    assert named - {""} <= Settings.model_fields.keys()
+    searches = {name for name in Settings.model_fields if name.endswith("_search")}
+    assert searches <= named
+
+
+def test_every_flag_of_a_mode_overrides_a_setting_that_there_is():
+    for mode in MODES.values():
+        for setting in mode.flags.values():
+            section, _, name = setting.partition(".")
+            assert name in type(getattr(Settings(), section)).model_fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import click
 import jsonschema
 import pytest
 
@@ -11,7 +12,7 @@ from tgraph.cli.ask import ask
 from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
 from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import safe
-from tgraph.engine.modes import MODES
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.testing import ScriptedServer
 
 from .conftest import CURIE, QUESTION
@@ -225,7 +226,7 @@ def test_flags_for_a_model_do_nothing_without_one(terminal):
 
 
 def test_every_flag_that_is_for_some_modes_is_one_of_ask_s():
-    named = {parameter.name for parameter in ask.params}
+    named = {parameter.name for parameter in ask.get_params(click.Context(ask))}
     assert modes_of_flags().keys() | FOR_A_MODEL <= named
     assert all(set(modes) <= set(MODES) for modes in modes_of_flags().values())
 

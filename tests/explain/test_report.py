@@ -11,10 +11,10 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tests.corpora import made
 from tgraph import vocabulary as v
-from tgraph.engine.modes import MODES
 from tgraph.errors import UsageError
 from tgraph.explain.report import MOST_QUOTED, _folded, in_script
 from tgraph.explain.safety import UNSAFE, safe
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
 
 EVIL = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> {{ 7*7 }} \x1b[31m"

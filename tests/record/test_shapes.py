@@ -35,6 +35,7 @@ THROUGH_THE_ENGINE = {
     TG.VectorSearch,
     TG.HybridSearch,
     TG.TreeSearch,
+    TG.WordSearch,
     TG.Summary,
     TG.SummaryRecord,
     TG.ClusterSummarising,

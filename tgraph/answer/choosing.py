@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel
 
@@ -19,10 +19,9 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.breadth import is_broad
 from tgraph.retrieve.descriptions import descriptions
 from tgraph.retrieve.lexical import listed, terms, words
+from tgraph.retrieve.modes.base import Breadth
 from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
-
-Breadth = Literal["one", "several", "whole"]
 
 _WHOLE = listed(
     """

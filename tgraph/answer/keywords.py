@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, Field
 
@@ -15,10 +15,10 @@ from tgraph.model import Agent
 from tgraph.models.base import CallSink
 from tgraph.models.structured import ask
 from tgraph.retrieve.base import Context, Keywords, Question
+from tgraph.retrieve.modes.base import Level
 from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
-Level = Literal["low", "high"]
 MOST = 12
 """Keywords of one level."""
 

@@ -25,8 +25,8 @@ from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.structured import ask
 from tgraph.models.together import nothing, together
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.modes.global_search import GlobalSearchSettings
 from tgraph.retrieve.reports import Reports, reports_of
-from tgraph.settings import GlobalSearchSettings
 
 BEST = 5
 """The highest rating."""

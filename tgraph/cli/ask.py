@@ -8,30 +8,22 @@ from typing import Any
 import click
 
 from tgraph.cli.options import (
+    ModeFlagsCommand,
     answer_options,
     chat_options,
     common,
     connection,
     filter_options,
-    graph_limits,
-    keyword_options,
-    report_options,
+    mode_option,
+    reranking,
 )
 from tgraph.cli.running import command
 
 
-@command("ask")
+@command("ask", ModeFlagsCommand)
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @click.option("-q", "--question", help="The question, instead of the argument.")
-@click.option(
-    "-m",
-    "--mode",
-    default="graph",
-    show_default=True,
-    help="How to retrieve: graph, local, global, drift, basic, contextual, ppr, raptor,"
-    " raptor-traversal, lightrag-local, lightrag-global, lightrag-hybrid, lightrag-mix, naive,"
-    " bypass, or auto, which chooses by the question.",
-)
+@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.")
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
 )
@@ -47,9 +39,7 @@ from tgraph.cli.running import command
 )
 @filter_options
 @answer_options
-@keyword_options
-@graph_limits
-@report_options
+@reranking
 @chat_options
 @connection
 @common

@@ -7,19 +7,13 @@ from typing import Any
 
 import click
 
-from tgraph.cli.options import chat_options, common
+from tgraph.cli.options import chat_options, common, mode_option
 from tgraph.cli.running import command
 
 
 @command("evaluate")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "-m",
-    "--mode",
-    default="graph",
-    show_default=True,
-    help="How to answer the questions that have no response yet; as in `ask`.",
-)
+@mode_option("How to answer the questions that have no response yet; as in `ask`.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @click.option(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from tgraph.cli.running import Command
 
 if TYPE_CHECKING:
     from tgraph.retrieve.filters import Filters
+    from tgraph.retrieve.modes.base import Flag, Mode
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
@@ -75,47 +79,13 @@ def connection(function: F) -> F:
     return _apply(function, options)
 
 
-def graph_limits(function: F) -> F:
-    """The limits of the graph mode, under TrustGraph's names and defaults."""
-    options = [
-        _limit("-e", "--entity-limit", "Seed entities.", 50),
-        _limit("--triple-limit", None, "Edges taken from one entity.", 30),
-        _limit("-s", "--max-subgraph-size", "Candidate edges.", 150),
-        _limit("-p", "--max-path-length", "Hops from a seed entity.", 2),
-        _limit("--edge-limit", None, "Edges selected for the answer.", 25),
-        _nothing("--edge-score-limit"),
-        _nothing("--max-reranker-input"),
-    ]
-    return _apply(function, options)
-
-
-def report_options(function: F) -> F:
-    """Which community reports are used."""
-    options = [
-        click.option(
-            "--community-level",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Use reports down to this level (global, local, drift).  [default: 2]",
-        ),
-        click.option(
-            "--dynamic-community-selection/--no-dynamic-community-selection",
-            default=None,
-            help="Global: rate reports from the top and read the relevant ones.  [default: no]",
-        ),
-    ]
-    return _apply(function, options)
-
-
-def _limit(first: str, second: str | None, text: str, default: int) -> Any:
-    names = [first] if second is None else [first, second]
-    return click.option(
-        *names, type=click.IntRange(min=1), help=f"{text}  [default: {default}]", metavar="N"
-    )
+def reranking(function: F) -> F:
+    """TrustGraph's limits of a reranker between the stages: taken, and ignored with a note."""
+    return _apply(function, [_nothing("--edge-score-limit"), _nothing("--max-reranker-input")])
 
 
 def answer_options(function: F) -> F:
-    """The form of the answer, and what local search starts from."""
+    """The form of the answer."""
     options = [
         click.option(
             "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
@@ -125,18 +95,6 @@ def answer_options(function: F) -> F:
             is_flag=True,
             default=None,
             help="Let the model add what it knows itself, marked [LLM: verify].",
-        ),
-        click.option(
-            "--include-entity",
-            multiple=True,
-            metavar="NAME",
-            help="Start from this entity in any case (local search).",
-        ),
-        click.option(
-            "--exclude-entity",
-            multiple=True,
-            metavar="NAME",
-            help="Leave this entity out (local search).",
         ),
     ]
     return _apply(function, options)
@@ -174,25 +132,6 @@ def filters_of(flags: dict[str, Any]) -> Filters:
     return Filters(flags.pop("document"), flags.pop("since"), flags.pop("until"), flags.pop("type"))
 
 
-def keyword_options(function: F) -> F:
-    """Keywords of the LightRAG modes, which are else found in the question."""
-    options = [
-        click.option(
-            "--low-keyword",
-            multiple=True,
-            metavar="TEXT",
-            help="What the question names, instead of what is found (lightrag-*; repeatable).",
-        ),
-        click.option(
-            "--high-keyword",
-            multiple=True,
-            metavar="TEXT",
-            help="What it wants to know, instead of what is found (lightrag-*; repeatable).",
-        ),
-    ]
-    return _apply(function, options)
-
-
 def chat_options(function: F) -> F:
     """Which model does the work; more is in ``tgraph.toml`` and the environment."""
     options = [
@@ -214,23 +153,8 @@ def chat_options(function: F) -> F:
 
 
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
-    "entity_limit": ("graph.entity_limit",),
-    "triple_limit": ("graph.triple_limit",),
-    "max_subgraph_size": ("graph.max_subgraph_size",),
-    "max_path_length": ("graph.max_path_length",),
-    "edge_limit": ("graph.edge_limit",),
     "response_type": ("answer.response_type",),
     "general_knowledge": ("answer.general_knowledge",),
-    "include_entity": ("local_search.include",),
-    "exclude_entity": ("local_search.exclude",),
-    "community_level": (
-        "global_search.community_level",
-        "local_search.community_level",
-        "drift_search.community_level",
-    ),
-    "dynamic_community_selection": ("global_search.dynamic",),
-    "low_keyword": ("lightrag_search.low_keywords",),
-    "high_keyword": ("lightrag_search.high_keywords",),
     "model": ("chat.model",),
     "base_url": ("chat.base_url",),
     "chat_provider": ("chat.provider",),
@@ -244,7 +168,7 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "claims": ("claims.enabled",),
     "method": ("extract.method",),
 }
-"""The settings that each flag overrides."""
+"""The settings that each flag overrides, those aside that only some modes have a use for."""
 
 
 def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
@@ -253,35 +177,99 @@ def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
         setting: value
         for name, value in flags.items()
         if value not in (None, ())
-        for setting in SETTINGS_OF[name]
+        for setting in SETTINGS_OF.get(name) or _settings_of_modes()[name]
     }
+
+
+# --- modes ----------------------------------------------------------------------------------------
+
+
+class ModeOption(click.Option):
+    """``--mode``, completed to the modes that there are; in the help ``{modes}`` lists them."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        self.help = (self.help or "").replace("{modes}", ", ".join(_modes()))
+        return super().get_help_record(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from tgraph.retrieve.modes.registry import AUTO
+
+        names = (*_modes(), AUTO)
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def mode_option(text: str) -> Callable[[F], F]:
+    """``--mode``, with this help; which modes there are is not read before it is needed."""
+    return click.option(
+        "-m", "--mode", cls=ModeOption, default="graph", show_default=True, help=text
+    )
+
+
+class ModeFlagsCommand(Command):
+    """A command that has the flags that only some modes have a use for, after ``--{AFTER}``."""
+
+    AFTER = "general_knowledge"
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        found = super().get_params(ctx)
+        place = [parameter.name for parameter in found].index(self.AFTER) + 1
+        return [*found[:place], *_mode_flags(), *found[place:]]
+
+
+@cache
+def _mode_flags() -> Sequence[click.Option]:
+    from tgraph.retrieve.modes.registry import FLAGS
+
+    return [_option(flag) for flag in FLAGS]
+
+
+def _option(flag: Flag) -> click.Option:
+    if flag.multiple:
+        return click.Option(flag.names, multiple=True, metavar=flag.metavar, help=flag.help)
+    text = f"{flag.help}  [default: {_default(flag)}]"
+    if flag.least is None:
+        return click.Option(flag.names, is_flag=True, default=None, help=text)
+    kind = click.IntRange(min=flag.least)
+    return click.Option(flag.names, type=kind, metavar=flag.metavar, help=text)
+
+
+def _default(flag: Flag) -> str:
+    """The default of the first setting that it overrides."""
+    from tgraph.retrieve.modes.registry import ModeSettings
+
+    section, _, name = _settings_of_modes()[flag.parameter][0].partition(".")
+    value = getattr(getattr(ModeSettings(), section), name)
+    return str(value) if value is not False else "no"
+
+
+def _modes() -> Mapping[str, Mode]:
+    from tgraph.retrieve.modes.registry import MODES
+
+    return MODES
+
+
+def _settings_of_modes() -> Mapping[str, Sequence[str]]:
+    """The settings that each of the modes' flags overrides."""
+    found: dict[str, dict[str, None]] = {}
+    for mode in _modes().values():
+        for flag, setting in mode.flags.items():
+            found.setdefault(flag.parameter, {})[setting] = None
+    return {name: list(settings) for name, settings in found.items()}
+
+
+OF_DOCUMENTS = ("general_knowledge", "document", "since", "until", "type")
+"""Flags of ``ask`` that only a mode without documents has no use for."""
 
 
 def modes_of_flags() -> Mapping[str, Collection[str]]:
     """The modes in which each flag of ``ask`` has an effect; what is not here has one in all."""
-    from tgraph.engine.modes import MODES
-
-    edges, low = {"graph", "ppr"}, {"lightrag-local", "lightrag-hybrid", "lightrag-mix"}
-    high = low - {"lightrag-local"} | {"lightrag-global"}
-    documents = MODES.keys() - {"bypass"}
-    return {
-        "entity_limit": edges,
-        "triple_limit": edges,
-        "max_path_length": edges,
-        "max_subgraph_size": edges | {"local", "drift"} | low | high,
-        "edge_limit": {"graph"},
-        "include_entity": {"local"},
-        "exclude_entity": {"local"},
-        "community_level": {"global", "local", "drift"},
-        "dynamic_community_selection": {"global"},
-        "low_keyword": low,
-        "high_keyword": high,
-        "general_knowledge": documents,
-        "document": documents,
-        "since": documents,
-        "until": documents,
-        "type": documents,
-    }
+    modes = _modes()
+    retrieving = [name for name, mode in modes.items() if mode.retriever is not None]
+    found: dict[str, list[str]] = dict.fromkeys(OF_DOCUMENTS, retrieving)
+    for name, mode in modes.items():
+        for flag in mode.flags:
+            found.setdefault(flag.parameter, []).append(name)
+    return found
 
 
 FOR_A_MODEL = {"response_type", "general_knowledge"}
@@ -293,10 +281,8 @@ def without_effect(given: Collection[str], mode: str, *, model: bool) -> list[st
 
     Each mode may be what ``auto`` chooses, so that it has a use for all of them.
     """
-    from tgraph.engine.modes import MODES
-
-    serves = modes_of_flags()
-    idle = [name for name in given if mode in MODES and mode not in serves.get(name, MODES)]
+    modes, serves = _modes(), modes_of_flags()
+    idle = [name for name in given if mode in modes and mode not in serves.get(name, modes)]
     found = [_no_effect(idle, f"in the mode {mode}")] if idle else []
     unread = [name for name in given if name in FOR_A_MODEL and name not in idle and not model]
     return [*found, _no_effect(unread, "without a language model")] if unread else found

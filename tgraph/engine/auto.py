@@ -9,6 +9,7 @@ from tgraph.engine.modes import method_of
 from tgraph.engine.parts import Parts
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.modes.registry import MODES
 from tgraph.retrieve.reports import reports_at_hand
 
 
@@ -18,9 +19,12 @@ def chosen(question: Question, parts: Parts, context: Context) -> Chosen:
     chooser = parts.chooser()
     calls: list[Call] = []
     about = chooser.choose(question, context, calls.append)
-    modes = {"one": auto.one, "several": auto.several, "whole": auto.whole}
-    mode = modes[about.breadth]
-    if mode == "global" and reports_at_hand(context) is None:
+    mode: str = getattr(auto, about.breadth)
+    if _reads_only_reports(mode) and reports_at_hand(context) is None:
         mode = auto.several
         about = replace(about, reason=f"{about.reason}, but there are no community reports")
     return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
+
+
+def _reads_only_reports(mode: str) -> bool:
+    return mode in MODES and MODES[mode].reports == "only"

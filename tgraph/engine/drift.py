@@ -19,7 +19,6 @@ from tgraph.answer.drift import Explorer, Response
 from tgraph.engine.asking import gathered
 from tgraph.engine.drift_found import Done, Found, select, weighed, write
 from tgraph.engine.methods import Gathering
-from tgraph.engine.parts import Parts
 from tgraph.errors import EndpointError, ModelError, StoreError
 from tgraph.model import CommunityReport
 from tgraph.models.base import CallSink
@@ -29,9 +28,9 @@ from tgraph.record.session import SessionRecord
 from tgraph.retrieve.actions import ENDED, NO_CALLS, NO_ROUND, ROOT, Action, ActionGraph, Status
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.basic import in_conversation
+from tgraph.retrieve.modes.drift import DriftSearchSettings
 from tgraph.retrieve.nearest import NearReport, nearest_reports
 from tgraph.retrieve.reports import grounded_selection
-from tgraph.settings import DriftSearchSettings, LocalSearchSettings
 
 LEAST_IN_FOLD = 3
 """Reports that a fold has at least, where there are so many."""
@@ -48,6 +47,7 @@ FAR = "over the token budget of its fold"
 class Drift:
     """The mode ``drift``. ``cancel`` ends calls that are under way."""
 
+    mode: str
     explorer: Explorer
     retriever: Retriever
     selector: Selector
@@ -55,7 +55,6 @@ class Drift:
     settings: DriftSearchSettings
     concurrency: int = 1
     cancel: Callable[[], None] = nothing
-    mode: str = "drift"
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``. What was found before a failure is on record too."""
@@ -258,38 +257,3 @@ def _status(response: Response) -> Status:
     if response.failure:
         return "failed"
     return "answered" if response.points else "unanswered"
-
-
-def drift(parts: Parts) -> Drift:
-    """The mode made of its parts."""
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.local import LocalRetriever
-
-    settings = parts.settings.drift_search
-    rest = max(0.0, 1.0 - settings.report_share - settings.chunk_share)
-    shares = {"report": settings.report_share, "graph": rest, "chunk": settings.chunk_share}
-    local = LocalSearchSettings(
-        top_k_entities=settings.top_k_entities,
-        top_k_relationships=settings.top_k_relationships,
-        community_level=settings.community_level,
-        report_share=settings.report_share,
-        chunk_share=settings.chunk_share,
-        max_context_tokens=settings.max_context_tokens,
-    )
-    return Drift(
-        parts.explorer(),
-        LocalRetriever(local),
-        BudgetSelector(settings.max_context_tokens, shares),
-        _synthesiser(parts),
-        settings,
-        parts.settings.chat.concurrency,
-        parts.cancel,
-    )
-
-
-def _synthesiser(parts: Parts) -> Synthesiser:
-    if parts.chat is None:
-        from tgraph.answer.drift_embedded import BroadSynthesiser
-
-        return BroadSynthesiser()
-    return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)

@@ -9,24 +9,21 @@ from tgraph.answer.points import Batch, Mapper, Reducer, as_candidates, choose
 from tgraph.answer.rating import Rater, descend
 from tgraph.engine.asking import gathered
 from tgraph.engine.methods import Gathering
-from tgraph.engine.parts import Parts
 from tgraph.model import Candidate, Rejected, Retrieval, Selection
-from tgraph.models.base import ChatModel
 from tgraph.record.mapped import record_batches, record_points, record_ratings
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.report_search import ReportSearch, weighted
-from tgraph.settings import GlobalSearchSettings
 
 
 @dataclass(frozen=True, slots=True)
 class GlobalSearch:
     """Report search, map and reduce; with a ``rater`` only what it finds relevant is read."""
 
+    mode: str
     mapper: Mapper
     synthesiser: Reducer
     rater: Rater | None = None
-    mode = "global"
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``: what is selected are points."""
@@ -87,37 +84,3 @@ def _unused(
 
 def _reports_of(points: Iterable[Candidate]) -> set[str]:
     return {evidence.via[0] for point in points for evidence in point.evidence}
-
-
-# --- who does it ----------------------------------------------------------------------------------
-
-
-def global_search(parts: Parts) -> GlobalSearch:
-    """Global search by the model, or by the embedded default where there is none."""
-    own = parts.settings.global_search
-    made = _embedded(own) if parts.chat is None else _by_model(parts, parts.chat, own)
-    return made if own.dynamic else replace(made, rater=None)
-
-
-def _embedded(own: GlobalSearchSettings) -> GlobalSearch:
-    from tgraph.answer.extracts import EmbeddedMapper, EmbeddedRater, EmbeddedReducer
-
-    mapper = EmbeddedMapper(budget=own.map_context_tokens, shuffle_seed=own.seed)
-    return GlobalSearch(mapper, EmbeddedReducer(), EmbeddedRater())
-
-
-def _by_model(parts: Parts, chat: ChatModel, own: GlobalSearchSettings) -> GlobalSearch:
-    from tgraph.answer.mapping import ModelMapper
-    from tgraph.answer.rating import ModelRater
-
-    prompts, many = parts.settings.prompts, parts.many
-    mapper = ModelMapper(
-        chat,
-        prompts,
-        max_words=own.map_max_length,
-        shuffle_seed=own.seed,
-        max_context_tokens=own.map_context_tokens,
-        **many,
-    )
-    reducer = parts.writer(chat, own.reduce_context_tokens, own.reduce_max_length)
-    return GlobalSearch(mapper, reducer, ModelRater(chat, prompts, **many))

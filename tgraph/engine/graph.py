@@ -132,7 +132,8 @@ class KnowledgeGraph(Governing):
         return turns[-self.settings.graph.history_turns :] if turns else ()
 
     def _method(self, question: Question, mode: str, filters: Filters) -> Method:
-        from tgraph.engine.modes import AUTO, method_of
+        from tgraph.engine.modes import method_of
+        from tgraph.retrieve.modes.registry import AUTO
         from tgraph.retrieve.narrowing import narrowed
 
         if mode != AUTO:
@@ -182,12 +183,15 @@ class KnowledgeGraph(Governing):
         return self._open_context()
 
     def _prepare(self, mode: str) -> None:
-        from tgraph.engine.preparing import need_of
+        from tgraph.retrieve.modes.registry import mode_named
 
-        need = need_of(mode)
-        if need is not None and need.is_missing(self._open_context().store):
-            from tgraph.engine.preparing import PrepareRun
+        found = mode_named(mode)
+        if found is None or found.need is None:
+            return
+        from tgraph.engine.preparing import PrepareRun, is_missing
 
+        need = found.need
+        if is_missing(need, self._open_context().store):
             self._message(need.message)
             PrepareRun(**self._run_options(silent, None)).prepare(need)
 

@@ -38,19 +38,18 @@ class Method(Protocol):
 class TwoStages:
     """The specification's two stages: retrieve candidates, then select those that matter.
 
-    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead.
+    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead. The
+    embedder retrieves, unless an ``agent`` is named.
     """
 
+    mode: str
     retriever: Retriever
     selector: Selector
     synthesiser: Synthesiser
     concepts: ConceptFinder | None = None
     sharpens: bool = False
     keywords: KeywordFinder | None = None
-
-    @property
-    def mode(self) -> str:
-        return self.retriever.mode
+    agent: Agent | None = None
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         question, retrieval, stage = self._retrieve(question, context, record)
@@ -67,7 +66,8 @@ class TwoStages:
     ) -> tuple[Question, Retrieval, str]:
         question, concepts = self._find_concepts(question, context, record)
         if not self.retriever.matches_entities:
-            with record.step(self.retriever.step, context.embedder.agent, concepts):
+            agent = self.agent or context.embedder.agent
+            with record.step(self.retriever.step, agent, concepts):
                 retrieval = self._candidates(question, context)
                 return question, retrieval, record.retrieval(retrieval, concepts)
         with record.step("EntityMatching", context.embedder.agent, concepts) as step:
@@ -105,8 +105,8 @@ class TwoStages:
 class Bypass:
     """Nothing is retrieved or selected; the record says so."""
 
+    mode: str
     synthesiser: Synthesiser
-    mode: str = "bypass"
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
@@ -150,4 +150,4 @@ def without_retrieval(method: Method) -> Method:
     """The method where there is nothing to retrieve from."""
     if isinstance(method, Chosen):
         return replace(method, inner=without_retrieval(method.inner))
-    return Bypass(method.synthesiser, method.mode)
+    return Bypass(method.mode, method.synthesiser)

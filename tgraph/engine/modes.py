@@ -1,26 +1,28 @@
-"""The retrieval modes by name, each made of the parts that do its steps."""
+"""The method of each mode, made of the parts that do its steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tgraph.engine.methods import Bypass, Method, TwoStages
-from tgraph.engine.parts import PROMPT, Parts
+from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError, nearest_names
-from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Keywords, Question, Retriever
+from tgraph.model import Agent, Candidate, Retrieval
+from tgraph.models.base import ChatModel
+from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared
+from tgraph.retrieve.modes.registry import AUTO, MODES
+from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.version import __version__
 
 if TYPE_CHECKING:
-    from tgraph.answer.base import Selector
+    from tgraph.answer.base import Selector, Synthesiser
     from tgraph.answer.keywords import KeywordFinder
+    from tgraph.engine.global_search import GlobalSearch
+    from tgraph.retrieve.contextual import Rank
     from tgraph.retrieve.ppr import SeedFilter
-    from tgraph.settings import BasicSearchSettings
-
-
-AUTO = "auto"
-"""What stands for the mode that a question asks for (``tgraph.engine.auto``)."""
 
 
 def method_of(mode: str, parts: Parts) -> Method:
@@ -29,129 +31,124 @@ def method_of(mode: str, parts: Parts) -> Method:
         known = (*MODES, AUTO)
         remedy = nearest_names(mode, known, most=len(known))
         raise UsageError(f"There is no mode {mode!r}.", remedy)
-    return MODES[mode](parts)
+    found = MODES[mode]
+    return _PIPELINES[found.pipeline](found, parts)
 
 
-def _graph(parts: Parts) -> Method:
-    from tgraph.retrieve.graph import GraphRetriever
-
-    synthesiser = parts.synthesiser(parts.settings.graph.max_context_tokens)
-    return TwoStages(GraphRetriever(), parts.selector, synthesiser, parts.concepts)
-
-
-def _local(parts: Parts) -> Method:
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.local import LocalRetriever
-
-    local = parts.settings.local_search
-    rest = max(0.0, 1.0 - local.report_share - local.chunk_share)
-    shares = {"report": local.report_share, "graph": rest, "chunk": local.chunk_share}
-    selector = BudgetSelector(local.max_context_tokens, shares)
-    synthesiser = parts.synthesiser(local.max_context_tokens + PROMPT)
-    return TwoStages(LocalRetriever(local), selector, synthesiser, sharpens=parts.chat is None)
+def suggesting(parts: Parts, count: int) -> Method:
+    """The method that proposes questions, each sentence of its answer being one."""
+    found = _selecting(SUGGEST, parts)
+    suggester = parts.suggester(count, found.tokens + PROMPT)
+    return TwoStages(SUGGEST.name, _retriever(SUGGEST, parts), _selector(found, parts), suggester)
 
 
-def _basic(parts: Parts) -> Method:
-    return _nearest_chunks(parts, "basic", parts.settings.basic_search)
+# --- the pipelines --------------------------------------------------------------------------------
 
 
-def _naive(parts: Parts) -> Method:
-    return _nearest_chunks(parts, "naive", parts.settings.naive_search)
-
-
-def _nearest_chunks(parts: Parts, mode: str, settings: BasicSearchSettings) -> Method:
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.basic import BasicRetriever
-
-    budget = settings.max_context_tokens
-    selector = BudgetSelector(budget, {"chunk": 1.0})
-    synthesiser = parts.synthesiser(budget + PROMPT)
-    retriever = BasicRetriever(settings, mode)
-    return TwoStages(retriever, selector, synthesiser, sharpens=parts.chat is None)
-
-
-def _lightrag(mode: str, parts: Parts) -> Method:
-    from tgraph.answer.capped import CappedSelector
-    from tgraph.retrieve.lightrag import LightRetriever
-
-    light = parts.settings.lightrag_search
-    caps = {"entity": light.max_entity_tokens, "edge": light.max_relationship_tokens}
+def _two_stages(mode: Mode, parts: Parts) -> Method:
+    selecting = _selecting(mode, parts)
+    judged = isinstance(selecting, Judged)
     return TwoStages(
-        LightRetriever(mode, light),
-        CappedSelector(light.max_total_tokens - PROMPT, caps),
-        parts.synthesiser(light.max_total_tokens),
-        sharpens=parts.chat is None,
+        mode.name,
+        _retriever(mode, parts),
+        _selector(selecting, parts),
+        parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
+        parts.concepts if mode.concepts else None,
+        sharpens=parts.chat is None and not judged,
         keywords=_keywords(mode, parts),
+        agent=Agent("method", mode.method, __version__) if mode.method else None,
     )
 
 
-def _keywords(mode: str, parts: Parts) -> KeywordFinder:
-    from tgraph.answer.keywords import GivenKeywords, Level
-    from tgraph.retrieve.lightrag import GLOBAL, LEGS, LOCAL
-
-    light = parts.settings.lightrag_search
-    levels: Mapping[str, Level] = {LOCAL: "low", GLOBAL: "high"}
-    needed = {levels[leg] for leg in LEGS[mode] if leg in levels}
-    return GivenKeywords(Keywords(light.low_keywords, light.high_keywords), needed, parts.keywords)
+def _map_reduce(mode: Mode, parts: Parts) -> Method:
+    """By the model, or by the embedded default where there is none."""
+    made = _quoting(mode, parts) if parts.chat is None else _by_model(mode, parts, parts.chat)
+    return made if parts.settings.global_search.dynamic else replace(made, rater=None)
 
 
-def _bypass(parts: Parts) -> Method:
-    return Bypass(parts.alone())
+def _quoting(mode: Mode, parts: Parts) -> GlobalSearch:
+    from tgraph.answer.extracts import EmbeddedMapper, EmbeddedRater, EmbeddedReducer
+    from tgraph.engine.global_search import GlobalSearch
+
+    own = parts.settings.global_search
+    mapper = EmbeddedMapper(budget=own.map_context_tokens, shuffle_seed=own.seed)
+    return GlobalSearch(mode.name, mapper, EmbeddedReducer(), EmbeddedRater())
 
 
-def _contextual(parts: Parts) -> Method:
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.contextual import ContextualRetriever
+def _by_model(mode: Mode, parts: Parts, chat: ChatModel) -> GlobalSearch:
+    from tgraph.answer.mapping import ModelMapper
+    from tgraph.answer.rating import ModelRater
+    from tgraph.engine.global_search import GlobalSearch
 
-    settings = parts.settings
-    budget = settings.contextual_search.max_context_tokens
-    rerank = parts.reranker.rank if parts.reranker else None
-    return TwoStages(
-        ContextualRetriever(settings.contextual_search, rerank, settings.rerank.pool),
-        BudgetSelector(budget, {"chunk": 1.0}),
-        parts.synthesiser(budget + PROMPT),
-        sharpens=parts.chat is None,
+    own, prompts, many = parts.settings.global_search, parts.settings.prompts, parts.many
+    mapper = ModelMapper(
+        chat,
+        prompts,
+        max_words=own.map_max_length,
+        shuffle_seed=own.seed,
+        max_context_tokens=own.map_context_tokens,
+        **many,
+    )
+    reducer = parts.writer(chat, own.reduce_context_tokens, own.reduce_max_length)
+    return GlobalSearch(mode.name, mapper, reducer, ModelRater(chat, prompts, **many))
+
+
+def _drift(mode: Mode, parts: Parts) -> Method:
+    from tgraph.engine.drift import Drift
+
+    return Drift(
+        mode.name,
+        parts.explorer(),
+        _retriever(mode, parts),
+        _selector(_selecting(mode, parts), parts),
+        _broad_synthesiser(parts),
+        parts.settings.drift_search,
+        parts.settings.chat.concurrency,
+        parts.cancel,
     )
 
 
-def _raptor(parts: Parts) -> Method:
-    from tgraph.retrieve.raptor import CollapsedTree
+def _broad_synthesiser(parts: Parts) -> Synthesiser:
+    if parts.chat is None:
+        from tgraph.answer.drift_embedded import BroadSynthesiser
 
-    return _over_tree(CollapsedTree(parts.settings.raptor_search), parts)
-
-
-def _raptor_traversal(parts: Parts) -> Method:
-    from tgraph.retrieve.raptor import TreeTraversal
-
-    return _over_tree(TreeTraversal(parts.settings.raptor_search), parts)
+        return BroadSynthesiser()
+    return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)
 
 
-def _over_tree(retriever: Retriever, parts: Parts) -> Method:
-    from tgraph.answer.capped import CappedSelector
-
-    budget = parts.settings.raptor_search.max_context_tokens
-    return TwoStages(
-        retriever,
-        CappedSelector(budget, {}),
-        parts.synthesiser(budget + PROMPT),
-        sharpens=parts.chat is None,
-    )
+def _alone(mode: Mode, parts: Parts) -> Method:
+    return Bypass(mode.name, parts.alone())
 
 
-def _ppr(parts: Parts) -> Method:
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.ppr import PprRetriever
+_PIPELINES: Mapping[Pipeline, Callable[[Mode, Parts], Method]] = {
+    "two stages": _two_stages,
+    "map-reduce": _map_reduce,
+    "drift": _drift,
+    "alone": _alone,
+}
 
-    ppr = parts.settings.ppr_search
-    shares = {"graph": ppr.edge_share, "chunk": 1.0 - ppr.edge_share}
-    selector = BudgetSelector(ppr.max_context_tokens, shares)
-    synthesiser = parts.synthesiser(ppr.max_context_tokens + PROMPT)
-    keep = _seed_filter(parts.selector) if ppr.filter and parts.chat is not None else None
-    return TwoStages(PprRetriever(ppr, keep), selector, synthesiser, sharpens=parts.chat is None)
+
+# --- their parts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """``Services`` of the parts."""
+
+    parts: Parts
+
+    @property
+    def rerank(self) -> Rank | None:
+        reranker = self.parts.reranker
+        return reranker.rank if reranker else None
+
+    @property
+    def filter_edges(self) -> SeedFilter | None:
+        return _seed_filter(self.parts.selector) if self.parts.chat is not None else None
 
 
 def _seed_filter(selector: Selector) -> SeedFilter:
-    """The selector's choice among the edges that a walk may start from."""
+    """The selector's choice among edges."""
 
     def keep(question: Question, edges: Sequence[Candidate], context: Context) -> list[str]:
         offered = Retrieval(tuple(edges), total=len(edges))
@@ -161,43 +158,32 @@ def _seed_filter(selector: Selector) -> SeedFilter:
     return keep
 
 
-def suggesting(parts: Parts, count: int) -> Method:
-    """The method that proposes questions, each sentence of its answer being one."""
-    from tgraph.answer.budget import BudgetSelector
-    from tgraph.retrieve.overview import OverviewRetriever
-
-    local = parts.settings.local_search
-    selector = BudgetSelector(local.max_context_tokens, {"report": 0.2, "graph": 0.6, "chunk": 0.2})
-    suggester = parts.suggester(count, local.max_context_tokens + PROMPT)
-    return TwoStages(OverviewRetriever(local), selector, suggester)
+def _retriever(mode: Mode, parts: Parts) -> Retriever:
+    assert mode.retriever is not None
+    return mode.retriever(parts.settings, _Lent(parts))
 
 
-def _global(parts: Parts) -> Method:
-    from tgraph.engine.global_search import global_search
-
-    return global_search(parts)
-
-
-def _drift(parts: Parts) -> Method:
-    from tgraph.engine.drift import drift
-
-    return drift(parts)
+def _selecting(mode: Mode, parts: Parts) -> Selecting:
+    assert mode.selecting is not None
+    return mode.selecting(parts.settings)
 
 
-MODES: Mapping[str, Callable[[Parts], Method]] = {
-    "graph": _graph,
-    "local": _local,
-    "global": _global,
-    "drift": _drift,
-    "basic": _basic,
-    "naive": _naive,
-    "lightrag-local": partial(_lightrag, "lightrag-local"),
-    "lightrag-global": partial(_lightrag, "lightrag-global"),
-    "lightrag-hybrid": partial(_lightrag, "lightrag-hybrid"),
-    "lightrag-mix": partial(_lightrag, "lightrag-mix"),
-    "bypass": _bypass,
-    "ppr": _ppr,
-    "contextual": _contextual,
-    "raptor": _raptor,
-    "raptor-traversal": _raptor_traversal,
-}
+def _selector(selecting: Selecting, parts: Parts) -> Selector:
+    if isinstance(selecting, Judged):
+        return parts.selector
+    if isinstance(selecting, Shared):
+        from tgraph.answer.budget import BudgetSelector
+
+        return BudgetSelector(selecting.tokens, selecting.shares)
+    from tgraph.answer.capped import CappedSelector
+
+    return CappedSelector(selecting.tokens, selecting.caps)
+
+
+def _keywords(mode: Mode, parts: Parts) -> KeywordFinder | None:
+    if mode.keywords is None:
+        return None
+    from tgraph.answer.keywords import GivenKeywords
+
+    given = mode.keywords.given(parts.settings)
+    return GivenKeywords(given, mode.keywords.levels, parts.keywords)

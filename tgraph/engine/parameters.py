@@ -12,6 +12,7 @@ from tgraph.errors import UsageError
 from tgraph.model import Turn
 from tgraph.models.base import canonical_json
 from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.modes.registry import mode_named
 from tgraph.settings import Settings
 
 HISTORY = "history"
@@ -20,11 +21,6 @@ HISTORY = "history"
 COUNT = "count"
 """The parameter that says how many questions were to be proposed."""
 
-_BENEATH: Mapping[str, Sequence[str]] = {
-    "contextual": ("rerank",),
-    "drift": ("local_search",),
-    "suggest": ("local_search",),
-}
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
     "auto": ("by_model", "one", "several", "whole"),
@@ -101,17 +97,18 @@ def filters_of(parameters: Mapping[str, str]) -> Filters:
     )
 
 
-def _sections(settings: Settings, mode: str, chosen: bool) -> list[str]:
+def _sections(mode: str, chosen: bool) -> list[str]:
     """The sections that a mode reads, its own at the end."""
-    own = f"{mode.partition('-')[0]}_search"
     auto = ["auto"] if chosen else []
-    named = ["chat", *auto, "graph", "answer", *_BENEATH.get(mode, ())]
-    return [*named, own] if hasattr(settings, own) else named
+    named = ["chat", *auto, "graph", "answer"]
+    found = mode_named(mode)
+    own = (*found.beneath, found.section) if found else ()
+    return [*named, *(section for section in own if section and section not in named)]
 
 
 def _named(settings: Settings, mode: str, chosen: bool) -> Iterator[tuple[str, str, str]]:
     """Each setting that counts: its section, its field, and the name of the parameter."""
-    sections = _sections(settings, mode, chosen)
+    sections = _sections(mode, chosen)
     fields = {name: _fields(getattr(settings, name), name) for name in sections}
     for index, section in enumerate(sections):
         later = {field for other in sections[index + 1 :] for field in fields[other]}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.resources import names
+from tgraph.retrieve.modes.base import PROMPT
 from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from tgraph.models.rerank import Reranker
 
 C = TypeVar("C", bound="Client")
-
-PROMPT = 4_000
-"""Tokens for a prompt's own text and the conversation, beside the evidence."""
 
 
 class Parts:

@@ -82,7 +82,6 @@ class RecordedRetriever:
         session: RecordedSession,
         calls: Sequence[Call],
     ) -> None:
-        self.mode = retriever.mode
         self.step = retriever.step
         self.matches_entities = retriever.matches_entities
         self._retrieval = retrieval

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import partial
-from typing import NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -20,60 +19,25 @@ from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Keywords
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.labels import reified
-from tgraph.retrieve.modes.basic_orders import basic_orders, naive_orders
-from tgraph.retrieve.modes.contextual_orders import contextual_orders
-from tgraph.retrieve.modes.drift_orders import drift_orders
-from tgraph.retrieve.modes.global_orders import global_orders
-from tgraph.retrieve.modes.graph_orders import graph_orders
-from tgraph.retrieve.modes.lightrag_orders import lightrag_orders
-from tgraph.retrieve.modes.local_orders import local_orders
-from tgraph.retrieve.modes.ppr_orders import ppr_orders
-from tgraph.retrieve.modes.raptor_orders import raptor_orders, traversal_orders
+from tgraph.retrieve.modes.registry import mode_named
 from tgraph.retrieve.narrowing import narrowed
 from tgraph.retrieve.orders import (
     AskedAction,
     CutOff,
     Missing,
-    ModeOrders,
     RatedReport,
     RecordedSearch,
     first_cut,
+    no_orders,
     nth,
 )
 from tgraph.store.base import Store
 
 
-class _Mode(NamedTuple):
-    """``reads_text``: it retrieves chunks as they stand, whatever was extracted from them;
-    ``reports``: it reads reports only, or beside what these rest on."""
-
-    orders: ModeOrders = lambda *_: iter(())
-    reads_text: bool = False
-    reports: str = ""
-
-
-_MODES: Mapping[str, _Mode] = {
-    "graph": _Mode(graph_orders),
-    "local": _Mode(local_orders, reports="beside"),
-    "suggest": _Mode(local_orders),
-    "drift": _Mode(drift_orders, reports="beside"),
-    "global": _Mode(global_orders, reports="only"),
-    "basic": _Mode(basic_orders, reads_text=True),
-    "naive": _Mode(naive_orders, reads_text=True),
-    "ppr": _Mode(ppr_orders, reads_text=True),
-    "contextual": _Mode(contextual_orders, reads_text=True),
-    "raptor": _Mode(raptor_orders, reads_text=True),
-    "raptor-traversal": _Mode(traversal_orders, reads_text=True),
-    "lightrag-local": _Mode(lightrag_orders),
-    "lightrag-global": _Mode(lightrag_orders),
-    "lightrag-hybrid": _Mode(lightrag_orders),
-    "lightrag-mix": _Mode(lightrag_orders, reads_text=True),
-}
-
-
 def reads_text(mode: str) -> bool:
     """Whether a mode retrieves chunks as they stand, whatever was extracted from them."""
-    return _MODES.get(mode, _Mode()).reads_text
+    found = mode_named(mode)
+    return found is not None and found.reads_text
 
 
 def cut_off(
@@ -83,20 +47,22 @@ def cut_off(
     ``whole`` is what the session read, filters aside.
 
     Where a vector is needed that is on no record, the limit is named without a rank."""
-    mode = _MODES.get(trace.mode, _Mode())
+    mode = mode_named(trace.mode)
+    reports = mode.reports if mode else None
+    orders = mode.load_orders() if mode else no_orders
     left = narrowed(whole, asked.filters)
-    own = partial(_has_it, expected=expected, by_text=mode.reads_text)
+    own = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
     told = partial(_has_report, expected=expected, trace=trace)
 
     def ways() -> Iterator[CutOff | None]:
         yield _kept_out(whole, asked.filters, own, "it was kept out by")
-        if mode.reports == "only":
+        if reports == "only":
             yield _kept_out(whole, asked.filters, told, _WITH_FINDINGS)
         yield _listed(bundle.complete_list(), trace, expected, left)
         missing, search = _missing(trace, expected, left), _recorded(trace, asked, bundle)
-        found = first_cut(mode.orders(missing, search, left))
+        found = first_cut(orders(missing, search, left))
         yield replace(found, reason=one_line(found.reason)) if found else None
-        if mode.reports == "beside":
+        if reports == "beside":
             yield _kept_out(whole, asked.filters, told, _WITH_FINDINGS)
 
     return next(filter(None, ways()), None)

@@ -14,7 +14,8 @@ from tgraph.model import Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.memory import Remembered
-from tgraph.settings import GraphSettings, Settings
+from tgraph.retrieve.modes.graph import GraphSettings
+from tgraph.settings import Settings
 from tgraph.store.base import Store
 
 if TYPE_CHECKING:
@@ -112,9 +113,6 @@ class Retriever(Protocol):
     ``step`` is the class of its activity; ``matches_entities`` tells whether it starts from
     entities.
     """
-
-    @property
-    def mode(self) -> str: ...
 
     @property
     def step(self) -> str: ...

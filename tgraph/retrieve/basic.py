@@ -11,18 +11,17 @@ from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.candidates import chunk_candidate, ranked
 from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
-from tgraph.settings import BasicSearchSettings
+from tgraph.retrieve.modes.basic import BasicSearchSettings
 
 
 class BasicRetriever:
-    """Vector search over chunks, under the name of a mode."""
+    """Vector search over chunks."""
 
     step = "VectorSearch"
     matches_entities = False
 
-    def __init__(self, settings: BasicSearchSettings, mode: str = "basic") -> None:
+    def __init__(self, settings: BasicSearchSettings) -> None:
         self._settings = settings
-        self.mode = mode
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)

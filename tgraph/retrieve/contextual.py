@@ -18,7 +18,7 @@ from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.bm25 import WordIndex
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
-from tgraph.settings import ContextualSearchSettings
+from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 
 Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
 Hits = Sequence[tuple[str, float]]
@@ -38,7 +38,6 @@ class _Found:
 class ContextualRetriever:
     """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew."""
 
-    mode = "contextual"
     step = "HybridSearch"
     matches_entities = False
 

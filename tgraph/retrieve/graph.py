@@ -70,7 +70,6 @@ READ_EVIDENCE = 12
 class GraphRetriever:
     """The mode ``graph``."""
 
-    mode = "graph"
     step = "Traversal"
     matches_entities = True
 

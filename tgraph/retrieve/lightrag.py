@@ -7,7 +7,7 @@ Unlike there, each keyword is linked by itself, and whatever is retrieved keeps 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode
@@ -27,19 +27,10 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.linking import in_turn, linked_edges, linked_entities
+from tgraph.retrieve.modes.lightrag import LegName, LightragSearchSettings
 from tgraph.retrieve.picking import Groups, pick_by_vector, pick_by_weight, shared_by
 from tgraph.retrieve.seeds import triple_of
 from tgraph.retrieve.subgraph import edges_of, ends
-from tgraph.settings import LightragSearchSettings
-
-LOCAL, GLOBAL, CHUNKS = "local", "global", "chunks"
-LEGS: Mapping[str, tuple[str, ...]] = {
-    "lightrag-local": (LOCAL,),
-    "lightrag-global": (GLOBAL,),
-    "lightrag-hybrid": (LOCAL, GLOBAL),
-    "lightrag-mix": (LOCAL, GLOBAL, CHUNKS),
-}
-"""What each mode is made of."""
 
 _PLACES = 40
 """Places of an edge that are looked at for chunks."""
@@ -64,22 +55,22 @@ class Leg:
 
 
 class LightRetriever:
-    """A mode of ``LEGS``."""
+    """What the ``legs`` lead to, in turn."""
 
     step = "ContextBuilding"
     matches_entities = True
 
-    def __init__(self, mode: str, settings: LightragSearchSettings) -> None:
-        self.mode = mode
+    def __init__(self, legs: Sequence[LegName], settings: LightragSearchSettings) -> None:
+        self._legs = legs
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        legs = [self._leg(name, question, context) for name in LEGS[self.mode]]
+        legs = [self._leg(name, question, context) for name in self._legs if name != "chunks"]
         matches = in_turn([leg.matches for leg in legs], lambda match: match.entity)
         edges = in_turn([leg.edges for leg in legs], lambda edge: edge.iri)
         most = context.limits.max_subgraph_size
         gathered = _Gathered(matches, edges[:most], question, self._settings, context)
-        near = self._near(question, context) if CHUNKS in LEGS[self.mode] else []
+        near = self._near(question, context) if "chunks" in self._legs else []
         candidates = ranked(gathered.candidates(near))
         return Retrieval(
             candidates,
@@ -92,10 +83,10 @@ class LightRetriever:
     def _leg(self, name: str, question: Question, context: Context) -> Leg:
         """Where no keyword leads anywhere, the question as a whole may."""
         low, high, whole = question.keywords.low, question.keywords.high, (question.text,)
-        if name == LOCAL and low:
+        if name == "local" and low:
             found = local_leg(low, self._settings, context)
             return found if found.matches else local_leg(whole, self._settings, context)
-        if name == GLOBAL and high:
+        if name == "global" and high:
             found = global_leg(high, self._settings, context)
             return found if found.matches else global_leg(whole, self._settings, context)
         return Leg()

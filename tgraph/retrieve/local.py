@@ -34,10 +34,10 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.costs import cost_of, edge_cost
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.seeds import entity_names, match_names
 from tgraph.retrieve.subgraph import edges_of, ends
-from tgraph.settings import LocalSearchSettings
 
 MOST_REPORTS = 20
 """Reports considered; the budget holds fewer."""
@@ -49,7 +49,6 @@ MOST_CHUNKS = 40
 class LocalRetriever:
     """The mode ``local``."""
 
-    mode = "local"
     step = "ContextBuilding"
     matches_entities = True
 

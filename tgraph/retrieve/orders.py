@@ -178,6 +178,11 @@ def first_cut(orders: Iterable[RankedOrder | CutOff]) -> CutOff | None:
     return next(filter(None, found), None)
 
 
+def no_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """For a mode that takes nothing by rank."""
+    yield from ()
+
+
 def rerun(
     own: object,
     field: str,

@@ -10,14 +10,13 @@ from tgraph.model import EntityMatch, Retrieval, Turn
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entities import degree, known_entities
 from tgraph.retrieve.local import around, match_by_vector
-from tgraph.settings import LocalSearchSettings
+from tgraph.retrieve.modes.local import LocalSearchSettings
 
 
 class OverviewRetriever:
     """For questions that are still to be found: around the entities that the conversation was
     about, or, before it has begun, around the centres of the largest communities."""
 
-    mode = "suggest"
     step = "ContextBuilding"
     matches_entities = True
 

@@ -28,9 +28,9 @@ from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.graph import GraphRetriever
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.lexical import STOP_WORDS
+from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.ranking import Network, network_of
 from tgraph.retrieve.seeds import triple_of
-from tgraph.settings import PprSearchSettings
 
 if TYPE_CHECKING:
     from numpy import float32, float64
@@ -72,7 +72,6 @@ class Start:
 class PprRetriever:
     """The mode ``ppr``; ``keep`` chooses among the edges that it may start from."""
 
-    mode = "ppr"
     step = "GraphRanking"
     matches_entities = True
 

@@ -23,7 +23,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
-from tgraph.settings import RaptorSearchSettings
+from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 
 Hits = Sequence[tuple[str, float]]
 
@@ -31,7 +31,6 @@ Hits = Sequence[tuple[str, float]]
 class CollapsedTree:
     """The mode ``raptor``: the nodes nearest to the question, of all levels."""
 
-    mode = "raptor"
     step = "TreeSearch"
     matches_entities = False
 
@@ -48,7 +47,6 @@ class CollapsedTree:
 class TreeTraversal:
     """The mode ``raptor-traversal``: the best of the top, then the best below them, and so on."""
 
-    mode = "raptor-traversal"
     step = "TreeSearch"
     matches_entities = False
 

@@ -17,7 +17,6 @@ from tgraph.retrieve.reports import item_of, reports_of
 class ReportSearch:
     """The mode ``global``."""
 
-    mode = "global"
     step = "ReportSearch"
     matches_entities = False
 

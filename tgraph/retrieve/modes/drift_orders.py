@@ -10,6 +10,7 @@ from tgraph.models.replay import UnrecordedError
 from tgraph.retrieve.actions import NO_CALLS, NO_ROUND, TOO_DEEP
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.local import match_by_vector
+from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.modes.local_orders import LocalOrders, unmatched
 from tgraph.retrieve.orders import (
     AskedAction,
@@ -24,10 +25,9 @@ from tgraph.retrieve.orders import (
     nth,
 )
 from tgraph.retrieve.reports import reports_at_hand
-from tgraph.settings import LocalSearchSettings
 
 if TYPE_CHECKING:
-    from tgraph.settings import DriftSearchSettings
+    from tgraph.retrieve.modes.drift import DriftSearchSettings
 
 _BY_PROMISE = {NO_CALLS: "call_budget", NO_ROUND: "breadth"}
 

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from tgraph.errors import TgraphError
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.lightrag import CHUNKS, LEGS, LightRetriever
+from tgraph.retrieve.lightrag import LightRetriever
 from tgraph.retrieve.linking import linked_edges, linked_entities
 from tgraph.retrieve.modes.basic_orders import nearest_chunk_orders
+from tgraph.retrieve.modes.lightrag import LEGS
 from tgraph.retrieve.orders import (
     ALL,
     CutOff,
@@ -39,7 +40,7 @@ def lightrag_orders(missing: Missing, search: RecordedSearch, context: Context) 
     own = context.settings.lightrag_search
     try:
         yield from _linked(missing, search, context)
-        if CHUNKS in LEGS[search.mode]:
+        if "chunks" in LEGS[search.mode]:
             name, most = "chunk-top-k", own.chunk_top_k
             yield from nearest_chunk_orders(name, most, own.least_score, missing, search, context)
         if missing.chunks:
@@ -94,7 +95,7 @@ def _picked(missing: Missing, search: RecordedSearch, context: Context) -> Order
 
     def lets_in(values: Mapping[str, int]) -> bool:
         settings = own.model_copy(update=dict(values))
-        found = LightRetriever(search.mode, settings).retrieve(search.question, context)
+        found = LightRetriever(LEGS[search.mode], settings).retrieve(search.question, context)
         return any(candidate.item.iri in missing.chunks for candidate in found.candidates)
 
     beside: dict[str, int] = {}

@@ -29,7 +29,7 @@ from tgraph.retrieve.orders import (
 from tgraph.retrieve.seeds import match_names
 
 if TYPE_CHECKING:
-    from tgraph.settings import LocalSearchSettings
+    from tgraph.retrieve.modes.local import LocalSearchSettings
 
 
 def local_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

@@ -1,0 +1,175 @@
+"""What a mode of retrieval is: all that sets it apart from the others, as one value.
+
+A mode's module is read with the settings, by every command. So it imports nothing but this module
+and other modes; its retriever and its orders are imported where they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Keywords, Retriever
+    from tgraph.retrieve.contextual import Rank
+    from tgraph.retrieve.orders import ModeOrders
+    from tgraph.retrieve.ppr import SeedFilter
+    from tgraph.settings import Settings
+
+PROMPT = 4_000
+"""Tokens for a prompt's own text and the conversation, beside the evidence."""
+
+Pipeline = Literal["two stages", "map-reduce", "drift", "alone"]
+"""How an answer comes about; ``tgraph.engine.modes`` has the method of each."""
+
+Breadth = Literal["one", "several", "whole"]
+"""What a question is about: one thing, several linked things, or everything."""
+
+Topic = Literal["start", "keywords", "limits", "reports"]
+"""What a flag is about: where retrieval starts, from what, how much there is, which reports."""
+
+Level = Literal["low", "high"]
+"""Keywords for what a question names (low), and for its themes."""
+
+
+class Section(BaseModel):
+    """A section of the settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Services(Protocol):
+    """What a retriever may borrow of the steps above it."""
+
+    @property
+    def rerank(self) -> Rank | None:
+        """A server that ranks texts for a question; None where none is set."""
+
+    @property
+    def filter_edges(self) -> SeedFilter | None:
+        """A model's choice among edges; None where there is no model."""
+
+
+# --- how candidates become the selection ----------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Edges are judged one by one: by the model, or by the embedded selector. ``tokens`` are those
+    of a whole prompt."""
+
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Candidates are taken in their order; each group of kinds has a share of the ``tokens``."""
+
+    tokens: int
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """Candidates are taken in their order, while the ``tokens`` and their kind's last."""
+
+    tokens: int
+    caps: Mapping[str, int] = field(default_factory=dict)
+
+
+Selecting = Judged | Shared | Capped
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordNeed:
+    """A mode that starts from keywords: of which levels, and which the settings give."""
+
+    levels: tuple[Level, ...]
+    given: Callable[[Settings], Keywords]
+
+
+# --- what the command, the index and the docs say of it -------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag of ``ask`` that only some modes have a use for.
+
+    ``least`` makes it a number from there on; ``multiple`` says that it may be repeated. With
+    neither it switches something on or off. The help tells flags by their ``topic``.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    topic: Topic
+    least: int | None = None
+    multiple: bool = False
+    metavar: str = "N"
+
+    @property
+    def parameter(self) -> str:
+        """The name by which its value is known."""
+        return self.names[-1].partition("/")[0].lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Something that only some modes read, so that their first question has it built: which, and
+    what to say of it then."""
+
+    what: Literal["contexts", "tree"]
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the page on modes says of one: for which questions it is, what it reads, and how many
+    calls of a model it takes."""
+
+    questions: str
+    reads: str
+    calls: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A mode of retrieval.
+
+    ``section`` is the section of the settings that is its own, ``beneath`` are further ones that
+    its answers depend on. ``method`` names who retrieves, where not the embedder does.
+    ``concepts`` says that the question's concepts are found first, ``keywords`` that its keywords
+    are. ``reads_text``: chunks are retrieved as they stand, whatever was extracted from them.
+    ``reports``: it reads ``only`` the reports, or reports ``beside`` what these rest on. ``flags``
+    are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
+    questions of the breadth ``answers``.
+
+    ``orders`` names the function (``module:function``) that yields the orders in which it ranked
+    and the places at which these were cut, for why-not; empty where it has none.
+    """
+
+    name: str
+    row: Row
+    section: str = ""
+    beneath: tuple[str, ...] = ()
+    pipeline: Pipeline = "two stages"
+    retriever: Callable[[Settings, Services], Retriever] | None = None
+    selecting: Callable[[Settings], Selecting] | None = None
+    method: str = ""
+    concepts: bool = False
+    keywords: KeywordNeed | None = None
+    need: Need | None = None
+    reads_text: bool = False
+    reports: Literal["only", "beside"] | None = None
+    flags: Mapping[Flag, str] = field(default_factory=dict)
+    answers: Breadth | None = None
+    orders: str = ""
+
+    def load_orders(self) -> ModeOrders:
+        """The function that ``orders`` names; one that yields nothing where there is none."""
+        module, _, name = (self.orders or "tgraph.retrieve.orders:no_orders").partition(":")
+        found: ModeOrders = getattr(import_module(module), name)
+        return found

@@ -1,0 +1,74 @@
+"""The modes ``basic`` and ``naive``: the chunks nearest to the question, with GraphRAG's and with
+LightRAG's defaults.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Services, Shared
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Retriever
+    from tgraph.settings import Settings
+
+
+class BasicSearchSettings(Section):
+    """The mode ``basic``, with Microsoft GraphRAG's defaults."""
+
+    k: int = Field(10, ge=1, description="chunks retrieved")
+    least_score: float = Field(-1.0, ge=-1, le=1, description="cosine below which a chunk is left")
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class NaiveSearchSettings(BasicSearchSettings):
+    """The mode ``naive``: the same with the defaults of LightRAG 1.5.7."""
+
+    k: int = Field(20, ge=1, description="chunks retrieved")
+    least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which a chunk is left")
+    max_context_tokens: int = Field(26_000, ge=500, description="tokens of chunks in a prompt")
+
+
+def only_chunks(tokens: int) -> Selecting:
+    """Chunks alone are selected, and have all of the budget."""
+    return Shared(tokens, {"chunk": 1.0})
+
+
+def _nearest(own: BasicSearchSettings) -> Retriever:
+    from tgraph.retrieve.basic import BasicRetriever
+
+    return BasicRetriever(own)
+
+
+def _basic(settings: Settings, services: Services) -> Retriever:
+    return _nearest(settings.basic_search)
+
+
+def _naive(settings: Settings, services: Services) -> Retriever:
+    return _nearest(settings.naive_search)
+
+
+BASIC = Mode(
+    "basic",
+    Row("whose words stand in the text", "the nearest chunks", "1"),
+    section="basic_search",
+    retriever=_basic,
+    selecting=lambda settings: only_chunks(settings.basic_search.max_context_tokens),
+    reads_text=True,
+    orders="tgraph.retrieve.modes.basic_orders:basic_orders",
+)
+NAIVE = Mode(
+    "naive",
+    Row(
+        "the same as `basic`",
+        "the same with LightRAG's defaults: 20 chunks, none below a cosine of 0.2",
+        "1",
+    ),
+    section="naive_search",
+    retriever=_naive,
+    selecting=lambda settings: only_chunks(settings.naive_search.max_context_tokens),
+    reads_text=True,
+    orders="tgraph.retrieve.modes.basic_orders:naive_orders",
+)

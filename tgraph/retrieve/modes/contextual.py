@@ -1,0 +1,78 @@
+"""The mode ``contextual``: chunks found in their context, by meaning and by words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, SecretStr
+
+from tgraph.retrieve.modes.base import Mode, Need, Row, Section, Selecting, Services
+from tgraph.retrieve.modes.basic import only_chunks
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Retriever
+    from tgraph.settings import Settings
+
+
+class ContextualSearchSettings(Section):
+    """The mode ``contextual``, after Anthropic's "Contextual Retrieval" (2024)."""
+
+    enabled: bool = Field(
+        False, description="situate chunks when indexing, not only from the first question on"
+    )
+    by_model: bool = Field(
+        False, description="contexts written by the model: one call a chunk, the document in each"
+    )
+    max_document_tokens: int = Field(
+        30_000, ge=500, description="of a longer document the model sees the part around the chunk"
+    )
+    names: int = Field(20, ge=0, description="names of the document in a context without a model")
+    k: int = Field(20, ge=1, description="chunks retrieved")
+    pool: int = Field(150, ge=1, description="chunks that each of the two searches contributes")
+    rrf_k: int = Field(
+        10, ge=0, description="of reciprocal rank fusion (Cormack et al. 2009, with 60): steeper"
+    )
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
+
+
+class RerankSettings(Section):
+    """A server that ranks texts for a question (POST ``/rerank``: Cohere, Jina, vLLM and others);
+    unset: chunks stay in the order of their search."""
+
+    base_url: str | None = Field(None, description="up to and without /rerank")
+    model: str = Field("", description="the model's name at the endpoint")
+    api_key: SecretStr | None = None
+    pool: int = Field(150, ge=1, description="chunks that are ranked anew")
+
+
+def _retriever(settings: Settings, services: Services) -> Retriever:
+    from tgraph.retrieve.contextual import ContextualRetriever
+
+    own, pool = settings.contextual_search, settings.rerank.pool
+    return ContextualRetriever(own, services.rerank, pool)
+
+
+def _selecting(settings: Settings) -> Selecting:
+    return only_chunks(settings.contextual_search.max_context_tokens)
+
+
+CONTEXTUAL = Mode(
+    "contextual",
+    Row(
+        "whose words stand in the text, of a passage that leaves unsaid what it is about; code",
+        "chunks in their context, by meaning and by words, fused, and if you like ranked anew by a"
+        " server",
+        "1",
+    ),
+    section="contextual_search",
+    beneath=("rerank",),
+    retriever=_retriever,
+    selecting=_selecting,
+    need=Need(
+        "contexts",
+        "The mode contextual needs the contexts of chunks; they are made now, and kept up to date"
+        " from here on.",
+    ),
+    reads_text=True,
+    orders="tgraph.retrieve.modes.contextual_orders:contextual_orders",
+)

@@ -1,0 +1,135 @@
+"""The modes ``lightrag-*``: what keywords of two levels lead to, and chunks that it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from tgraph.retrieve.modes.base import (
+    PROMPT,
+    Capped,
+    Flag,
+    KeywordNeed,
+    Level,
+    Mode,
+    Row,
+    Section,
+    Selecting,
+    Services,
+)
+from tgraph.retrieve.modes.graph import SUBGRAPH
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Keywords, Retriever
+    from tgraph.settings import Settings
+
+
+class LightragSearchSettings(Section):
+    """The modes ``lightrag-*``, with the defaults of LightRAG 1.5.7."""
+
+    top_k: int = Field(40, ge=1, description="entities, and edges, that keywords lead to")
+    least_score: float = Field(0.2, ge=-1, le=1, description="cosine below which nothing is found")
+    chunk_top_k: int = Field(20, ge=0, description="chunks retrieved")
+    related_chunk_number: int = Field(5, ge=1, description="chunks of an entity or an edge")
+    chunk_pick: Literal["vector", "weight"] = Field(
+        "vector",
+        description="how they are picked: by likeness to the question, or by how many share",
+    )
+    max_entity_tokens: int = Field(6_000, ge=0, description="tokens of entities in a prompt")
+    max_relationship_tokens: int = Field(8_000, ge=0, description="tokens of edges in a prompt")
+    max_total_tokens: int = Field(30_000, ge=5_000, description="tokens of a prompt")
+    low_keywords: tuple[str, ...] = Field((), description="what the question names; else found")
+    high_keywords: tuple[str, ...] = Field((), description="its themes; else found")
+
+
+LegName = Literal["local", "global", "chunks"]
+"""What a mode is made of: low keywords with their entities, high ones with their edges, or the
+chunks nearest to the question."""
+
+LEGS: Mapping[str, tuple[LegName, ...]] = {
+    "lightrag-local": ("local",),
+    "lightrag-global": ("global",),
+    "lightrag-hybrid": ("local", "global"),
+    "lightrag-mix": ("local", "global", "chunks"),
+}
+
+LOW_KEYWORD = Flag(
+    ("--low-keyword",),
+    "What the question names, instead of what is found (lightrag-*; repeatable).",
+    "keywords",
+    multiple=True,
+    metavar="TEXT",
+)
+HIGH_KEYWORD = Flag(
+    ("--high-keyword",),
+    "What it wants to know, instead of what is found (lightrag-*; repeatable).",
+    "keywords",
+    multiple=True,
+    metavar="TEXT",
+)
+_LOW = {LOW_KEYWORD: "lightrag_search.low_keywords"}
+_HIGH = {HIGH_KEYWORD: "lightrag_search.high_keywords"}
+
+
+def _given(settings: Settings) -> Keywords:
+    from tgraph.retrieve.base import Keywords
+
+    own = settings.lightrag_search
+    return Keywords(own.low_keywords, own.high_keywords)
+
+
+def _selecting(settings: Settings) -> Selecting:
+    own = settings.lightrag_search
+    caps = {"entity": own.max_entity_tokens, "edge": own.max_relationship_tokens}
+    return Capped(own.max_total_tokens - PROMPT, caps)
+
+
+def _mode(name: str, row: Row) -> Mode:
+    legs = LEGS[name]
+
+    def retriever(settings: Settings, services: Services) -> Retriever:
+        from tgraph.retrieve.lightrag import LightRetriever
+
+        return LightRetriever(legs, settings.lightrag_search)
+
+    low, high = "local" in legs, "global" in legs
+    levels: tuple[Level, ...] = (*(("low",) if low else ()), *(("high",) if high else ()))
+    return Mode(
+        name,
+        row,
+        section="lightrag_search",
+        retriever=retriever,
+        selecting=_selecting,
+        keywords=KeywordNeed(levels, _given),
+        reads_text="chunks" in legs,
+        flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
+        orders="tgraph.retrieve.modes.lightrag_orders:lightrag_orders",
+    )
+
+
+LIGHTRAG_LOCAL = _mode(
+    "lightrag-local",
+    Row(
+        "about things that it names",
+        "those entities, their edges, and chunks that both come from",
+        "2",
+    ),
+)
+LIGHTRAG_GLOBAL = _mode(
+    "lightrag-global",
+    Row(
+        "about a theme",
+        "the edges nearest to it, their ends, and chunks that both come from",
+        "2",
+    ),
+)
+LIGHTRAG_HYBRID = _mode(
+    "lightrag-hybrid",
+    Row("about both", "the last two, in turn", "2"),
+)
+LIGHTRAG_MIX = _mode(
+    "lightrag-mix",
+    Row("about both", "the same, and the nearest chunks", "2"),
+)

@@ -1,0 +1,88 @@
+"""The mode ``local``: everything around the entities that a question is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from tgraph.retrieve.modes.base import Flag, Mode, Row, Section, Selecting, Services, Shared
+from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
+from tgraph.retrieve.modes.graph import SUBGRAPH
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Retriever
+    from tgraph.settings import Settings
+
+
+class LocalSearchSettings(Section):
+    """The mode ``local``, with Microsoft GraphRAG's defaults."""
+
+    top_k_entities: int = Field(10, ge=1, description="entities that a question leads to")
+    oversampling: int = Field(2, ge=1, description="times as many are looked at, then cut back")
+    top_k_relationships: int = Field(
+        10, ge=0, description="edges that lead out of the entities, for each of them"
+    )
+    community_level: int = Field(2, ge=0, description="the deepest level of reports that is used")
+    max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
+    report_share: float = Field(0.15, ge=0, le=1, description="share of reports in these tokens")
+    chunk_share: float = Field(
+        0.5, ge=0, le=1, description="share of chunks; entities, edges and claims have the rest"
+    )
+    include: tuple[str, ...] = Field((), description="entities to start from in any case")
+    exclude: tuple[str, ...] = Field((), description="entities to leave out")
+
+
+INCLUDE_ENTITY = Flag(
+    ("--include-entity",),
+    "Start from this entity in any case (local search).",
+    "start",
+    multiple=True,
+    metavar="NAME",
+)
+EXCLUDE_ENTITY = Flag(
+    ("--exclude-entity",),
+    "Leave this entity out (local search).",
+    "start",
+    multiple=True,
+    metavar="NAME",
+)
+
+
+def with_rest(report_share: float, chunk_share: float) -> dict[str, float]:
+    """The shares of reports and chunks, and the rest for entities, edges and claims."""
+    rest = max(0.0, 1.0 - report_share - chunk_share)
+    return {"report": report_share, "graph": rest, "chunk": chunk_share}
+
+
+def _retriever(settings: Settings, services: Services) -> Retriever:
+    from tgraph.retrieve.local import LocalRetriever
+
+    return LocalRetriever(settings.local_search)
+
+
+def _selecting(settings: Settings) -> Selecting:
+    own = settings.local_search
+    return Shared(own.max_context_tokens, with_rest(own.report_share, own.chunk_share))
+
+
+LOCAL = Mode(
+    "local",
+    Row(
+        "about one thing, as a whole",
+        "reports, descriptions, edges, claims and chunks around the nearest entities",
+        "1",
+    ),
+    section="local_search",
+    retriever=_retriever,
+    selecting=_selecting,
+    reports="beside",
+    flags={
+        **SUBGRAPH,
+        INCLUDE_ENTITY: "local_search.include",
+        EXCLUDE_ENTITY: "local_search.exclude",
+        COMMUNITY_LEVEL: "local_search.community_level",
+    },
+    answers="one",
+    orders="tgraph.retrieve.modes.local_orders:local_orders",
+)

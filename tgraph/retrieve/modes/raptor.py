@@ -1,0 +1,92 @@
+"""The modes ``raptor`` and ``raptor-traversal``: a tree of summaries over the chunks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from tgraph.retrieve.modes.base import Capped, Mode, Need, Row, Section, Selecting, Services
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.base import Retriever
+    from tgraph.settings import Settings
+
+
+class RaptorSettings(Section):
+    """The tree of summaries; levels, dimensions and threshold are RAPTOR's (Sarthi et al. 2024)."""
+
+    enabled: bool = Field(
+        False, description="grow the tree when indexing, not only from the first question on"
+    )
+    levels: int = Field(5, ge=1, description="the greatest height of the tree")
+    dimensions: int = Field(10, ge=1, description="principal components that are clustered")
+    threshold: float = Field(
+        0.1, gt=0, lt=1, description="likelihood from which something belongs to a cluster"
+    )
+    max_cluster_tokens: int = Field(
+        12_000, ge=500, description="tokens of a cluster; what is larger is divided"
+    )
+    max_words: int = Field(130, ge=20, description="the longest summary; RAPTOR's have 131 tokens")
+
+
+class RaptorSearchSettings(Section):
+    """The modes ``raptor`` and ``raptor-traversal``, with the paper's limits."""
+
+    max_context_tokens: int = Field(
+        2_000, ge=500, description="tokens of summaries and chunks in a prompt"
+    )
+    k: int = Field(20, ge=1, description="nodes of the tree retrieved at once (raptor)")
+    top_k: int = Field(5, ge=1, description="nodes taken of each level (raptor-traversal)")
+    evidence_limit: int = Field(3, ge=1, description="chunks that a summary is cited by")
+
+
+def _collapsed(settings: Settings, services: Services) -> Retriever:
+    from tgraph.retrieve.raptor import CollapsedTree
+
+    return CollapsedTree(settings.raptor_search)
+
+
+def _traversal(settings: Settings, services: Services) -> Retriever:
+    from tgraph.retrieve.raptor import TreeTraversal
+
+    return TreeTraversal(settings.raptor_search)
+
+
+def _selecting(settings: Settings) -> Selecting:
+    return Capped(settings.raptor_search.max_context_tokens)
+
+
+_TREE = Need(
+    "tree",
+    "The mode raptor needs a tree of summaries; it is made now, and kept up to date from here on.",
+)
+
+RAPTOR = Mode(
+    "raptor",
+    Row(
+        "that take in much, or some things in detail and others not",
+        "summaries of clusters of chunks on all levels, and chunks, the nearest of them all",
+        "1",
+    ),
+    section="raptor_search",
+    retriever=_collapsed,
+    selecting=_selecting,
+    need=_TREE,
+    reads_text=True,
+    orders="tgraph.retrieve.modes.raptor_orders:raptor_orders",
+)
+RAPTOR_TRAVERSAL = Mode(
+    "raptor-traversal",
+    Row(
+        "the same, from the whole to the part",
+        "the nearest of the top, then the nearest below them, and so on",
+        "1",
+    ),
+    section="raptor_search",
+    retriever=_traversal,
+    selecting=_selecting,
+    need=_TREE,
+    reads_text=True,
+    orders="tgraph.retrieve.modes.raptor_orders:traversal_orders",
+)

@@ -1,0 +1,128 @@
+"""The modes of retrieval by name, and the sections of the settings that are theirs.
+
+Whatever has to know which modes there are reads them here: the settings, the command and its
+completion, ``auto``, why-not, and the page on modes. A new mode is a module, and its lines here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import BaseModel, Field
+
+from tgraph.retrieve.modes.base import Breadth, Flag, Mode, Row, Section, Topic
+from tgraph.retrieve.modes.basic import BASIC, NAIVE, BasicSearchSettings, NaiveSearchSettings
+from tgraph.retrieve.modes.bm25 import BM25, Bm25SearchSettings
+from tgraph.retrieve.modes.bypass import BYPASS
+from tgraph.retrieve.modes.contextual import (
+    CONTEXTUAL,
+    ContextualSearchSettings,
+    RerankSettings,
+)
+from tgraph.retrieve.modes.drift import DRIFT, DriftSearchSettings
+from tgraph.retrieve.modes.global_search import GLOBAL, GlobalSearchSettings
+from tgraph.retrieve.modes.graph import GRAPH, GraphSettings
+from tgraph.retrieve.modes.lightrag import (
+    LIGHTRAG_GLOBAL,
+    LIGHTRAG_HYBRID,
+    LIGHTRAG_LOCAL,
+    LIGHTRAG_MIX,
+    LightragSearchSettings,
+)
+from tgraph.retrieve.modes.local import LOCAL, LocalSearchSettings
+from tgraph.retrieve.modes.ppr import PPR, PprSearchSettings
+from tgraph.retrieve.modes.raptor import (
+    RAPTOR,
+    RAPTOR_TRAVERSAL,
+    RaptorSearchSettings,
+    RaptorSettings,
+)
+from tgraph.retrieve.modes.suggest import SUGGEST
+
+AUTO = "auto"
+"""What stands for the mode that a question asks for."""
+
+AUTO_ROW = Row(
+    "of any kind",
+    "what the mode reads that it chooses",
+    "as that mode, and 1 where the model chooses",
+)
+
+MODES: Mapping[str, Mode] = {
+    mode.name: mode
+    for mode in (
+        GRAPH,
+        LOCAL,
+        GLOBAL,
+        DRIFT,
+        BASIC,
+        BM25,
+        CONTEXTUAL,
+        PPR,
+        RAPTOR,
+        RAPTOR_TRAVERSAL,
+        LIGHTRAG_LOCAL,
+        LIGHTRAG_GLOBAL,
+        LIGHTRAG_HYBRID,
+        LIGHTRAG_MIX,
+        NAIVE,
+        BYPASS,
+    )
+}
+"""Those that a question may ask for, in the order in which they are told."""
+
+DEFAULT = GRAPH.name
+
+
+def mode_named(name: str) -> Mode | None:
+    """The mode of a session; None for one that this version of tgraph doesn't know."""
+    return SUGGEST if name == SUGGEST.name else MODES.get(name)
+
+
+def mode_for(breadth: Breadth) -> str:
+    """The mode that ``auto`` takes for a question of the breadth, where the settings don't say."""
+    return next(mode.name for mode in MODES.values() if mode.answers == breadth)
+
+
+# --- settings -------------------------------------------------------------------------------------
+
+
+class AutoSettings(Section):
+    """The mode ``auto``: which mode is for what a question is about."""
+
+    by_model: bool = Field(False, description="let the model, where there is one, tell")
+    one: str = Field(mode_for("one"), description="the mode for questions about one thing")
+    several: str = Field(
+        mode_for("several"), description="the mode for questions about several linked things"
+    )
+    whole: str = Field(mode_for("whole"), description="the mode for questions about everything")
+
+
+class ModeSettings(BaseModel):
+    """The sections of the settings that modes have."""
+
+    graph: GraphSettings = GraphSettings()
+    local_search: LocalSearchSettings = LocalSearchSettings()
+    basic_search: BasicSearchSettings = BasicSearchSettings()
+    naive_search: NaiveSearchSettings = NaiveSearchSettings()
+    lightrag_search: LightragSearchSettings = LightragSearchSettings()
+    contextual_search: ContextualSearchSettings = ContextualSearchSettings()
+    raptor: RaptorSettings = RaptorSettings()
+    raptor_search: RaptorSearchSettings = RaptorSearchSettings()
+    rerank: RerankSettings = RerankSettings()
+    auto: AutoSettings = AutoSettings()
+    ppr_search: PprSearchSettings = PprSearchSettings()
+    global_search: GlobalSearchSettings = GlobalSearchSettings()
+    drift_search: DriftSearchSettings = DriftSearchSettings()
+    bm25_search: Bm25SearchSettings = Bm25SearchSettings()
+
+
+# --- flags ----------------------------------------------------------------------------------------
+
+TOPICS: tuple[Topic, ...] = ("start", "keywords", "limits", "reports")
+
+FLAGS: Sequence[Flag] = sorted(
+    dict.fromkeys(flag for mode in MODES.values() for flag in mode.flags),
+    key=lambda flag: TOPICS.index(flag.topic),
+)
+"""The flags of ``ask`` that only some modes have a use for, in the order of its help."""
