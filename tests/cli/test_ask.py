@@ -7,8 +7,10 @@ import json
 import click
 import jsonschema
 import pytest
+from click.shell_completion import ShellComplete
 
 from tgraph.cli.ask import ask
+from tgraph.cli.evaluate import evaluate
 from tgraph.cli.options import FOR_A_MODEL, modes_of_flags
 from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import safe
@@ -235,3 +237,11 @@ def test_an_entity_is_not_included_and_excluded_at_once(terminal):
     flags = ["--include-entity", "Marie Curie", "--exclude-entity", "marie  curie"]
     result = terminal.ask(QUESTION, "-m", "local", *flags, code=2)
     assert "'Marie Curie' is both in --include-entity and in --exclude-entity" in result.stderr
+
+
+@pytest.mark.parametrize("command", [ask, evaluate])
+def test_modes_are_completed(command):
+    completed = ShellComplete(command, {}, "tgraph", "_TGRAPH_COMPLETE")
+    found = [item.value for item in completed.get_completions(["-m"], "lightrag-")]
+    assert found == [name for name in MODES if name.startswith("lightrag-")]
+    assert {"auto", *MODES} == {i.value for i in completed.get_completions(["-m"], "")}

@@ -58,8 +58,9 @@ class EmbeddedMapper:
         from tgraph.models.tokens import DEFAULT_ENCODING
 
         reports = reports_of(context).by_iri
-        read = [reports[c.item.iri] for c in candidates]
-        fits = fits_of(read, self._budget, DEFAULT_ENCODING, whole_costs(DEFAULT_ENCODING, context))
+        shown = [reports[c.item.iri] for c in candidates]
+        costs = whole_costs(DEFAULT_ENCODING, context)
+        fits = fits_of(shown, self._budget, DEFAULT_ENCODING, costs)
         return batched(candidates, reports, fits, self._budget, self._shuffle_seed)
 
     def map(

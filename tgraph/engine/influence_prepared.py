@@ -16,6 +16,7 @@ from tgraph.explain.traced import Trace, TracedEvidence
 from tgraph.model import Evidence
 from tgraph.models.base import ChatModel
 from tgraph.record.influence import InfluenceRecord
+from tgraph.retrieve.modes.bypass import BYPASS
 
 
 def resting_on(trace: Trace, written: Written) -> list[frozenset[int]]:
@@ -38,9 +39,10 @@ def _overlap(one: Evidence, other: TracedEvidence) -> bool:
 
 def check(trace: Trace) -> None:
     """``UsageError`` where there is no answer, or nothing that it could depend on."""
-    if not trace.selected and trace.mode == "bypass":
+    if not trace.selected and trace.mode == BYPASS.name:
         raise UsageError(
-            "The language model answered alone (bypass): nothing was selected for the answer.",
+            f"The language model answered alone ({trace.mode}): nothing was selected for the"
+            " answer.",
             "Measure a session of another mode.",
         )
     if not trace.sentences:

@@ -93,7 +93,7 @@ def _by_model(mode: Mode, parts: Parts, chat: ChatModel) -> GlobalSearch:
     return GlobalSearch(mode.name, mapper, reducer, ModelRater(chat, prompts, **many))
 
 
-def _drift(mode: Mode, parts: Parts) -> Method:
+def _follow_ups(mode: Mode, parts: Parts) -> Method:
     from tgraph.engine.drift import Drift
 
     return Drift(
@@ -123,7 +123,7 @@ def _alone(mode: Mode, parts: Parts) -> Method:
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Parts], Method]] = {
     "two stages": _two_stages,
     "map-reduce": _map_reduce,
-    "drift": _drift,
+    "follow-ups": _follow_ups,
     "alone": _alone,
 }
 

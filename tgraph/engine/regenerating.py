@@ -22,6 +22,7 @@ from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_s
 from tgraph.models.cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.settings import Settings
 
@@ -76,7 +77,7 @@ class Recollection(Replaying):
             settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
             parts = Parts(settings, Path(folder), chat=chat, embedder=self.parts.embedder)
             count = session.parameters.get(COUNT)
-            suggests = session.mode == "suggest" and count
+            suggests = session.mode == SUGGEST.name and count
             method = (
                 suggesting(parts, int(count or 0)) if suggests else method_of(session.mode, parts)
             )

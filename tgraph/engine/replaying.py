@@ -30,6 +30,7 @@ from tgraph.record.lines import quads_of
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.narrowing import is_empty, narrowed
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
@@ -183,7 +184,7 @@ class Replaying:
 
             return chosen(question, parts, context)
         count = self.session.parameters.get(COUNT)
-        if self.session.mode == "suggest" and count:
+        if self.session.mode == SUGGEST.name and count:
             return suggesting(parts, int(count))
         return method_of(self.session.mode, parts)
 

@@ -1,8 +1,4 @@
-"""Descriptions: what a question doesn't name but says something about.
-
-"Who designed the ship that carried the first party?" asks "Who designed ...?" about "the ship that
-carried the first party". Once the described is found, its name takes the place of the description.
-"""
+"""Descriptions: what a question doesn't name but says something about."""
 
 from __future__ import annotations
 
@@ -53,7 +49,9 @@ class Description:
 def descriptions(question: str) -> list[Description]:
     """The descriptions in a question, the fullest first, at most three.
 
-    None where it names what it is about.
+    None where it names what it is about. "Who designed the ship that carried the first party?" asks
+    "Who designed ...?" about "the ship that carried the first party". Once the described is found,
+    its name takes the place of the description.
     """
     sentences = _SENTENCES.split(question.strip())
     if len(sentences) > 1 and sentences[-1].endswith("?"):

@@ -1,8 +1,4 @@
-"""Narrowing: a state as if only what the filters admit had been indexed.
-
-The state is copied, as far as it is admitted, and every mode reads the copy: so nothing from
-outside can come back in any mode. A copy costs what it holds, and is kept for the next question.
-"""
+"""Narrowing: a state as if only what the filters admit had been indexed."""
 
 from __future__ import annotations
 
@@ -26,7 +22,12 @@ KEPT = 4
 
 
 def narrowed(context: Context, filters: Filters) -> Context:
-    """The context that sees only what the filters admit. ``UsageError`` as for its parts."""
+    """The context that sees only what the filters admit. ``UsageError`` as for its parts.
+
+    The state is copied, as far as it is admitted, and every mode reads the copy: so nothing from
+    outside can come back in any mode. A copy costs what it holds, and is kept for the next
+    question.
+    """
     if not filters:
         return context
     found = context.remembered("narrowed", KEPT).get(filters, lambda: _narrow(context, filters))

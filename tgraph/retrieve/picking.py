@@ -1,8 +1,4 @@
-"""Picking: a few chunks out of the many that entities or edges come from.
-
-The two ways are LightRAG's (1.5.7, ``kg_chunk_pick_method``). ``groups`` are the chunks of each
-entity or edge, the most important entity or edge first.
-"""
+"""Picking: a few chunks out of the many that entities or edges come from."""
 
 from __future__ import annotations
 
@@ -17,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Groups = Sequence[Sequence[str]]
+"""The chunks of each entity or edge, the most important entity or edge first. The two ways to pick
+of them are LightRAG's (1.5.7, ``kg_chunk_pick_method``)."""
 
 
 def pick_by_vector(

@@ -1,8 +1,4 @@
-"""Sharpening: the sentences of candidates that answer a question best.
-
-Where no model reads what was retrieved, its sentences are ranked instead, as those of the graph
-mode are; a candidate keeps the best of them as its evidence, each with its relevance.
-"""
+"""Sharpening: the sentences of candidates that answer a question best."""
 
 from __future__ import annotations
 
@@ -34,6 +30,8 @@ ByEdge = Mapping[str, Sequence[Evidence]]
 def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Retrieval:
     """The retrieval with each candidate's evidence narrowed to its best sentences.
 
+    Where no model reads what was retrieved, its sentences are ranked instead, as those of the graph
+    mode are; a candidate keeps the best of them as its evidence, each with its relevance.
     Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
     as it is, without relevance.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
 
-Pipeline = Literal["two stages", "map-reduce", "drift", "alone"]
+Pipeline = Literal["two stages", "map-reduce", "follow-ups", "alone"]
 """How an answer comes about; ``tgraph.engine.modes`` has the method of each."""
 
 Breadth = Literal["one", "several", "whole"]

@@ -84,7 +84,7 @@ DRIFT = Mode(
     ),
     section="drift_search",
     beneath=("local_search",),
-    pipeline="drift",
+    pipeline="follow-ups",
     retriever=_retriever,
     selecting=_selecting,
     reports="beside",

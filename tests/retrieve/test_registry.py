@@ -1,0 +1,41 @@
+"""The registry of modes: what there is to know of a mode is said in its module, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import tgraph
+from tgraph.retrieve.modes.registry import MODES, mode_for, mode_named
+from tgraph.retrieve.modes.suggest import SUGGEST
+
+PACKAGE = Path(tgraph.__file__).parent
+WORDS = {"graph", "local", "global"}  # which name other things as well
+
+
+def constants(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def test_no_other_module_has_the_name_of_a_mode():
+    named = MODES.keys() - WORDS
+    modes = PACKAGE / "retrieve/modes"
+    others = [path for path in PACKAGE.rglob("*.py") if modes not in path.parents]
+    assert {path.name: found for path in others if (found := named & constants(path))} == {}
+
+
+@pytest.mark.parametrize("mode", [*MODES.values(), SUGGEST], ids=lambda mode: mode.name)
+def test_the_orders_of_a_mode_are_where_it_says(mode):
+    assert callable(mode.load_orders())
+
+
+def test_auto_has_a_mode_for_every_breadth():
+    assert [mode_for(about) for about in ("one", "several", "whole")] == ["local", "graph", "global"]
+
+
+def test_a_mode_of_another_version_is_none():
+    assert mode_named("gone") is None
+    assert mode_named("suggest") is SUGGEST
