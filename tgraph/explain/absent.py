@@ -54,11 +54,11 @@ def _documents(earlier: Earlier, expected: Expected) -> list[str]:
         found = sorted(expected.documents)
     else:
         found = sorted({earlier.document_of(item) for item in expected.later})
-        found += [place.document for place in islice(_places(earlier, expected), _MOST_PLACES)]
+        found += [place.document for place in islice(_saying(earlier, expected), _MOST_PLACES)]
     return [d for d in dict.fromkeys(found) if d not in earlier.documents]
 
 
-def _places(earlier: Earlier, expected: Expected) -> Iterator[Place]:
+def _saying(earlier: Earlier, expected: Expected) -> Iterator[Place]:
     """Where they say it; of a fact, sentences that name both its ends."""
     first, *others = expected.names or ((expected.label,),)
     for place in earlier.find(first, known=False):

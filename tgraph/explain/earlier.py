@@ -12,11 +12,19 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.sources import Texts, derived, document_of_chunk, text_value
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    document_of_chunk,
+    page_of_chunk,
+    text_value,
+)
 from tgraph.ingest.sentences import sentences
 from tgraph.store.base import Store
 
 State = Choice["stood", "later", "superseded", "retracted"]
+Span = tuple[str, int | None, int, int]
+"""Document, page, start and end."""
 
 _EXTRACTION = f"{v.URN}extraction:"
 _CURATION = f"{v.URN}curation:"
@@ -35,6 +43,10 @@ class Place:
     start: int
     end: int
     quote: str
+
+    @property
+    def span(self) -> Span:
+        return self.document, self.page, self.start, self.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +202,19 @@ class Earlier:
         return Place(
             place.document, place.title, place.path, place.page, start, end, text[start:end]
         )
+
+
+def span_of(evidence: str, store: Store) -> Span:
+    """Where the evidence stands."""
+    chunk = text_value(store, evidence, v.prov("wasDerivedFrom"))
+    start = int(text_value(store, evidence, v.tg("charOffset")) or 0)
+    end = start + int(text_value(store, evidence, v.tg("charLength")) or 0)
+    return document_of_chunk(chunk), page_of_chunk(chunk), start, end
+
+
+def overlap(one: Span, other: Span) -> bool:
+    """Whether the spans have characters in common."""
+    return one[:2] == other[:2] and one[2] < other[3] and other[2] < one[3]
 
 
 _WORD = re.compile(r"\w+")

@@ -8,23 +8,17 @@ from collections.abc import Iterable, Iterator
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.explain.earlier import Place
+from tgraph.explain.earlier import Place, overlap, span_of
 from tgraph.explain.names import Names
 from tgraph.explain.said import kind_of
 from tgraph.extract.resolve import name_key
-from tgraph.index.knowledge import is_statement
-from tgraph.index.sources import (
-    derived,
-    document_of_chunk,
-    page_of_chunk,
-    range_of_chunk,
-    text_value,
-)
+from tgraph.index.sources import derived, range_of_chunk, text_value
 from tgraph.index.standing import StandingEvidence, commonest
 from tgraph.record.merges import standing_merges
 from tgraph.retrieve.labels import Triple, local_name
 from tgraph.retrieve.lexical import STOP_WORDS, terms
 from tgraph.retrieve.seeds import match_names
+from tgraph.retrieve.subgraph import all_edges
 from tgraph.store.base import Store
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*\.?")
@@ -84,15 +78,11 @@ class Lookup:
         """The edges with one of the entities at an end, of knowledge and of the texts."""
         found: dict[str, Triple] = {}
         for entity in sorted(self.whole(entities)):
-            node = NamedNode(entity)
-            for quad in (
-                *self._store.match(node, None, None, v.KNOWLEDGE_GRAPH),
-                *self._store.match(None, None, node, v.KNOWLEDGE_GRAPH),
-            ):
-                if is_statement(quad.predicate):
-                    _put(found, quad.subject, quad.predicate, quad.object)
+            found |= all_edges(entity, self._store)
             for triple in self.texts.edges_naming(entity).values():
-                _put(found, triple.subject, triple.predicate, triple.object)
+                s, p, o = triple.subject, triple.predicate, triple.object
+                if isinstance(s, NamedNode) and isinstance(o, NamedNode | Literal):
+                    found[v.edge_iri(s, p, o)] = (s, p, o)
         return found
 
     def whole(self, entities: Iterable[str]) -> set[str]:
@@ -150,16 +140,7 @@ class Lookup:
         ]
 
     def stands_in(self, evidence: str, place: Place) -> bool:
-        start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
-        end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
-        chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
-        here = (document_of_chunk(chunk), page_of_chunk(chunk)) == (place.document, place.page)
-        return here and start < place.end and place.start < end
-
-
-def _put(found: dict[str, Triple], subject: object, predicate: NamedNode, obj: object) -> None:
-    if isinstance(subject, NamedNode) and isinstance(obj, NamedNode | Literal):
-        found[v.edge_iri(subject, predicate, obj)] = (subject, predicate, obj)
+        return overlap(span_of(evidence, self._store), place.span)
 
 
 def in_words(iri: str) -> str:

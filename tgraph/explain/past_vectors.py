@@ -17,7 +17,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
 from tgraph.index.items import KINDS, items_of
-from tgraph.index.vectors import HnswParameters, build
+from tgraph.index.vectors import HnswParameters, build, load
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, decode_vectors, no_sink
@@ -137,8 +137,29 @@ class VectorsOnRecord:
         return decode_vectors(reply["vectors"], int(reply["dimension"]))
 
 
-class PastVectors(Mapping[str, "VectorSet"]):
-    """The vector sets of a store as it was, each made when it is first searched.
+class _VectorSets(Mapping[str, "VectorSet"]):
+    """Vector sets by their kind, each had when it is first searched."""
+
+    def __init__(self) -> None:
+        self._sets: dict[str, VectorSet] = {}
+
+    def __getitem__(self, kind: str) -> VectorSet:
+        if kind not in self._sets:
+            self._sets[kind] = self._of(kind)
+        return self._sets[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KINDS)
+
+    def __len__(self) -> int:
+        return len(KINDS)
+
+    def _of(self, kind: str) -> VectorSet:
+        raise NotImplementedError
+
+
+class PastVectors(_VectorSets):
+    """The vector sets of a store as it was.
 
     ``now`` are those of another state; what they have is not embedded again. The sets are what
     ``build`` made of the same items at the time.
@@ -147,50 +168,28 @@ class PastVectors(Mapping[str, "VectorSet"]):
     def __init__(
         self, store: Store, librarian: Librarian, now: Mapping[str, VectorSet], embedder: Embedder
     ) -> None:
+        super().__init__()
         self._store = store
         self._librarian = librarian
         self._now = now
         self._embedder = embedder
-        self._sets: dict[str, VectorSet] = {}
 
-    def __getitem__(self, kind: str) -> VectorSet:
-        if kind not in self._sets:
-            items = items_of(kind, self._store, self._librarian)
-            previous = self._previous(kind)
-            parameters = previous.parameters if previous else HnswParameters()
-            self._sets[kind] = build(kind, items, self._embedder, previous, parameters=parameters)
-        return self._sets[kind]
-
-    def _previous(self, kind: str) -> VectorSet | None:
+    def _of(self, kind: str) -> VectorSet:
+        items, previous = items_of(kind, self._store, self._librarian), None
         with suppress(TgraphError):
-            return self._now[kind]
-        return None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(KINDS)
-
-    def __len__(self) -> int:
-        return len(KINDS)
+            previous = self._now[kind]
+        parameters = previous.parameters if previous else HnswParameters()
+        return build(kind, items, self._embedder, previous, parameters=parameters)
 
 
-class SavedVectors(Mapping[str, "VectorSet"]):
+class SavedVectors(_VectorSets):
     """The vector sets of a folder as they were written; ``StoreError`` for one that is not whole,
     or not of the ``generation``."""
 
     def __init__(self, folder: Path, generation: int | None = None) -> None:
+        super().__init__()
         self._folder = folder
         self._generation = generation
-        self._sets: dict[str, VectorSet] = {}
 
-    def __getitem__(self, kind: str) -> VectorSet:
-        from tgraph.index.vectors import load
-
-        if kind not in self._sets:
-            self._sets[kind] = load(self._folder, kind, generation=self._generation)
-        return self._sets[kind]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(KINDS)
-
-    def __len__(self) -> int:
-        return len(KINDS)
+    def _of(self, kind: str) -> VectorSet:
+        return load(self._folder, kind, generation=self._generation)

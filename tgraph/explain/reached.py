@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.explain.earlier import Span, overlap, span_of
 from tgraph.explain.expected import Expected
 from tgraph.explain.origins import points_of
 from tgraph.explain.said import kind_of
 from tgraph.explain.traced import Trace, TracedEvidence, TracedItem, TracedSentence
 from tgraph.index.reports import evidence as grounds_of
-from tgraph.index.sources import document_of_chunk, page_of_chunk, text_value
+from tgraph.index.sources import text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.retrieve.lexical import words
 from tgraph.store.base import Store
@@ -23,9 +24,6 @@ _TOLD = ("report", "point", "summary", "finding")
 """What is told in words of its own: it carries a thing if it names it."""
 _BEST = 5
 _CHUNK = f"{v.URN}chunk:"
-
-_Span = tuple[str, int | None, int, int]
-"""Document, page, start and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,34 +111,16 @@ class Search:
             return place.document in expected.documents
         if expected.kind == "chunk":
             return place.chunk in expected.chunks
-        is_quoted = place.evidence.startswith(_CHUNK) and self._within(place, self._stated)
-        return place.evidence in expected.evidence or is_quoted or self._within(place, self._found)
-
-    def _within(self, place: TracedEvidence, spans: Iterable[_Span]) -> bool:
-        return any(
-            (place.document, place.page) == (document, page)
-            and place.start < end
-            and start < place.end
-            for document, page, start, end in spans
-        )
+        spans = [p.span for p in expected.places]
+        spans += self._stated if place.evidence.startswith(_CHUNK) else []
+        here = place.document, place.page, place.start, place.end
+        return place.evidence in expected.evidence or any(overlap(here, span) for span in spans)
 
     @cached_property
-    def _found(self) -> list[_Span]:
-        """The characters in which it was found."""
-        return [(p.document, p.page, p.start, p.end) for p in self._expected.places]
-
-    @cached_property
-    def _stated(self) -> list[_Span]:
+    def _stated(self) -> list[Span]:
         """The characters from which it was extracted; what is quoted of a chunk may be these."""
-        found: list[_Span] = []
-        for evidence in self._expected.evidence:
-            chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
-            start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
-            length = int(text_value(self._store, evidence, v.tg("charLength")) or 0)
-            if chunk and length:
-                page = page_of_chunk(chunk)
-                found.append((document_of_chunk(chunk), page, start, start + length))
-        return found
+        spans = (span_of(evidence, self._store) for evidence in self._expected.evidence)
+        return [span for span in spans if span[2] < span[3]]
 
     @property
     def _is_place(self) -> bool:

@@ -130,14 +130,17 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class RankedOrder:
     """What a limit cuts: ``ranked`` are IRIs, best first, or each with its place (a level, say), of
-    which those up to ``cutoff`` are taken. ``wanted`` are those that would do. ``reason`` says why
-    the first of them was left, given where that stands; as a text it goes on after that."""
+    which those up to ``cutoff`` are taken. ``wanted`` are those that would do.
+
+    The reason why the first of them was left is that ``who`` (a text, or one made of its IRI) is at
+    its standing, and ``why``; or what ``why`` makes of the standing."""
 
     limit: str
     cutoff: int
     ranked: Sequence[str] | Mapping[str, int]
     wanted: Collection[str]
-    reason: str | Callable[[Standing], str]
+    why: str | Callable[[Standing], str]
+    who: str | Callable[[str], str] = "it"
 
     @property
     def standing(self) -> Standing | None:
@@ -153,8 +156,10 @@ class RankedOrder:
         at = self.standing
         if at is None or at.rank <= self.cutoff:
             return None
-        why = f"it is {at} {self.reason}" if isinstance(self.reason, str) else self.reason(at)
-        return CutOff(self.limit, self.cutoff, at.rank, why)
+        if not isinstance(self.why, str):
+            return CutOff(self.limit, self.cutoff, at.rank, self.why(at))
+        who = self.who if isinstance(self.who, str) else self.who(at.item)
+        return CutOff(self.limit, self.cutoff, at.rank, f"{who} is {at} {self.why}")
 
 
 Orders = Iterator[RankedOrder | CutOff]
@@ -162,6 +167,9 @@ Orders = Iterator[RankedOrder | CutOff]
 or where the order is known no more."""
 
 ModeOrders = Callable[[Missing, RecordedSearch, Context], Orders]
+
+ALL = 1 << 30
+"""More than there is of anything."""
 
 
 def first_cut(orders: Iterable[RankedOrder | CutOff]) -> CutOff | None:
@@ -176,26 +184,26 @@ def no_orders(missing: Missing, search: RecordedSearch, context: Context) -> Ord
 
 
 def rerun(
-    name: str,
-    cutoff: int,
+    own: object,
+    field: str,
     most: int,
-    lets_in: Callable[[int], bool],
-    reason: Callable[[int], str],
+    beside: Mapping[str, int],
+    lets_in: Callable[[Mapping[str, int]], bool],
+    why: str,
+    also: str = "",
 ) -> Orders:
-    """The cut-off of a limit that tells no order: retrieval is run again with other values of it,
-    and the rank is the least that lets the missing in. None where not even ``most`` does."""
-    if lets_in(most):
-        rank = _least_value(lets_in, cutoff, most)
-        yield CutOff(name, cutoff, rank, reason(rank))
-
-
-def _least_value(lets_in: Callable[[int], bool], cutoff: int, most: int) -> int:
-    """The least value above ``cutoff`` that lets something in; ``most`` does."""
+    """The cut-off of a limit that cuts no order: retrieval is run again with other values of that
+    ``field`` of its ``own`` settings, up to ``most``, and with those of the limits ``beside`` it;
+    the rank is the least value that lets the missing in. None where not even ``most`` does."""
+    if not lets_in({**beside, field: most}):
+        return
+    cutoff, name = int(getattr(own, field)), field.replace("_", "-")
     low, high = cutoff, most
     while high - low > 1:
         middle = min((low + high) // 2, 2 * low + 1)  # it is rarely far
-        low, high = (low, middle) if lets_in(middle) else (middle, high)
-    return high
+        is_in = lets_in({**beside, field: middle})
+        low, high = (low, middle) if is_in else (middle, high)
+    yield CutOff(name, cutoff, high, f"{why} from {name} {high} on, and it was {cutoff}{also}")
 
 
 def nearest(
@@ -217,6 +225,13 @@ def iris(hits: Iterable[tuple[str, float]]) -> list[str]:
 def place_in(order: Sequence[str], wanted: Collection[str]) -> int:
     """The place of the first of the wanted, from 1; 0 where there is none."""
     return next((n for n, iri in enumerate(order, 1) if iri in wanted), 0)
+
+
+def above_level(level: int, levels: Mapping[str, int], wanted: Collection[str]) -> RankedOrder:
+    """The reports of the levels, of which those down to one are read."""
+    why = f"only reports below level {level} speak of it, the first at level"
+    name = "community-level"
+    return RankedOrder(name, level, levels, wanted, lambda at: f"{why} {at.rank} ({name})")
 
 
 def unlike(

@@ -11,6 +11,7 @@ from tgraph.retrieve.base import Context
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.contextual import ContextualRetriever, word_index
 from tgraph.retrieve.orders import (
+    ALL,
     CutOff,
     Missing,
     Orders,
@@ -20,8 +21,6 @@ from tgraph.retrieve.orders import (
     nth,
     place_in,
 )
-
-_ALL = 1 << 30
 
 
 def contextual_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -46,8 +45,8 @@ def _fused(missing: Missing, search: RecordedSearch, context: Context) -> Orders
     if not missing.chunks.isdisjoint(order):
         return
     text = in_conversation(question)
-    near = context.vectors["context"].search(context.embed([spelled_out(text)]), _ALL)[0]
-    worded = word_index(context).search(text, _ALL)
+    near = context.vectors["context"].search(context.embed([spelled_out(text)]), ALL)[0]
+    worded = word_index(context).search(text, ALL)
     ways = {"meaning": place_in(iris(near), missing.chunks)}
     ways["words"] = place_in(iris(worded), missing.chunks)
     ranks = {way: rank for way, rank in ways.items() if rank}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from tgraph.models.replay import UnrecordedError
 from tgraph.retrieve.actions import NO_CALLS, NO_ROUND, TOO_DEEP
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.local import match_by_vector
 from tgraph.retrieve.modes.local import LocalSearchSettings
-from tgraph.retrieve.modes.local_orders import orders_around, unmatched
+from tgraph.retrieve.modes.local_orders import LocalOrders, unmatched
 from tgraph.retrieve.orders import (
     AskedAction,
     CutOff,
@@ -76,7 +77,8 @@ def _searched(
     shared = set(LocalSearchSettings.model_fields) & set(type(own).model_fields)
     local = LocalSearchSettings(**{name: getattr(own, name) for name in shared})
     with suppress(UnrecordedError):
-        return first_cut(orders_around(missing, question, local, context, what=what))
+        matches = match_by_vector(question, local, context)
+        return first_cut(LocalOrders(missing, question, local, context, matches, what).all())
     return None
 
 
@@ -88,11 +90,6 @@ def _primer(missing: Missing, search: RecordedSearch, context: Context) -> Order
     allowed = [report.iri for report in reports.at_level(own.community_level)]
     vector = context.embed([search.hypothesis])
     order = iris(context.vectors["report"].search(vector, len(allowed), allowed)[0])
-    what = "by likeness to the question put as an answer, of which the first"
-    yield RankedOrder(
-        "k",
-        own.k,
-        order,
-        {report for report in order if missing.tells(report)},
-        lambda at: f"the report that speaks of it is {at} {what} {own.k} were read (k)",
-    )
+    telling = {report for report in order if missing.tells(report)}
+    why = f"by likeness to the question put as an answer, of which the first {own.k} were read (k)"
+    yield RankedOrder("k", own.k, order, telling, why, "the report that speaks of it")

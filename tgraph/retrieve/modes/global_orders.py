@@ -13,6 +13,7 @@ from tgraph.retrieve.orders import (
     RankedOrder,
     RatedReport,
     RecordedSearch,
+    above_level,
     flat,
     nth,
 )
@@ -51,16 +52,7 @@ def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Conte
         why = f"only reports above speak of it, the lowest at level {max(above)}, in whose place"
         why = f"{why} those on their parts were read, down to level {level} (community-level)"
         yield CutOff("community-level", level, max(above), why)
-    yield RankedOrder(
-        "community-level",
-        level,
-        levels,
-        levels,
-        lambda at: (
-            f"only reports below level {level} speak of it, the first at level {at.rank}"
-            " (community-level)"
-        ),
-    )
+    yield above_level(level, levels, levels)
 
 
 def _descended(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ NEAR = 2
 """Hops beyond ``max-path-length`` within which something still counts as linked to the question."""
 
 _MOST = 1 << 20
-_LIFTED = (("triple_limit", ""), ("entity_limit", ""), ("triple_limit", "entity_limit"))
+_LIFTED = (("triple_limit",), ("entity_limit",), ("triple_limit", "entity_limit"))
 """The limits that are lifted, one after the other, and what is beside them."""
 
 
@@ -113,32 +113,16 @@ def _grown(label: str, missing: Missing, search: RecordedSearch, context: Contex
         return not missing.edges.isdisjoint(_grow(seeds, limits, meaning, context).edges)
 
     if not is_in({}):
-        for field, other in _LIFTED:
-            yield from _lifted(field, {other: _MOST} if other else {}, label, is_in, context)
+        why = f"of the edges on the way from {label} others were nearer to the question: it comes"
+        for field, *others in _LIFTED:
+            beside = dict.fromkeys(others, _MOST)
+            also = "".join(f"; {other.replace('_', '-')} was in the way too" for other in others)
+            into = f"{why} into the subgraph"
+            yield from rerun(context.limits, field, _MOST, beside, is_in, into, also)
         return
     order = reading_order(_grow(seeds, {}, meaning, context), meaning, search.matches)
     why = "edges of the subgraph by likeness to the question, and the sentences of the first"
     yield RankedOrder("most-read", READ, order, missing.edges, f"{why} {READ} are read (fixed)")
-
-
-def _lifted(
-    field: str,
-    beside: Mapping[str, int],
-    label: str,
-    is_in: Callable[[Mapping[str, int]], bool],
-    context: Context,
-) -> Orders:
-    """A limit that is lifted together with those ``beside`` it."""
-    name, cutoff = field.replace("_", "-"), int(getattr(context.limits, field))
-    also = "".join(f"; {other.replace('_', '-')} was in the way too" for other in beside)
-    why = f"of the edges on the way from {label} others were nearer to the question: it comes into"
-    yield from rerun(
-        name,
-        cutoff,
-        _MOST,
-        lambda value: is_in({**beside, field: value}),
-        lambda rank: f"{why} the subgraph from {name} {rank} on, and it was {cutoff}{also}",
-    )
 
 
 def _grow(

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from tgraph.errors import TgraphError
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.lightrag import LightRetriever
-from tgraph.retrieve.linking import in_turn
+from tgraph.retrieve.linking import linked_edges, linked_entities
 from tgraph.retrieve.modes.basic_orders import nearest_chunk_orders
 from tgraph.retrieve.modes.lightrag import LEGS
 from tgraph.retrieve.orders import (
+    ALL,
     CutOff,
     Missing,
     Orders,
     RankedOrder,
     RecordedSearch,
+    iris,
     nearest,
+    place_in,
     rerun,
     unlike,
 )
-from tgraph.retrieve.seeds import match_names
 
 _LIFTED = {
     "chunk_top_k": 1 << 20,
@@ -32,68 +33,59 @@ _LIFTED = {
 """The limits on chunks in the order in which they are lifted, each beside those before it, and how
 far."""
 
-_MANY = {"entity": "entities", "edge": "edges"}
-
 
 def lightrag_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    """The entities and edges in the order of the keywords, then the chunks."""
+    """The entities and edges in the order of the keywords, then the chunks: those nearest to the
+    question, and those of what the keywords lead to."""
     own = context.settings.lightrag_search
-    levels = list(_levels(missing, search, context))
-    for level in levels:
-        yield level.order(own.top_k)
-    for level in levels:
-        if level.wanted.isdisjoint(level.linked):
-            yield from level.unlike(own.least_score)
-    if "chunks" in LEGS[search.mode]:
-        name, most = "chunk-top-k", own.chunk_top_k
-        yield from nearest_chunk_orders(name, most, own.least_score, missing, search, context)
-    if missing.chunks:
-        try:
+    try:
+        yield from _linked(missing, search, context)
+        if "chunks" in LEGS[search.mode]:
+            name, most = "chunk-top-k", own.chunk_top_k
+            yield from nearest_chunk_orders(name, most, own.least_score, missing, search, context)
+        if missing.chunks:
             yield from _picked(missing, search, context)
-        except TgraphError:
-            yield from _unpicked(missing, search, context)
+    except TgraphError:
+        yield from _unpicked(missing, search, context)
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
-    """What the keywords of one level lead to, in turn, and all that each of them is like."""
-
-    kind: str
-    wanted: frozenset[str]
-    linked: Sequence[str]
-    hits: Mapping[str, Sequence[tuple[str, float]]]
-
-    def order(self, top_k: int) -> RankedOrder:
-        why = f"{_MANY[self.kind]} that the keywords lead to, and {top_k} were taken (top-k)"
-        return RankedOrder("top-k", top_k, self.linked, self.wanted, why)
-
-    def unlike(self, least: float) -> Orders:
-        """The keyword that it is most like, and not enough."""
-        best = max(self.hits, key=lambda word: _score(self.hits[word], self.wanted), default="")
-        return unlike(self.hits.get(best, ()), self.wanted, least, f"“{best}”")
-
-
-def _levels(missing: Missing, search: RecordedSearch, context: Context) -> Iterator[_Level]:
-    """Entities by the keywords of the low level, edges by the others."""
-    words, least = search.question.keywords, context.settings.lightrag_search.least_score
-    ends = frozenset(missing.ends(context.store))
-    for kind, keywords, wanted in (
-        ("entity", words.low, ends),
-        ("edge", words.high, missing.edges),
-    ):
-        hits = {word: nearest(context, kind, word) for word in keywords}
-        lists = [
-            [
-                *(match_names(word, context.store) if kind == "entity" else ()),
-                *(iri for iri, score in near if score >= least),
-            ]
-            for word, near in hits.items()
-        ]
-        yield _Level(kind, wanted, in_turn(lists, str), hits)
+def _linked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The entities that the keywords of the low level lead to, and the edges by the others; then
+    what no keyword leads to, for it is too unlike."""
+    own, words = context.settings.lightrag_search, search.question.keywords
+    ends = missing.ends(context.store)
+    entities = linked_entities(words.low, ALL, own.least_score, context)
+    edges = linked_edges(words.high, ALL, own.least_score, context)
+    orders = [
+        RankedOrder(
+            "top-k",
+            own.top_k,
+            [link.iri for link in links],
+            wanted,
+            f"{many} that the keywords lead to, and {own.top_k} were taken (top-k)",
+        )
+        for many, links, wanted in (("entities", entities, ends), ("edges", edges, missing.edges))
+    ]
+    yield from orders
+    kinds = (("entity", words.low), ("edge", words.high))
+    for order, (kind, keywords) in zip(orders, kinds, strict=True):
+        if order.standing is None:
+            yield from _unlike(kind, keywords, order.wanted, own.least_score, context)
 
 
-def _score(hits: Sequence[tuple[str, float]], items: Collection[str]) -> float:
-    return next((score for iri, score in hits if iri in items), -1.0)
+def _unlike(
+    kind: str, keywords: Sequence[str], wanted: Collection[str], least: float, context: Context
+) -> Orders:
+    """The keyword that it is most like, and not enough."""
+    hits = {word: nearest(context, kind, word) for word in keywords}
+    scores = {
+        word: found[place - 1][1]
+        for word, found in hits.items()
+        if (place := place_in(iris(found), wanted))
+    }
+    if scores:
+        best = max(scores, key=lambda word: scores[word])
+        yield from unlike(hits[best], wanted, least, f"“{best}”")
 
 
 def _picked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -108,30 +100,15 @@ def _picked(missing: Missing, search: RecordedSearch, context: Context) -> Order
 
     beside: dict[str, int] = {}
     for field, most in _LIFTED.items():
-        yield from _lifted(field, int(getattr(own, field)), dict(beside), lets_in)
+        yield from rerun(own, field, most, beside, lets_in, "its chunk is among the candidates")
         beside[field] = most
-
-
-def _lifted(
-    field: str, cutoff: int, beside: Mapping[str, int], lets_in: Callable[[Mapping[str, int]], bool]
-) -> Orders:
-    name = field.replace("_", "-")
-    yield from rerun(
-        name,
-        cutoff,
-        _LIFTED[field],
-        lambda value: lets_in({**beside, field: value}),
-        lambda rank: (
-            f"its chunk is among the candidates from {name} {rank} on, and it was {cutoff}"
-        ),
-    )
 
 
 def _unpicked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
     """As ``_picked``, where the order of the chunks can't be known any more."""
     named = missing.spoken_of(context.store)
     labels = [match.label for match in search.matches if match.entity in named]
-    if labels:
+    if labels and missing.chunks:
         own = context.settings.lightrag_search
         why = f"its chunk speaks of {labels[0]}, and {own.chunk_top_k} chunks at most were taken,"
         why = f"{why} {own.related_chunk_number} of an entity (chunk-top-k, related-chunk-number)"

@@ -9,6 +9,7 @@ from tgraph.errors import TgraphError
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.orders import (
+    ALL,
     CutOff,
     Missing,
     Orders,
@@ -18,8 +19,6 @@ from tgraph.retrieve.orders import (
     iris,
 )
 from tgraph.retrieve.ppr import OFTEN, PprRetriever
-
-_ALL = 1 << 30
 
 
 def ppr_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -76,4 +75,4 @@ def _walked(missing: Missing, search: RecordedSearch, context: Context) -> Order
 def _near(kind: str, search: RecordedSearch, context: Context) -> list[str]:
     """All of a kind, nearest to the question first."""
     vector = context.embed([in_conversation(search.question)])
-    return iris(context.vectors[kind].search(vector, _ALL)[0])
+    return iris(context.vectors[kind].search(vector, ALL)[0])

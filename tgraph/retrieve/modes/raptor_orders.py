@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from tgraph.errors import TgraphError
 from tgraph.index.tree import TreeNode, is_chunk, summary_title
@@ -16,10 +17,10 @@ from tgraph.retrieve.orders import (
     Orders,
     RankedOrder,
     RecordedSearch,
-    Standing,
     iris,
 )
 from tgraph.retrieve.raptor import layers, nearest_nodes, tree_of
+from tgraph.store.base import Store
 
 
 def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -50,14 +51,14 @@ def traversal_orders(missing: Missing, search: RecordedSearch, context: Context)
         why = f"of each layer of the tree {cutoff} nodes were followed, others than lead to it"
         yield CutOff("top-k", cutoff, None, f"{why} (top-k)")
     for depth, layer in reversed(list(enumerate(found, 1))):
+        who = partial(_node, depth, context.store)
+        why = f"by likeness to the question, and {cutoff} were followed (top-k)"
+        yield RankedOrder("top-k", cutoff, layer, family, why, who)
 
-        def reason(at: Standing, depth: int = depth) -> str:
-            title = "" if is_chunk(at.item) else summary_title(context.store, at.item)
-            who = f"the summary “{title}” above it" if title else "it"
-            why = f"in layer {depth} from the top of the tree {who} is {at} by likeness to the"
-            return f"{why} question, and {cutoff} were followed (top-k)"
 
-        yield RankedOrder("top-k", cutoff, layer, family, reason)
+def _node(depth: int, store: Store, node: str) -> str:
+    who = "it" if is_chunk(node) else f"the summary “{summary_title(store, node)}” above it"
+    return f"in layer {depth} from the top of the tree {who}"
 
 
 def _carriers(missing: Missing, context: Context) -> set[str]:
