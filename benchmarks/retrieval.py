@@ -193,7 +193,7 @@ def cut_as_given(data: DataSet) -> Iterator[None]:
             return known[document.sha256].chunks()
         return chunk_document(document, *options)  # type: ignore[arg-type]
 
-    with patch("tgraph.engine.extracting.chunk_document", cut):
+    with patch("tgraph.engine.index.extraction.chunk_document", cut):
         yield
 
 
