@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnMessage, OnProgress, Progress
+from tgraph.engine.progress import Progress, RunSetup
 from tgraph.extract.base import Extractor
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import LazyTable, LookupTable
@@ -27,7 +25,6 @@ from tgraph.models.base import Call, Embedder
 from tgraph.record.agents import agent_quads, prompt_quads
 from tgraph.record.calls import call_content, describe_call
 from tgraph.record.nquads import NQuads
-from tgraph.settings import Settings
 from tgraph.store.writer import WorkingCopy
 
 
@@ -96,8 +93,8 @@ class RunRecord:
         copy.add([*agent_quads(agents.values()), *self.prompts(prompts.values())])
 
 
-@dataclass(frozen=True, slots=True)
-class Workshop:
+@dataclass(frozen=True)
+class Workshop(RunSetup):
     """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
 
     ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
@@ -105,18 +102,15 @@ class Workshop:
     """
 
     run: str
-    uuid: str
     copy: WorkingCopy
     table: LazyTable[LookupTable]
     record: RunRecord
-    librarian: Librarian
-    settings: Settings
-    parts: Parts
     extractor: Extractor
     embedder: Embedder
-    clock: Callable[[], datetime]
-    progress: OnProgress
-    message: OnMessage
+
+    @property
+    def librarian(self) -> Librarian:
+        return self.ledger.librarian
 
     @property
     def evidence(self) -> EvidenceReader:

@@ -1,25 +1,100 @@
-"""From several descriptions of one thing to one: summaries are made, put on record, and become
-knowledge. What has a summary of the same descriptions already is not asked about again."""
+"""What follows from evidence: knowledge, one description for what has several, communities,
+reports, contexts and vectors.
+
+Summaries are made, put on record, and become knowledge. What has a summary of the same descriptions
+already is not asked about again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.engine.clustering import Clustered, cluster
+from tgraph.engine.cooccurring import tie
+from tgraph.engine.embedding import embed
 from tgraph.engine.index.phase import Made, Phase
+from tgraph.engine.reporting import write_reports
+from tgraph.engine.situating import situate
 from tgraph.engine.workshop import Workshop
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
-from tgraph.index.descriptions import Described, described_by
-from tgraph.index.sources import text_value
+from tgraph.index.descriptions import Described, Descriptions, described_by, touch_unsummarised
+from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.models.base import CallSink
+from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.nquads import NQuads
+from tgraph.record.splits import standing_splits
 from tgraph.record.summaries import SummaryRecord
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """How many names were merged, what has several descriptions and no summary of them yet, and
+    how much was found in sentences that state nothing by themselves."""
+
+    merged: int
+    undescribed: Mapping[str, Described]
+    entities: int = 0
+    relationships: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What follows from changed evidence; ``vectors`` tells whether any are new."""
+
+    derived: Derived
+    clustered: Clustered
+    reports: int
+    vectors: bool
+
+
+def follow_up(
+    context: Workshop, touched: Touched, started: datetime, *, contexts: bool = True
+) -> FollowUp:
+    """Bring all that is derived up to date with the touched evidence: knowledge, descriptions,
+    communities, reports, the ``contexts`` of chunks, and vectors."""
+    derived = derive(context, touched, started)
+    describe(context, derived.undescribed)
+    clustered = cluster(context)
+    reports = write_reports(context)
+    if contexts:
+        situate(context)
+    return FollowUp(derived, clustered, reports, embed(context, context.ledger))
+
+
+def derive(context: Workshop, touched: Touched, started: datetime) -> Derived:
+    """Bring knowledge up to date with the touched evidence."""
+    copy, summariser = context.copy, context.parts.summariser
+    descriptions = Descriptions(copy.store, summariser.key if summariser else None)
+    if summariser:
+        touch_unsummarised(copy.store, touched)
+    tied = tie(context, touched)
+    standing = standing_documents(copy.store)
+    derivation = Derivation(
+        copy.store,
+        standing_merges(copy.store),
+        lambda chunk: document_of_chunk(chunk) in standing,
+        standing_splits(copy.store).values(),
+        descriptions.of,
+        tied.weigh if tied else None,
+    )
+    change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
+    copy.remove(change.removed)
+    copy.add(change.added)
+    merges = merge_quads(
+        copy.store, context.run, started, context.clock(), change.merged, change.unmerged
+    )
+    copy.add(merges)
+    found = (tied.entities, tied.relationships) if tied else (0, 0)
+    return Derived(len(change.merged), descriptions.pending, *found)
 
 
 def describe(context: Workshop, pending: Mapping[str, Described]) -> int:
