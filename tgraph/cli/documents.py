@@ -12,7 +12,7 @@ from tgraph.cli.terminal import many, one_line, print_json, say, time
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from tgraph.engine.governing import Purge
+    from tgraph.engine.purging import Purge
     from tgraph.explain.impact import AffectedAnswer, Impact
 
 
