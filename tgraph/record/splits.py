@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent
-from tgraph.record.agents import agent_quads, associations
+from tgraph.record.activities import (
+    Activity,
+    names_of,
+    standing,
+    state_entity,
+    state_invalidation,
+)
+from tgraph.record.agents import agent_quads
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri
 
@@ -21,26 +28,22 @@ from tgraph.store.statements import Statements, iri
 def standing_splits(store: Store) -> dict[str, tuple[str, str]]:
     """The pair of each split that has not been taken back, by the split's IRI."""
     found = {}
-    for quad in store.match(None, v.RDF_TYPE, v.tg("Split"), v.SOURCE_GRAPH):
-        subject = quad.subject
-        if next(store.match(subject, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH), None):
-            continue
-        pair = store.match(subject, v.tg("apart"), None, v.SOURCE_GRAPH)
-        first, second = sorted(q.object.value for q in pair if isinstance(q.object, NamedNode))
-        assert isinstance(subject, NamedNode)
-        found[subject.value] = (first, second)
+    for node in standing(store, "Split"):
+        first, second = sorted(names_of(store, node, "apart"))
+        found[node.value] = (first, second)
     return dict(sorted(found.items()))
 
 
 def split_quads(activity: str, pair: tuple[str, str], decided: datetime) -> list[Quad]:
     """The split of the two entities, decided in the activity."""
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
+    state_entity(
+        out,
         f"{v.URN}split:{v.digest(activity, *sorted(pair))}",
-        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Split")]),
-        (v.prov("wasGeneratedBy"), iri(activity)),
+        "Split",
         (v.prov("generatedAtTime"), decided),
         (v.tg("apart"), map(iri, pair)),
+        by=activity,
     )
     return out.quads
 
@@ -48,11 +51,7 @@ def split_quads(activity: str, pair: tuple[str, str], decided: datetime) -> list
 def rejoin_quads(activity: str, split: str, decided: datetime) -> list[Quad]:
     """The split is taken back in the activity."""
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        split,
-        (v.prov("invalidatedAtTime"), decided),
-        (v.prov("wasInvalidatedBy"), iri(activity)),
-    )
+    state_invalidation(out, split, activity, decided)
     return out.quads
 
 
@@ -68,16 +67,8 @@ def curation_quads(
     """The activity in which a user decided, with the reason given, and what document it was about
     if it was about one."""
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        activity,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Curation")]),
-        (v.RDFS_LABEL, label),
-        (v.prov("startedAtTime"), started),
-        (v.prov("endedAtTime"), ended),
-        (v.tg("reason"), reason),
-        (v.prov("used"), iri(document) if document else None),
-    )
-    known = list(agents)
-    for agent in known:
-        associations(out, activity, agent)
+    known = tuple(agents)
+    used = (document,) if document else ()
+    done = Activity(activity, ("Curation",), label, started, ended, known, used=used)
+    done.state(out, (v.tg("reason"), reason))
     return [*out.quads, *agent_quads(known)]
