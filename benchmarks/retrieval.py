@@ -33,7 +33,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -90,9 +89,9 @@ class GivenParts(Parts):
 
     given: Extractor | None = None
 
-    @cached_property
-    def _extractor(self) -> Extractor:
-        return self.given if self.given is not None else Parts._extractor.func(self)  # type: ignore[attr-defined]
+    @property
+    def extractor(self) -> Extractor:
+        return self.given if self.given is not None else super().extractor
 
 
 def score(ranked: Sequence[str], gold: frozenset[str], cpu: float = 0.0) -> Score:
@@ -193,7 +192,7 @@ def cut_as_given(data: DataSet) -> Iterator[None]:
             return known[document.sha256].chunks()
         return chunk_document(document, *options)  # type: ignore[arg-type]
 
-    with patch("tgraph.engine.extracting.chunk_document", cut):
+    with patch("tgraph.engine.index.extraction.chunk_document", cut):
         yield
 
 

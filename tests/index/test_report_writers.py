@@ -311,7 +311,7 @@ def test_another_prompt_model_or_option_is_another_key(tmp_path):
         ModelReportWriter(model),
         ModelReportWriter(other),
         ModelReportWriter(model, tmp_path),
-        ModelReportWriter(model, max_output_tokens=500),
+        ModelReportWriter(model, max_tokens=500),
         ModelReportWriter(model, seed=1),
         ExtractiveWriter(),
     ]

@@ -51,7 +51,7 @@ def run(paths: Sequence[str], options: dict[str, Any]) -> None:
 
 
 def _is_unread(report: IndexReport) -> bool:
-    from tgraph.engine.extracting import UNUSABLE
+    from tgraph.engine.index.extraction import UNUSABLE
 
     return 0 < report.chunks == report.dropped.get(UNUSABLE, 0)
 

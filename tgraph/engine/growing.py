@@ -6,15 +6,14 @@ summary, and what comes back finds it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
+from tgraph.engine.index.phase import Made, Phase
 from tgraph.engine.workshop import Workshop
-from tgraph.errors import EndpointError, ModelError
 from tgraph.index.cluster_summaries import ClusterSummary, ClusterWriter, Passage, QuotingWriter
 from tgraph.index.mixture import Limits, soft_clusters
 from tgraph.index.sources import Texts, document_of_chunk, text_value
@@ -28,38 +27,26 @@ from tgraph.index.tree import (
     summary_title,
 )
 from tgraph.index.vectors import VectorSet, build
+from tgraph.models.base import CallSink
 from tgraph.models.tokens import count_tokens
-from tgraph.record.agents import agent_quads
 from tgraph.record.trees import ClusterSummarising, summary_quads, tree_quads
 
 if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-STAGE = "Summarising clusters"
-UNUSABLE = "summary of a cluster whose reply can't be used"
 
-
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """A summary, who wrote it, and why not who was asked."""
-
-    summary: ClusterSummary
-    writer: ClusterWriter
-    error: str = ""
-
-
-def wants_tree(shop: Workshop) -> bool:
+def wants_tree(context: Workshop) -> bool:
     """Whether there is to be a tree: by the settings, or because there is one."""
-    return shop.settings.raptor.enabled or bool(standing_tree(shop.copy.store))
+    return context.settings.raptor.enabled or bool(standing_tree(context.copy.store))
 
 
-def grow(shop: Workshop, chunks: VectorSet, previous: VectorSet | None) -> VectorSet:
+def grow(context: Workshop, chunks: VectorSet, previous: VectorSet | None) -> VectorSet:
     """Bring the tree up to date with the chunks; the vectors of its summaries."""
-    tree = _Growth(shop, previous)
+    tree = _Tree(context, previous)
     nodes, vectors = list(chunks.keys), chunks
-    for level in range(1, shop.settings.raptor.levels + 1):
-        grown = tree.level(level, nodes, vectors)
+    for level in range(1, context.settings.raptor.levels + 1):
+        grown = tree.grow(level, nodes, vectors)
         if grown is None:
             break
         nodes, vectors = grown
@@ -67,36 +54,42 @@ def grow(shop: Workshop, chunks: VectorSet, previous: VectorSet | None) -> Vecto
     return tree.vectors
 
 
-class _Growth:
-    """The tree as it grows in a run."""
+class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
+    """The tree as it grows in a run; an item is the members of a cluster."""
 
-    def __init__(self, shop: Workshop, previous: VectorSet | None) -> None:
-        self._shop = shop
+    stage = "Summarising clusters"
+    unusable = "summary of a cluster whose reply can't be used"
+
+    def __init__(self, context: Workshop, previous: VectorSet | None) -> None:
+        super().__init__(context, context.parts.cluster_writer)
         self._previous = previous
-        self._writer = shop.parts.cluster_writer
-        self._texts = Texts(shop.copy.store, shop.librarian)
-        self._standing = standing_tree(shop.copy.store)
+        self._store = context.copy.store
+        self._texts = Texts(self._store, context.librarian)
+        self._standing = standing_tree(self._store)
         self._tree: dict[str, TreeNode] = {}
         self._rows: dict[str, NDArray[float64]] = {}
+        self._level = 0
+        self._grown: list[str] = []
         self.vectors = self._embedded()
 
     def _embedded(self) -> VectorSet:
         """The vectors of the summaries so far; a text that was embedded is not embedded again."""
-        store = self._shop.copy.store
-        items = [(iri, summary_text(store, iri)) for iri in self._tree]
-        shown = partial(self._shop.show, "Embedding", detail="summaries")
+        context = self.context
+        items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
+        shown = partial(context.show, "Embedding", detail="summaries")
         known = self._previous
-        found = build("summary", items, self._shop.embedder, known, shown, self._shop.record.call)
+        found = build("summary", items, context.embedder, known, shown, context.record.call)
         if len(found):
             self._previous = found if known is None or len(found) >= len(known) else known
         return found
 
-    def level(
+    def grow(
         self, level: int, nodes: Sequence[str], vectors: VectorSet
     ) -> tuple[list[str], VectorSet] | None:
         """One more level above the nodes: what the next is made of; None where there is none."""
         if len(nodes) < 2:
             return None
+        self._level = level
         self._rows.update(_means(vectors))
         groups = self._groups(nodes)
         alone = {group[0] for group in groups if len(group) == 1}
@@ -105,14 +98,15 @@ class _Growth:
         above = len(clusters) + len(alone - taken)
         if not clusters or (level > 1 and above >= len(nodes)):
             return None
-        made = [self._summarised(level, group) for group in self._in_turn(clusters)]
+        self._grown = []
+        self._summarise(clusters)
         self.vectors = self._embedded()
-        return [*made, *sorted(alone - taken)], self.vectors
+        return [*self._grown, *sorted(alone - taken)], self.vectors
 
     def _groups(self, nodes: Sequence[str]) -> list[tuple[str, ...]]:
         import numpy as np
 
-        raptor = self._shop.settings.raptor
+        raptor = self.context.settings.raptor
         limits = Limits(raptor.dimensions, raptor.threshold, raptor.max_cluster_tokens)
         matrix = np.stack([self._rows[node] for node in nodes])
         clusters = soft_clusters(matrix, [self._size(node) for node in nodes], limits)
@@ -120,78 +114,70 @@ class _Growth:
 
     def _size(self, node: str) -> int:
         if is_chunk(node):
-            return int(text_value(self._shop.copy.store, node, v.tg("tokenCount")) or 0)
-        return count_tokens(summary_text(self._shop.copy.store, node))
+            return int(text_value(self._store, node, v.tg("tokenCount")) or 0)
+        return count_tokens(summary_text(self._store, node))
 
-    def _in_turn(
-        self, clusters: Sequence[tuple[str, ...]]
-    ) -> Iterator[tuple[tuple[str, ...], _Made | None, datetime]]:
-        """Each cluster with its summary; None where it is on record."""
-        shop, store = self._shop, self._shop.copy.store
-        missing = [c for c in clusters if not summary_text(store, self._iri(c, self._writer))]
-        kept = [cluster for cluster in clusters if cluster not in set(missing)]
-        for cluster in kept:
-            yield cluster, None, shop.clock()
-        shop.show(STAGE, 0, len(missing))
-        by_model = self._writer.agent.kind == "model"
-        results = shop.each(missing, self._write, by_model=by_model)
-        for done, (cluster, made, began) in enumerate(results, 1):
-            yield cluster, made, began
-            shop.show(STAGE, done, len(missing))
+    def _summarise(self, clusters: Sequence[tuple[str, ...]]) -> None:
+        """Each cluster gets its summary; those that are on record come first."""
+        missing = [c for c in clusters if not summary_text(self._store, self._iri(c))]
+        new = set(missing)
+        for cluster in clusters:
+            if cluster not in new:
+                self._place(TreeNode(self._iri(cluster), self._level, cluster))
+        self.run(missing)
 
-    def _iri(self, members: Sequence[str], writer: ClusterWriter) -> str:
-        return summary_iri(summary_key(members, writer.key))
+    def _iri(self, members: Sequence[str]) -> str:
+        return summary_iri(summary_key(members, self.maker.key))
 
-    def _write(self, members: Sequence[str]) -> _Made:
-        """The summary, from any thread; a reply that can't be used costs it, not the run."""
-        passages = [self._passage(member) for member in members]
-        try:
-            return _Made(self._writer.write(passages, self._shop.record.call), self._writer)
-        except EndpointError:
-            raise
-        except ModelError as error:
-            standin = QuotingWriter(self._shop.settings.raptor.max_words)
-            return _Made(standin.write(passages), standin, str(error))
+    def make(self, item: tuple[str, ...], maker: ClusterWriter, sink: CallSink) -> ClusterSummary:
+        return maker.write([self._passage(member) for member in item], sink)
 
     def _passage(self, node: str) -> Passage:
-        store = self._shop.copy.store
         if is_chunk(node):
-            title = text_value(store, document_of_chunk(node), v.dcterms("title"))
+            title = text_value(self._store, document_of_chunk(node), v.dcterms("title"))
             return Passage(title, self._texts.of_chunk(node))
-        return Passage(summary_title(store, node), summary_text(store, node))
+        return Passage(summary_title(self._store, node), summary_text(self._store, node))
 
-    def _summarised(
-        self, level: int, result: tuple[tuple[str, ...], _Made | None, datetime]
-    ) -> str:
-        """Put the summary on record where it is new, and into the tree; its IRI."""
-        members, made, began = result
-        shop, writer = self._shop, made.writer if made else self._writer
-        node = TreeNode(self._iri(members, writer), level, members)
-        if made is not None and not summary_text(shop.copy.store, node.iri):
+    def stand_in(self) -> ClusterWriter:
+        return QuotingWriter(self.context.settings.raptor.max_words)
+
+    def complaint(self, item: tuple[str, ...], made: Made[ClusterSummary, ClusterWriter]) -> str:
+        return f"A cluster is summarised by quotations: {made.error}"
+
+    def dropped(self, made: Made[ClusterSummary, ClusterWriter]) -> dict[str, int]:
+        return {**made.result.dropped, **super().dropped(made)}
+
+    def record(
+        self,
+        item: tuple[str, ...],
+        made: Made[ClusterSummary, ClusterWriter],
+        began: datetime,
+    ) -> None:
+        context, by = self.context, made.by
+        key = summary_key(item, by.key)
+        node = TreeNode(summary_iri(key), self._level, item)
+        if not summary_text(self._store, node.iri):
             how = ClusterSummarising(
-                shop.run, writer.agent, writer.prompts, began, shop.clock(), made.error
+                context.run, by.agent, by.prompts, began, context.clock(), made.error
             )
-            key = summary_key(members, writer.key)
-            shop.copy.add(summary_quads(node, key, made.summary, how))
-            shop.copy.add([*agent_quads([writer.agent]), *shop.record.prompts(writer.prompts)])
-        if made is not None:
-            shop.record.write_calls(shop.copy)
-            shop.record.dropped.update(made.summary.dropped)
-            if made.error:
-                shop.record.dropped[UNUSABLE] += 1
-                shop.message(f"A cluster is summarised by quotations: {made.error}")
+            context.copy.add(summary_quads(node, key, made.result, how))
+            self.credit(by)
+        self._place(node)
+
+    def _place(self, node: TreeNode) -> None:
+        """Put a summary that is on record into the tree."""
         before = self._standing.get(node.iri)
         if before is not None and before != node:
-            shop.copy.remove(tree_quads(before))
-        shop.copy.add(tree_quads(node))
+            self.context.copy.remove(tree_quads(before))
+        self.context.copy.add(tree_quads(node))
         self._tree[node.iri] = node
-        return node.iri
+        self._grown.append(node.iri)
 
     def clear(self) -> None:
         """What is in the tree no more leaves knowledge; its record stays."""
         for iri, node in self._standing.items():
             if iri not in self._tree:
-                self._shop.copy.remove(tree_quads(node))
+                self.context.copy.remove(tree_quads(node))
 
 
 def _means(vectors: VectorSet) -> dict[str, NDArray[float64]]:

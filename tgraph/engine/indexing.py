@@ -14,13 +14,12 @@ from datetime import datetime
 from functools import partial
 
 from tgraph import vocabulary as v
-from tgraph.engine.claiming import claim
 from tgraph.engine.clustering import Clustered, cluster
 from tgraph.engine.cooccurring import tie
 from tgraph.engine.describing import describe
 from tgraph.engine.embedding import CACHE, embed, remembering
-from tgraph.engine.extracting import Extracted, extract
 from tgraph.engine.garbage import seldom_collected
+from tgraph.engine.index.extraction import Extracted, claim, extract
 from tgraph.engine.intake import Intakes, take_in
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent

@@ -1,11 +1,15 @@
-"""The parts that a graph works with, made from its settings when they are first needed."""
+"""The components that a graph works with, made from its settings when they are first needed.
+
+Each step is a row of a table: the class that does it by itself, and the one that asks a model.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
@@ -16,6 +20,7 @@ if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.answer.choosing import Chooser
     from tgraph.answer.drift import Explorer
+    from tgraph.answer.judging import EntailmentChecker, StatementExtractor
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
     from tgraph.answer.support import SupportJudge
@@ -31,13 +36,179 @@ if TYPE_CHECKING:
     from tgraph.models.rerank import Reranker
 
 C = TypeVar("C", bound="Client")
+T = TypeVar("T")
 
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
 
+Given = Mapping[str, Any]
+"""What a class is made with, by the name of the parameter."""
+
+
+class Step(Generic[T]):
+    """A step: the dotted names of the classes that do it, imported when they are needed, and what
+    the settings have for both and for the one that asks a model.
+
+    A model is asked where there is one and the settings agree (``by_model``); ``missing`` is the
+    ``UsageError`` where there has to be one and is none. With ``remembers`` an interrupted run does
+    not pay for a reply twice.
+    """
+
+    def __init__(
+        self,
+        embedded: str,
+        model: str,
+        both: Callable[[Settings], Given] = lambda s: {},
+        own: Callable[[Settings], Given] = lambda s: {},
+        *,
+        by_model: Callable[[Settings], bool] = lambda s: True,
+        missing: tuple[str, str] | None = None,
+        remembers: bool = False,
+    ) -> None:
+        self._embedded = embedded
+        self._model = model
+        self._both = both
+        self._own = own
+        self._by_model = by_model
+        self._missing = missing
+        self._remembers = remembers
+
+    @overload
+    def __get__(self, parts: None, owner: type) -> Step[T]: ...
+
+    @overload
+    def __get__(self, parts: Parts, owner: type) -> T: ...
+
+    def __get__(self, parts: Parts | None, owner: type) -> Step[T] | T:
+        """Who does the step, made once."""
+        return self if parts is None else parts.once(self)
+
+    def make(self, parts: Parts, **given: Any) -> T:
+        """Who does the step, with what else is ``given``; ``max_context_tokens`` is for a model."""
+        settings, chat = parts.settings, parts.chat
+        by_model = self._by_model(settings)
+        if chat is None and by_model and self._missing:
+            why, instead = self._missing
+            raise UsageError(why, f"Set `chat.base_url` or OPENAI_API_KEY, or {instead}")
+        if chat is None or not by_model:
+            given.pop("max_context_tokens", None)
+            return self._class(self._embedded)(**self._both(settings), **given)
+        chat = parts.remembering(chat) if self._remembers else chat
+        own = {**parts.options, **self._both(settings), **self._own(settings), **given}
+        return self._class(self._model)(chat, prompts=settings.prompts, **own)
+
+    def _class(self, path: str) -> Callable[..., T]:
+        module, _, name = path.rpartition(".")
+        found: Callable[..., T] = getattr(import_module(module), name)
+        return found
+
 
 class Parts:
     """Model or embedded default, for each step. Pass ``chat`` or ``embedder`` to use your own."""
+
+    _fast: Step[Extractor] = Step(
+        "tgraph.extract.fast.FastExtractor",
+        "",
+        lambda s: {"max_word_length": s.fast.max_word_length},
+        by_model=lambda s: False,
+    )
+    _model_extractor: Step[Extractor] = Step(
+        "",
+        "tgraph.extract.language_model.ModelExtractor",
+        lambda s: {"entity_types": s.extract.entity_types, "gleanings": s.extract.gleanings},
+        remembers=True,
+    )
+    claims: Step[ClaimExtractor] = Step(
+        "",
+        "tgraph.extract.claims.ModelClaims",
+        lambda s: {"gleanings": s.claims.gleanings},
+        missing=("Claims are read by a language model, and none is set.", "leave claims out."),
+        remembers=True,
+    )
+    _summariser: Step[Summariser] = Step(
+        "tgraph.extract.summaries.DistinctSentences",
+        "tgraph.extract.model_summaries.ModelSummariser",
+        lambda s: {"max_words": s.summaries.max_words},
+        lambda s: {"max_input_tokens": s.summaries.max_input_tokens},
+        remembers=True,
+    )
+    _structural_situator: Step[Situator] = Step(
+        "tgraph.index.contexts.StructuralSituator",
+        "",
+        lambda s: {"most_names": s.contextual_search.names},
+        by_model=lambda s: False,
+    )
+    _model_situator: Step[Situator] = Step(
+        "",
+        "tgraph.index.situate_model.ModelSituator",
+        lambda s: {"max_document_tokens": s.contextual_search.max_document_tokens},
+        missing=(
+            "Contexts should be written by a language model, and none is set.",
+            "`contextual_search.by_model` to false.",
+        ),
+        remembers=True,
+    )
+    cluster_writer: Step[ClusterWriter] = Step(
+        "tgraph.index.cluster_summaries.QuotingWriter",
+        "tgraph.index.cluster_summaries.ModelWriter",
+        lambda s: {"max_words": s.raptor.max_words},
+        lambda s: {"max_tokens_in": s.raptor.max_cluster_tokens},
+        remembers=True,
+    )
+    """Who summarises clusters of passages."""
+    report_writer: Step[ReportWriter] = Step(
+        "tgraph.index.report_extractive.ExtractiveWriter",
+        "tgraph.index.report_model.ModelReportWriter",
+        own=lambda s: {"max_tokens": s.reports.max_output_tokens},
+        remembers=True,
+    )
+    concepts: Step[ConceptFinder] = Step(
+        "tgraph.answer.embedded.EmbeddedConcepts", "tgraph.answer.model.ModelConcepts"
+    )
+    keywords: Step[KeywordFinder] = Step(
+        "tgraph.answer.keywords.EmbeddedKeywords", "tgraph.answer.keywords.ModelKeywords"
+    )
+    _chooser: Step[Chooser] = Step(
+        "tgraph.answer.choosing.EmbeddedChooser",
+        "tgraph.answer.choosing.ModelChooser",
+        by_model=lambda s: s.auto.by_model,
+    )
+    selector: Step[Selector] = Step(
+        "tgraph.answer.embedded.EmbeddedSelector",
+        "tgraph.answer.model.ModelSelector",
+        own=lambda s: {"max_context_tokens": s.graph.max_context_tokens},
+    )
+    _alone: Step[Synthesiser] = Step(
+        "",
+        "tgraph.answer.alone.ModelAlone",
+        lambda s: {"response_type": s.answer.response_type},
+        missing=(
+            "The mode bypass asks the language model alone, and none is set.",
+            "choose another mode.",
+        ),
+    )
+    _suggester: Step[Synthesiser] = Step(
+        "tgraph.answer.suggest.EmbeddedSuggester", "tgraph.answer.suggest.ModelSuggester"
+    )
+    _explorer: Step[Explorer] = Step(
+        "tgraph.answer.drift_embedded.EmbeddedExplorer",
+        "tgraph.answer.drift_model.ModelExplorer",
+        lambda s: {"follow_ups": s.drift_search.follow_ups},
+        lambda s: {"max_context_tokens": s.drift_search.max_context_tokens + PROMPT},
+    )
+    _support_judge: Step[SupportJudge] = Step(
+        "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
+    )
+    _statements: Step[StatementExtractor] = Step(
+        "tgraph.answer.judging_embedded.SentenceStatements",
+        "tgraph.answer.judging_model.ModelStatements",
+        remembers=True,
+    )
+    _entailment: Step[EntailmentChecker] = Step(
+        "tgraph.answer.judging_embedded.LikenessEntailment",
+        "tgraph.answer.judging_model.ModelEntailment",
+        remembers=True,
+    )
 
     def __init__(
         self,
@@ -51,10 +222,121 @@ class Parts:
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
+        self._steps: dict[object, Any] = {}
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._cancelled = False
         _check_prompts(settings.prompts)
+
+    def once(self, step: Step[T]) -> T:
+        """Who does the step, the same each time; calls that were cancelled may be made again."""
+        self._renew()
+        if step not in self._steps:
+            self._steps[step] = step.make(self)
+        made: T = self._steps[step]
+        return made
+
+    @property
+    def extractor(self) -> Extractor:
+        """Who reads chunks."""
+        if self.settings.extract.method == "fast":
+            return self._fast
+        return self._embedded_extractor if self.chat is None else self._model_extractor
+
+    @cached_property
+    def _embedded_extractor(self) -> Extractor:
+        from tgraph.extract.cache import CachedExtractor
+        from tgraph.extract.embedded import EmbeddedExtractor
+
+        return CachedExtractor(EmbeddedExtractor(), self._cache / "extractions")
+
+    @property
+    def summariser(self) -> Summariser | None:
+        """Who makes one description of several; None where the settings leave them be."""
+        return self._summariser if self.settings.summaries.enabled else None
+
+    @property
+    def situator(self) -> Situator:
+        """Who says where in its document a chunk stands. ``UsageError`` where a model should and
+        none is set."""
+        by_model = self.settings.contextual_search.by_model
+        return self._model_situator if by_model else self._structural_situator
+
+    @property
+    def judge(self) -> Judge:
+        """Who takes answers apart and checks them."""
+        from tgraph.engine.evaluating import Judge
+
+        return Judge(self._statements, self._checker)
+
+    @cached_property
+    def _checker(self) -> EntailmentChecker:
+        own = {"embedder": self.embedder} if self.chat is None else {}
+        return Parts._entailment.make(self, **own)
+
+    def support_judge(self) -> SupportJudge:
+        """Who says whether a sentence is entailed by what it cites."""
+        return self._support_judge
+
+    def chooser(self) -> Chooser:
+        """Who tells which mode a question asks for."""
+        return self._chooser
+
+    def alone(self) -> Synthesiser:
+        """The model without any documents. ``UsageError`` where there is none."""
+        return self._alone
+
+    def explorer(self) -> Explorer:
+        """Who answers on the way of a DRIFT search, and proposes what to ask next."""
+        return self._explorer
+
+    def suggester(self, count: int, budget: int) -> Synthesiser:
+        """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
+        return Parts._suggester.make(self, count=count, max_context_tokens=budget)
+
+    def synthesiser(self, budget: int) -> Synthesiser:
+        """Who writes an answer, from at most ``budget`` tokens of prompt."""
+        if self.chat is None:
+            from tgraph.answer.embedded import EmbeddedSynthesiser
+
+            return EmbeddedSynthesiser()
+        return self.writer(self.chat, budget)
+
+    def writer(
+        self, chat: ChatModel, budget: int, max_words: int | None = None
+    ) -> ModelSynthesiser:
+        """The same where a model does it, told to write ``max_words`` at most."""
+        from tgraph.answer.model import ModelSynthesiser
+
+        form = self.settings.answer
+        return ModelSynthesiser(
+            chat,
+            self.settings.prompts,
+            response_type=form.response_type,
+            general_knowledge=form.general_knowledge,
+            max_words=max_words,
+            max_context_tokens=budget,
+            **self.options,
+        )
+
+    @property
+    def many(self) -> Mapping[str, Any]:
+        """The options of a model's step that makes several calls at the same time."""
+        self._renew()
+        concurrency = self.settings.chat.concurrency
+        return {**self.options, "concurrency": concurrency, "cancel": self.cancel}
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """How models are asked in every step."""
+        chat = self.settings.chat
+        return {"temperature": chat.temperature, "seed": chat.seed, "max_tokens": chat.max_tokens}
+
+    def remembering(self, chat: ChatModel) -> ChatModel:
+        """The model with a memory of its replies."""
+        from tgraph.models.cache import CachedChat
+
+        return CachedChat(chat, self._cache / "replies")
 
     @cached_property
     def chat(self) -> ChatModel | None:
@@ -81,11 +363,39 @@ class Parts:
         for endpoint in self._endpoints.values():
             endpoint.close()
 
-    def _remembering(self, chat: ChatModel) -> ChatModel:
-        """The model with a memory, so that an interrupted run does not pay for a reply twice."""
-        from tgraph.models.cache import CachedChat
+    @cached_property
+    def embedder(self) -> Embedder:
+        if self._own_embedder is not None:
+            return self._own_embedder
+        embedding = self.settings.embedding
+        if embedding.provider == "openai":
+            from tgraph.models.openai_embedder import OpenAIEmbedder
 
-        return CachedChat(chat, self._cache / "replies")
+            make = partial(self._endpoint, _as_chat(embedding, self.settings.chat))
+            return self._known(
+                OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
+            )
+        if embedding.provider == "hashing":
+            from tgraph.models.hashing import HashingEmbedder
+
+            return HashingEmbedder()
+        from tgraph.models.minilm import MiniLMEmbedder, default_embedder
+
+        if embedding.provider == "embedded":
+            return MiniLMEmbedder(embedding.threads)
+        return default_embedder(embedding.threads)
+
+    @cached_property
+    def reranker(self) -> Reranker | None:
+        """The server that ranks texts anew, where one is set."""
+        rerank = self.settings.rerank
+        if rerank.base_url is None:
+            return None
+        from tgraph.models.rerank import Reranker
+
+        own = {"base_url": rerank.base_url, "api_key": rerank.api_key}
+        make = partial(self._endpoint, self.settings.chat.model_copy(update=own))
+        return self._known(Reranker(rerank.model, make()), make)
 
     def _known(self, client: C, make: Callable[[], Endpoint]) -> C:
         self._clients.append((client, make))
@@ -110,346 +420,6 @@ class Parts:
         if server not in self._endpoints:
             self._endpoints[server] = _endpoint(*server, chat)
         return self._endpoints[server]
-
-    @cached_property
-    def embedder(self) -> Embedder:
-        if self._own_embedder is not None:
-            return self._own_embedder
-        embedding = self.settings.embedding
-        if embedding.provider == "openai":
-            from tgraph.models.openai_embedder import OpenAIEmbedder
-
-            make = partial(self._endpoint, _as_chat(embedding, self.settings.chat))
-            return self._known(
-                OpenAIEmbedder(embedding.model, make(), batch_size=embedding.batch_size), make
-            )
-        if embedding.provider == "hashing":
-            from tgraph.models.hashing import HashingEmbedder
-
-            return HashingEmbedder()
-        from tgraph.models.minilm import MiniLMEmbedder, default_embedder
-
-        if embedding.provider == "embedded":
-            return MiniLMEmbedder(embedding.threads)
-        return default_embedder(embedding.threads)
-
-    @property
-    def extractor(self) -> Extractor:
-        self._renew()
-        return self._extractor
-
-    @cached_property
-    def _extractor(self) -> Extractor:
-        if self.settings.extract.method == "fast":
-            from tgraph.extract.fast import FastExtractor
-
-            return FastExtractor(self.settings.fast.max_word_length)
-        chat = self.chat
-        if chat is None:
-            from tgraph.extract.cache import CachedExtractor
-            from tgraph.extract.embedded import EmbeddedExtractor
-
-            return CachedExtractor(EmbeddedExtractor(), self._cache / "extractions")
-        from tgraph.extract.language_model import ModelExtractor
-
-        extract = self.settings.extract
-        return ModelExtractor(
-            self._remembering(chat),
-            extract.entity_types,
-            extract.gleanings,
-            self.settings.prompts,
-            **self._options,
-        )
-
-    @cached_property
-    def claims(self) -> ClaimExtractor:
-        """``UsageError`` where there is no model: claims need one."""
-        chat = self.chat
-        if chat is None:
-            raise UsageError(
-                "Claims are read by a language model, and none is set.",
-                "Set `chat.base_url` or OPENAI_API_KEY, or leave claims out.",
-            )
-        from tgraph.extract.claims import ModelClaims
-
-        return ModelClaims(
-            self._remembering(chat),
-            self.settings.claims.gleanings,
-            self.settings.prompts,
-            **self._options,
-        )
-
-    @property
-    def summariser(self) -> Summariser | None:
-        """Who makes one description of several; None where the settings leave them be."""
-        self._renew()
-        return self._summariser
-
-    @cached_property
-    def _summariser(self) -> Summariser | None:
-        limits = self.settings.summaries
-        if not limits.enabled:
-            return None
-        if self.chat is None:
-            from tgraph.extract.summaries import DistinctSentences
-
-            return DistinctSentences(limits.max_words)
-        from tgraph.extract.model_summaries import ModelSummariser
-
-        return ModelSummariser(
-            self._remembering(self.chat),
-            limits.max_words,
-            limits.max_input_tokens,
-            self.settings.prompts,
-            **self._options,
-        )
-
-    @property
-    def situator(self) -> Situator:
-        """Who says where in its document a chunk stands. ``UsageError`` where a model should and
-        none is set."""
-        self._renew()
-        return self._situator
-
-    @cached_property
-    def _situator(self) -> Situator:
-        contextual = self.settings.contextual_search
-        if not contextual.by_model:
-            from tgraph.index.contexts import StructuralSituator
-
-            return StructuralSituator(contextual.names)
-        if self.chat is None:
-            raise UsageError(
-                "Contexts should be written by a language model, and none is set.",
-                "Set `chat.base_url` or OPENAI_API_KEY, or `contextual_search.by_model` to false.",
-            )
-        from tgraph.index.situate_model import ModelSituator
-
-        chat, prompts = self._remembering(self.chat), self.settings.prompts
-        return ModelSituator(chat, contextual.max_document_tokens, prompts, **self._options)
-
-    @property
-    def cluster_writer(self) -> ClusterWriter:
-        """Who summarises clusters of passages."""
-        self._renew()
-        return self._cluster_writer
-
-    @cached_property
-    def _cluster_writer(self) -> ClusterWriter:
-        raptor = self.settings.raptor
-        if self.chat is None:
-            from tgraph.index.cluster_summaries import QuotingWriter
-
-            return QuotingWriter(raptor.max_words)
-        from tgraph.index.cluster_summaries import ModelWriter
-
-        chat, prompts = self._remembering(self.chat), self.settings.prompts
-        return ModelWriter(
-            chat, raptor.max_words, raptor.max_cluster_tokens, prompts, **self._options
-        )
-
-    @cached_property
-    def reranker(self) -> Reranker | None:
-        """The server that ranks texts anew, where one is set."""
-        rerank = self.settings.rerank
-        if rerank.base_url is None:
-            return None
-        from tgraph.models.rerank import Reranker
-
-        own = {"base_url": rerank.base_url, "api_key": rerank.api_key}
-        make = partial(self._endpoint, self.settings.chat.model_copy(update=own))
-        return self._known(Reranker(rerank.model, make()), make)
-
-    @property
-    def report_writer(self) -> ReportWriter:
-        self._renew()
-        return self._report_writer
-
-    @cached_property
-    def _report_writer(self) -> ReportWriter:
-        if self.chat is None:
-            from tgraph.index.report_extractive import ExtractiveWriter
-
-            return ExtractiveWriter()
-        from tgraph.index.report_model import ModelReportWriter
-
-        chat = self.settings.chat
-        return ModelReportWriter(
-            self._remembering(self.chat),
-            self.settings.prompts,
-            max_output_tokens=self.settings.reports.max_output_tokens,
-            temperature=chat.temperature,
-            seed=chat.seed,
-        )
-
-    @property
-    def concepts(self) -> ConceptFinder:
-        self._renew()
-        return self._concepts
-
-    @cached_property
-    def _concepts(self) -> ConceptFinder:
-        if self.chat is None:
-            from tgraph.answer.embedded import EmbeddedConcepts
-
-            return EmbeddedConcepts()
-        from tgraph.answer.model import ModelConcepts
-
-        return ModelConcepts(self.chat, self.settings.prompts, **self._options)
-
-    @property
-    def keywords(self) -> KeywordFinder:
-        self._renew()
-        return self._keywords
-
-    @cached_property
-    def _keywords(self) -> KeywordFinder:
-        from tgraph.answer.keywords import EmbeddedKeywords, ModelKeywords
-
-        if self.chat is None:
-            return EmbeddedKeywords()
-        return ModelKeywords(self.chat, self.settings.prompts, **self._options)
-
-    def support_judge(self) -> SupportJudge:
-        """Who says whether a sentence is entailed by what it cites."""
-        from tgraph.answer.support import LexicalJudge, ModelJudge
-
-        if self.chat is None:
-            return LexicalJudge()
-        self._renew()
-        return ModelJudge(self.chat, self.settings.prompts, **self._options)
-
-    def chooser(self) -> Chooser:
-        """Who tells which mode a question asks for."""
-        from tgraph.answer.choosing import EmbeddedChooser, ModelChooser
-
-        if self.chat is None or not self.settings.auto.by_model:
-            return EmbeddedChooser()
-        self._renew()
-        return ModelChooser(self.chat, self.settings.prompts, **self._options)
-
-    def alone(self) -> Synthesiser:
-        """The model without any documents. ``UsageError`` where there is none."""
-        if self.chat is None:
-            raise UsageError(
-                "The mode bypass asks the language model alone, and none is set.",
-                "Set `chat.base_url` or OPENAI_API_KEY, or choose another mode.",
-            )
-        from tgraph.answer.alone import ModelAlone
-
-        self._renew()
-        form = self.settings.answer.response_type
-        return ModelAlone(self.chat, self.settings.prompts, response_type=form, **self._options)
-
-    @cached_property
-    def selector(self) -> Selector:
-        if self.chat is None:
-            from tgraph.answer.embedded import EmbeddedSelector
-
-            return EmbeddedSelector()
-        from tgraph.answer.model import ModelSelector
-
-        budget = self.settings.graph.max_context_tokens
-        return ModelSelector(
-            self.chat, self.settings.prompts, max_context_tokens=budget, **self._options
-        )
-
-    def synthesiser(self, budget: int) -> Synthesiser:
-        """Who writes an answer, from at most ``budget`` tokens of prompt."""
-        if self.chat is None:
-            from tgraph.answer.embedded import EmbeddedSynthesiser
-
-            return EmbeddedSynthesiser()
-        return self.writer(self.chat, budget)
-
-    def writer(
-        self, chat: ChatModel, budget: int, max_words: int | None = None
-    ) -> ModelSynthesiser:
-        """The same where a model does it, told to write ``max_words`` at most."""
-        from tgraph.answer.model import ModelSynthesiser
-
-        form = self.settings.answer
-        return ModelSynthesiser(
-            chat,
-            self.settings.prompts,
-            response_type=form.response_type,
-            general_knowledge=form.general_knowledge,
-            max_words=max_words,
-            max_context_tokens=budget,
-            **self._options,
-        )
-
-    def suggester(self, count: int, budget: int) -> Synthesiser:
-        """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
-        from tgraph.answer.suggest import EmbeddedSuggester, ModelSuggester
-
-        if self.chat is None:
-            return EmbeddedSuggester(count)
-        return ModelSuggester(
-            self.chat,
-            self.settings.prompts,
-            count=count,
-            max_context_tokens=budget,
-            **self._options,
-        )
-
-    def explorer(self) -> Explorer:
-        """Who answers on the way of a DRIFT search, and proposes what to ask next."""
-        self._renew()
-        drift = self.settings.drift_search
-        if self.chat is None:
-            from tgraph.answer.drift_embedded import EmbeddedExplorer
-
-            return EmbeddedExplorer(drift.follow_ups)
-        from tgraph.answer.drift_model import ModelExplorer
-
-        return ModelExplorer(
-            self.chat,
-            self.settings.prompts,
-            follow_ups=drift.follow_ups,
-            max_context_tokens=drift.max_context_tokens + PROMPT,
-            **self._options,
-        )
-
-    @property
-    def judge(self) -> Judge:
-        """Who takes answers apart and checks them."""
-        self._renew()
-        return self._judge
-
-    @cached_property
-    def _judge(self) -> Judge:
-        from tgraph.engine.evaluating import Judge
-
-        if self.chat is None:
-            from tgraph.answer.judging_embedded import LikenessEntailment, SentenceStatements
-
-            return Judge(SentenceStatements(), LikenessEntailment(self.embedder))
-        from tgraph.answer.judging_model import ModelEntailment, ModelStatements
-        from tgraph.models.cache import CachedChat
-
-        chat = CachedChat(self.chat, self._cache / "replies")
-        prompts = self.settings.prompts
-        return Judge(
-            ModelStatements(chat, prompts, **self._options),
-            ModelEntailment(chat, prompts, **self._options),
-        )
-
-    @property
-    def many(self) -> Mapping[str, Any]:
-        """The options of a model's step that makes several calls at the same time."""
-        self._renew()
-        concurrency = self.settings.chat.concurrency
-        return {**self._options, "concurrency": concurrency, "cancel": self.cancel}
-
-    @property
-    def _options(self) -> Mapping[str, Any]:
-        chat = self.settings.chat
-        return {
-            "temperature": chat.temperature,
-            "seed": chat.seed,
-            "max_tokens": chat.max_tokens,
-        }
 
 
 def _check_prompts(folder: Path | None) -> None:

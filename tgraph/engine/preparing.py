@@ -9,7 +9,8 @@ from itertools import islice
 
 from tgraph.engine.embedding import embed
 from tgraph.engine.indexing import Run, describe_run
-from tgraph.engine.situating import lacks_contexts, situate, standing_chunks
+from tgraph.engine.situating import lacks_contexts, situate
+from tgraph.index.sources import standing_chunks
 from tgraph.index.tree import standing_tree
 from tgraph.store.base import Store
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby, islice
 
 from tgraph import vocabulary as v
+from tgraph.engine.index.phase import Made, Phase
 from tgraph.engine.workshop import Workshop
-from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.errors import UsageError
 from tgraph.index.communities import read_communities
 from tgraph.index.report_context import Child, Details, ReportContext
 from tgraph.index.report_details import DetailReader
 from tgraph.index.report_extractive import ExtractiveWriter
 from tgraph.index.report_packing import Sizes, pack
 from tgraph.index.reports import (
-    MadeReport,
     ReportDraft,
     ReportWriter,
     as_draft,
@@ -28,8 +28,8 @@ from tgraph.index.reports import (
 )
 from tgraph.index.sources import Texts
 from tgraph.model import Community, CommunityReport
+from tgraph.models.base import CallSink
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
-from tgraph.record.agents import agent_quads
 from tgraph.record.nquads import NQuads
 from tgraph.record.reports import (
     Reporting,
@@ -39,7 +39,6 @@ from tgraph.record.reports import (
     report_content,
 )
 
-STAGE = "Reporting"
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
@@ -47,56 +46,46 @@ AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A draft, who wrote it, and why it was not the one who should have."""
-
-    draft: ReportDraft
-    writer: ReportWriter
-    fallback: str = ""
-
-
-def write_reports(shop: Workshop) -> int:
+def write_reports(context: Workshop) -> int:
     """Bring the reports up to date with the communities; how many were written or written anew.
 
     A report stays as it is while what there is to show for it stays the same. A reply that can't
     be used costs its report, which is then made without the model.
     """
-    communities = read_communities(shop.copy.store)
-    standing = read_reports(shop.copy.store)
-    if not shop.copy.changed and standing.keys() == {c.iri for c in communities}:
+    communities = read_communities(context.copy.store)
+    standing = read_reports(context.copy.store)
+    if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
-    desk = _Desk(shop, communities, standing)
+    phase = _Reports(context, communities, standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
-    shop.show(STAGE, 0, len(communities))
+    phase.begin(len(communities))
     for _, level in levels:
-        desk.write(level)
-    desk.clear()
-    return desk.written
+        phase.write(level)
+    phase.clear()
+    return phase.written
 
 
-class _Desk:
-    """Where the reports of a run are made."""
+class _Reports(Phase[ReportContext, ReportDraft, ReportWriter]):
+    stage = "Reporting"
+    unusable = "community report whose reply can't be used"
 
     def __init__(
         self,
-        shop: Workshop,
+        context: Workshop,
         communities: Sequence[Community],
         standing: Mapping[str, CommunityReport],
     ) -> None:
-        store = shop.copy.store
+        super().__init__(context, context.parts.report_writer)
+        store = context.copy.store
         self.written = 0
-        self._shop = shop
         self._communities = {community.iri: community for community in communities}
         self._standing = standing
-        self._writer: ReportWriter = shop.parts.report_writer
-        self._extractive = ExtractiveWriter()
-        self._by_model = self._writer.agent.kind == "model"
-        self._known = self._reports_by_key()
-        self._reader = DetailReader(store, Texts(store, shop.librarian), shop.evidence)
-        name = self._writer.agent.name
-        self._sizes = Sizes(encoding_for(name) if self._by_model else DEFAULT_ENCODING)
-        self._budget = shop.settings.reports.max_input_tokens - self._writer.overhead
+        keys = keys_of_reports(store)
+        self._known = {keys[r.iri]: r for r in standing.values() if r.iri in keys}
+        self._reader = DetailReader(store, Texts(store, context.librarian), context.evidence)
+        name = self.maker.agent.name
+        self._sizes = Sizes(encoding_for(name) if self.by_model else DEFAULT_ENCODING)
+        self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
         if self._budget < LEAST_BUDGET:
             raise UsageError(
@@ -104,31 +93,12 @@ class _Desk:
                 "Raise reports.max_input_tokens, or shorten the prompt.",
             )
 
-    def _reports_by_key(self) -> dict[str, CommunityReport]:
-        keys = keys_of_reports(self._shop.copy.store)
-        return {keys[r.iri]: r for r in self._standing.values() if r.iri in keys}
-
     def write(self, communities: Iterable[Community]) -> None:
         """The reports of one level; those of the level below are there."""
-        contexts = map(self._context, self._reader.read(communities))
-        for batch in _batches(contexts, AT_ONCE):
-            results = self._shop.each(batch, self._draft, by_model=self._by_model)
-            for context, written, began in results:
-                key = report_key(context, written.writer)
-                made = made_report(written.draft, context, key)
-                self._made[made.report.community] = made.report
-                how = Reporting(
-                    self._shop.run,
-                    written.writer.agent,
-                    written.writer.prompts,
-                    began,
-                    self._shop.clock(),
-                    written.fallback,
-                )
-                self._record(made, context, how)
-                self._shop.show(STAGE, len(self._made), len(self._communities))
+        for batch in _batches(map(self._shown, self._reader.read(communities)), AT_ONCE):
+            self.go_on(batch)
 
-    def _context(self, details: Details) -> ReportContext:
+    def _shown(self, details: Details) -> ReportContext:
         children = [
             Child(self._communities[child], self._made[child])
             for child in details.community.children
@@ -136,45 +106,45 @@ class _Desk:
         ]
         return pack(details, children, self._budget, self._sizes)
 
-    def _draft(self, context: ReportContext) -> _Written:
-        """The draft of a report, from any thread; one with the same input is taken over."""
-        known = self._known.get(report_key(context, self._writer)) if self._by_model else None
-        if known is not None:
-            return _Written(as_draft(known, context), self._writer)
-        try:
-            return _Written(self._writer.write(context, self._shop.record.call), self._writer)
-        except EndpointError:
-            raise
-        except ModelError as error:
-            draft = self._extractive.write(context)
-            return _Written(draft, self._extractive, str(error))
+    def make(self, item: ReportContext, maker: ReportWriter, sink: CallSink) -> ReportDraft:
+        """The draft of a report; one with the same input is taken over."""
+        by_model = maker.agent.kind == "model"
+        known = self._known.get(report_key(item, maker)) if by_model else None
+        return as_draft(known, item) if known is not None else maker.write(item, sink)
 
-    def _record(self, made: MadeReport, context: ReportContext, how: Reporting) -> None:
-        shop = self._shop
-        shop.record.write_calls(shop.copy)
-        no_room = Counter(context.left_out)  # that is said of the report, and no loss of the run
-        shop.record.dropped.update(Counter(made.dropped) - no_room)
-        if how.fallback:
-            shop.record.dropped["community report whose reply can't be used"] += 1
-            shop.message(f"The report on {made.report.title} quotes the sources: {how.fallback}")
-        if not is_recorded(shop.copy.store, made.report.iri):
-            content = shop.record.keep(report_content(made, context))
-            shop.copy.add(agent_quads([how.agent]))
-            shop.copy.add(shop.record.prompts(how.prompts))
+    def stand_in(self) -> ReportWriter:
+        return ExtractiveWriter()
+
+    def complaint(self, item: ReportContext, made: Made[ReportDraft, ReportWriter]) -> str:
+        title = self._made[item.community.iri].title
+        return f"The report on {title} quotes the sources: {made.error}"
+
+    def record(
+        self, item: ReportContext, made: Made[ReportDraft, ReportWriter], began: datetime
+    ) -> None:
+        context, by = self.context, made.by
+        done = made_report(made.result, item, report_key(item, by))
+        report = self._made[done.report.community] = done.report
+        how = Reporting(context.run, by.agent, by.prompts, began, context.clock(), made.error)
+        no_room = Counter(item.left_out)  # that is said of the report, and no loss of the run
+        context.record.dropped.update(Counter(done.dropped) - no_room)
+        if not is_recorded(context.copy.store, report.iri):
+            content = context.record.keep(report_content(done, item))
+            self.credit(by)
             out = NQuads(v.SOURCE_GRAPH)
-            record_report(out, made, how, content)
-            shop.copy.note(out.take())
-        before = self._standing.get(made.report.community)
-        if before is None or before.iri != made.report.iri:
+            record_report(out, done, how, content)
+            context.copy.note(out.take())
+        before = self._standing.get(report.community)
+        if before is None or before.iri != report.iri:
             self.written += 1
-            shop.copy.add(knowledge_quads(made.report))
+            context.copy.add(knowledge_quads(report))
 
     def clear(self) -> None:
         """Reports that no community has any more leave knowledge; their record stays."""
         for community, before in self._standing.items():
             now = self._made.get(community)
             if now is None or now.iri != before.iri:
-                self._shop.copy.remove(report_subjects(self._shop.copy.store, before))
+                self.context.copy.remove(report_subjects(self.context.copy.store, before))
 
 
 def _batches(items: Iterable[ReportContext], size: int) -> Iterator[list[ReportContext]]:

@@ -1,6 +1,6 @@
 """What the phases of an index run share: the copy they change, the parts, the record, who listens.
 
-A phase is a function of a ``Workshop``. It reads and changes ``copy``, asks the models that
+A stage is a function of a ``Workshop``. It reads and changes ``copy``, asks the models that
 ``parts`` gives it, passes their calls to ``record.call``, and shows how far it is.
 """
 
@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
 
 from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, Progress
-from tgraph.errors import EndpointError
 from tgraph.extract.base import Extractor
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import LazyTable, LookupTable
@@ -32,12 +29,6 @@ from tgraph.record.calls import call_content, describe_call
 from tgraph.record.nquads import NQuads
 from tgraph.settings import Settings
 from tgraph.store.writer import WorkingCopy
-
-GRACE = 10.0
-"""Seconds for calls under way to bring their replies, when the endpoint has refused another."""
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 class RunRecord:
@@ -135,38 +126,3 @@ class Workshop:
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Tell who waits how far a stage is, and what the run has cost."""
         self.progress(Progress(stage, done, total, self.record.usage, detail))
-
-    def each(
-        self, items: Sequence[Item], work: Callable[[Item], Result], *, by_model: bool
-    ) -> Iterator[tuple[Item, Result, datetime]]:
-        """The work's results and when each began, in the order of the items.
-
-        Work that waits for a model is done for several at the same time, as many as
-        ``chat.concurrency`` says; if it is interrupted, calls under way end at once. Where the
-        endpoint fails, no more is begun, and what is under way may end.
-        """
-        if not by_model:
-            for item in items:
-                began = self.clock()
-                yield item, work(item), began
-            return
-        pool = ThreadPoolExecutor(self.settings.chat.concurrency, "index")
-        futures: list[Future[Result]] = []
-        try:
-            began = self.clock()
-            futures += [pool.submit(work, item) for item in items]
-            for item, future in zip(items, futures, strict=True):
-                while not future.done():
-                    wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
-                yield item, future.result(), began
-        except EndpointError:
-            for future in futures:
-                future.cancel()
-            wait(futures, timeout=GRACE)  # what has been asked for is paid for
-            self.parts.cancel()
-            raise
-        except BaseException:
-            self.parts.cancel()  # replies that came already are not lost
-            raise
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)

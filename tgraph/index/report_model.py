@@ -61,7 +61,7 @@ class ReportReply(BaseModel):
 class ModelReportWriter:
     """A ``ReportWriter`` that asks a language model by the prompt ``community_report``.
 
-    A reply that can't be read, says nothing, is longer than ``max_output_tokens`` or cites nothing
+    A reply that can't be read, says nothing, is longer than ``max_tokens`` or cites nothing
     that was shown is a ``ModelError``. Of a reply that was cut off the whole findings count.
     """
 
@@ -70,13 +70,13 @@ class ModelReportWriter:
         model: ChatModel,
         prompts: Path | None = None,
         *,
-        max_output_tokens: int = 2_000,
+        max_tokens: int = 2_000,
         temperature: float = 0.0,
         seed: int | None = None,
     ) -> None:
         self._model = model
         self._prompt = load_prompt("community_report", prompts)
-        self._most = max_output_tokens
+        self._most = max_tokens
         self._temperature = temperature
         self._seed = seed
 

@@ -9,6 +9,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
+from tgraph.model import Chunk
 from tgraph.store.base import Store, Subject, Term
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -116,6 +117,13 @@ def chunks_of_document(store: Store, document: str) -> Iterator[str]:
         yield from derived(store, page, "Chunk")
 
 
+def standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
+    """(document, chunk), in the order of their IRIs."""
+    for document in sorted(standing_documents(store)):
+        for chunk in sorted(chunks_of_document(store, document)):
+            yield document, chunk
+
+
 def evidence_of_document(store: Store, document: str) -> Iterator[str]:
     for chunk in chunks_of_document(store, document):
         yield from derived(store, chunk, "Evidence")
@@ -148,3 +156,19 @@ class Texts:
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)
         return self.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end]
+
+
+def stored_chunk(store: Store, texts: Texts, chunk: str) -> Chunk:
+    """The chunk as it was made, read back."""
+    heading = text_value(store, chunk, v.tg("heading"))
+    start, end = range_of_chunk(chunk)
+    return Chunk(
+        sha256=document_of_chunk(chunk).removeprefix(v.document_iri("")),
+        page=page_of_chunk(chunk),
+        index=int(text_value(store, chunk, v.tg("chunkIndex"))),
+        start=start,
+        end=end,
+        text=texts.of_chunk(chunk),
+        tokens=int(text_value(store, chunk, v.tg("tokenCount"))),
+        headings=tuple(heading.split(" > ")) if heading else (),
+    )

@@ -1,0 +1,1 @@
+"""An index run: documents in, a published graph out."""

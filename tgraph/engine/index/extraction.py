@@ -1,0 +1,189 @@
+"""From documents to evidence: chunks are read by the extractor and, where claims are wanted, for
+these. Each reading is on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.phase import M, Made, Phase
+from tgraph.engine.intake import Intake
+from tgraph.engine.workshop import Workshop
+from tgraph.extract.base import Extractor, with_endpoints
+from tgraph.extract.claims import ClaimExtractor
+from tgraph.index.cooccurrence import encode
+from tgraph.index.knowledge import Touched
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    standing_chunks,
+    stored_chunk,
+    text_value,
+)
+from tgraph.ingest.chunk import chunk_document
+from tgraph.model import Chunk, Document, Extraction
+from tgraph.models.base import CallSink
+from tgraph.record.nquads import quads_of
+from tgraph.record.occurrences import occurrence_quads
+from tgraph.record.sources import ExtractionRecord, chunk_quads
+from tgraph.store.base import Store
+
+UNUSABLE = "chunk whose reply can't be used"
+CLAIMS = "ClaimExtraction"
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A chunk to be read: its document's title, and the names known in it."""
+
+    chunk: Chunk
+    title: str
+    names: Sequence[str] = ()
+
+    @property
+    def where(self) -> str:
+        return f"{self.title}, chunk {self.chunk.index + 1}"
+
+
+@dataclass(slots=True)
+class Extracted:
+    """How much was read and found."""
+
+    chunks: int
+    entities: int = 0
+    relationships: int = 0
+
+
+class _Reading(Phase[_Passage, Extraction, M]):
+    """A phase that reads chunks; without a usable reply nothing was found in one. What evidence was
+    found for is touched."""
+
+    def __init__(self, context: Workshop, maker: M, touched: Touched) -> None:
+        super().__init__(context, maker)
+        self._touched = touched
+
+    def fall_back(self, item: _Passage, error: str) -> Made[Extraction, M]:
+        nothing = Extraction(item.chunk.iri, (), (), dropped={self.unusable: 1})
+        return Made(nothing, self.maker, error)
+
+    def dropped(self, made: Made[Extraction, M]) -> dict[str, int]:
+        return dict(made.result.dropped)
+
+
+class _Extraction(_Reading[Extractor]):
+    stage = "Extracting"
+    unusable = UNUSABLE
+
+    def __init__(self, context: Workshop, touched: Touched, counts: Extracted) -> None:
+        super().__init__(context, context.extractor, touched)
+        self._counts = counts
+
+    def make(self, item: _Passage, maker: Extractor, sink: CallSink) -> Extraction:
+        return maker.extract(item.chunk, item.title, sink)
+
+    def complaint(self, item: _Passage, made: Made[Extraction, Extractor]) -> str:
+        return f"Nothing was extracted from {item.where}: {made.error}"
+
+    def record(self, item: _Passage, made: Made[Extraction, Extractor], began: datetime) -> None:
+        context, extraction = self.context, made.result
+        stated = extraction if not extraction.sentences else replace(extraction, entities=())
+        record = ExtractionRecord(context.uuid, item.chunk, with_endpoints(stated), made.by.key)
+        known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
+        quads, lines = record.state(
+            context.run, made.by.agent, made.by.prompts, began, context.clock()
+        )
+        context.copy.add([*chunk_quads(item.chunk), *quads])
+        if known:  # the same was found in this chunk before
+            context.copy.add(quads_of(lines))
+        else:
+            context.copy.add_new(lines)
+        if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
+            kept = context.record.keep(encode(extraction))
+            context.copy.add(occurrence_quads(record.subgraph, kept))
+        self._touched.entities |= record.entities
+        self._touched.edges |= record.edges
+        self._counts.entities += len(record.entities)
+        self._counts.relationships += len(record.edges)
+
+
+def extract(context: Workshop, intakes: Sequence[Intake], touched: Touched) -> Extracted:
+    """Extract from every chunk of the new documents; what evidence was found for is touched."""
+    work = [
+        _Passage(chunk, intake.document.title)
+        for intake in intakes
+        if intake.document is not None
+        for chunk in _chunks(context, intake.document)
+    ]
+    counts = Extracted(len(work))
+    _Extraction(context, touched, counts).run(work)
+    return counts
+
+
+def _chunks(context: Workshop, document: Document) -> list[Chunk]:
+    c = context.settings.chunk
+    return chunk_document(document, c.size, c.overlap, c.by, c.encoding)
+
+
+class _Claims(_Reading[ClaimExtractor]):
+    stage = "Claims"
+    unusable = "chunk whose claims can't be used"
+    found = 0
+
+    def make(self, item: _Passage, maker: ClaimExtractor, sink: CallSink) -> Extraction:
+        return maker.claims(item.chunk, item.title, item.names, sink)
+
+    def complaint(self, item: _Passage, made: Made[Extraction, ClaimExtractor]) -> str:
+        return f"No claims were read from {item.where}: {made.error}"
+
+    def record(
+        self, item: _Passage, made: Made[Extraction, ClaimExtractor], began: datetime
+    ) -> None:
+        context, by = self.context, made.by
+        record = ExtractionRecord(context.uuid, item.chunk, made.result, by.key, CLAIMS)
+        context.copy.add(record.quads(context.run, by.agent, by.prompts, began, context.clock()))
+        self._touched.entities |= record.entities
+        self._touched.claims |= record.claims
+        self.found += len(record.claims)
+
+
+def claim(context: Workshop, touched: Touched) -> int:
+    """Read the claims of every standing chunk that was not read for claims before, those of
+    earlier runs too; how many were found. What evidence was found for is touched."""
+    if not context.settings.claims.enabled:
+        return 0
+    phase = _Claims(context, context.parts.claims, touched)
+    store = context.copy.store
+    chunks = _unread(store, Texts(store, context.librarian))
+    work = [_Passage(chunk, _title(store, chunk), _names(store, chunk)) for chunk in chunks]
+    if work:
+        phase.credit(phase.maker)
+        phase.run(work)
+    return phase.found
+
+
+def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
+    """The standing chunks that no claim extraction has read, in the order of their IRIs."""
+    read = {
+        used.object.value
+        for kind in store.match(None, v.RDF_TYPE, v.tg(CLAIMS), v.SOURCE_GRAPH)
+        for used in store.match(kind.subject, v.prov("used"), None, v.SOURCE_GRAPH)
+        if isinstance(used.object, NamedNode)
+    }
+    for _, chunk in standing_chunks(store):
+        if chunk not in read:
+            yield stored_chunk(store, texts, chunk)
+
+
+def _title(store: Store, chunk: Chunk) -> str:
+    return text_value(store, v.document_iri(chunk.sha256), v.dcterms("title"))
+
+
+def _names(store: Store, chunk: Chunk) -> list[str]:
+    """The names that were found in the chunk."""
+    found = derived(store, chunk.iri, "Evidence")
+    evidence = [item for item in found if text_value(store, item, v.tg("entity"))]
+    return sorted({text_value(store, item, v.tg("name")) for item in evidence})

@@ -1,0 +1,157 @@
+"""A phase of an index run: one maker, a list of items, and one result on record for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, Generic, Protocol, TypeVar
+
+from tgraph.engine.workshop import Workshop
+from tgraph.errors import EndpointError, ModelError
+from tgraph.model import Agent, Prompt
+from tgraph.models.base import CallSink
+from tgraph.record.agents import agent_quads
+
+GRACE = 10.0
+"""Seconds for calls under way to bring their replies, when the endpoint has refused another."""
+
+
+class Maker(Protocol):
+    """Who does the work of a phase: a model with its prompts, or a method that is built in."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def prompts(self) -> Sequence[Prompt]: ...
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+M = TypeVar("M", bound=Maker)
+
+
+@dataclass(frozen=True, slots=True)
+class Made(Generic[Result, M]):
+    """What was made of an item and by whom; ``error`` where that is not who was asked."""
+
+    result: Result
+    by: M
+    error: str = ""
+
+
+class Phase(ABC, Generic[Item, Result, M]):
+    """The work of one stage. A reply that can't be used costs its item, not the run: what takes its
+    place is recorded, told, and counted as ``unusable``."""
+
+    stage: ClassVar[str]
+    unusable: ClassVar[str]
+
+    def __init__(self, context: Workshop, maker: M) -> None:
+        self.context = context
+        self.maker = maker
+        self.done = self.total = 0
+
+    @property
+    def by_model(self) -> bool:
+        return self.maker.agent.kind == "model"
+
+    def run(self, items: Sequence[Item]) -> None:
+        """All of the stage: each item is worked on and put on record, in their order."""
+        self.begin(len(items))
+        self.go_on(items)
+
+    def begin(self, total: int) -> None:
+        """A stage of so many items, of which none is done."""
+        self.done, self.total = 0, total
+        self._show()
+
+    def go_on(self, items: Sequence[Item]) -> None:
+        """Some of the items."""
+        context = self.context
+        for item, made, began in self._each(items):
+            context.record.write_calls(context.copy)
+            self.record(item, made, began)
+            context.record.dropped.update(self.dropped(made))
+            if made.error:
+                context.message(self.complaint(item, made))
+            self.done += 1
+            self._show()
+
+    @abstractmethod
+    def make(self, item: Item, maker: M, sink: CallSink) -> Result:
+        """The result, from any thread. ``ModelError`` where a reply can't be used."""
+
+    def fall_back(self, item: Item, error: str) -> Made[Result, M]:
+        """What takes the place of a reply that can't be used, from any thread."""
+        maker = self.stand_in()
+        return Made(self.make(item, maker, self.context.record.call), maker, error)
+
+    def stand_in(self) -> M:
+        """Who does it without a model."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def record(self, item: Item, made: Made[Result, M], began: datetime) -> None:
+        """Put the result on record and into knowledge."""
+
+    def dropped(self, made: Made[Result, M]) -> Mapping[str, int]:
+        """What was left out of the result, by reason."""
+        return {self.unusable: 1} if made.error else {}
+
+    @abstractmethod
+    def complaint(self, item: Item, made: Made[Result, M]) -> str:
+        """What is said of a reply that couldn't be used."""
+
+    def credit(self, maker: Maker) -> None:
+        """Put on record who makes something, and by which prompts."""
+        copy = self.context.copy
+        copy.add([*agent_quads([maker.agent]), *self.context.record.prompts(maker.prompts)])
+
+    def _show(self) -> None:
+        self.context.show(self.stage, self.done, self.total)
+
+    def _attempt(self, item: Item) -> Made[Result, M]:
+        try:
+            return Made(self.make(item, self.maker, self.context.record.call), self.maker)
+        except EndpointError:
+            raise
+        except ModelError as error:
+            return self.fall_back(item, str(error))
+
+    def _each(self, items: Sequence[Item]) -> Iterator[tuple[Item, Made[Result, M], datetime]]:
+        """What was made of each item and when that began.
+
+        Work that waits for a model is done for several at the same time, as many as
+        ``chat.concurrency`` says; if it is interrupted, calls under way end at once. Where the
+        endpoint fails, no more is begun, and what is under way may end.
+        """
+        context = self.context
+        if not self.by_model:
+            for item in items:
+                began = context.clock()
+                yield item, self._attempt(item), began
+            return
+        pool = ThreadPoolExecutor(context.settings.chat.concurrency, "index")
+        futures: list[Future[Made[Result, M]]] = []
+        try:
+            began = context.clock()
+            futures += [pool.submit(self._attempt, item) for item in items]
+            for item, future in zip(items, futures, strict=True):
+                while not future.done():
+                    wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
+                yield item, future.result(), began
+        except EndpointError:
+            for future in futures:
+                future.cancel()
+            wait(futures, timeout=GRACE)  # what has been asked for is paid for
+            context.parts.cancel()
+            raise
+        except BaseException:
+            context.parts.cancel()  # replies that came already are not lost
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
