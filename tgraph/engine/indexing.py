@@ -25,7 +25,7 @@ from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.reporting import write_reports
 from tgraph.engine.situating import situate
-from tgraph.engine.workshop import RunRecord, Workshop
+from tgraph.engine.workshop import Workshop
 from tgraph.errors import IngestError
 from tgraph.index.descriptions import Described, Descriptions, touch_unsummarised
 from tgraph.index.knowledge import Derivation, Touched
@@ -36,6 +36,7 @@ from tgraph.model import Usage
 from tgraph.record.agents import SOFTWARE, agent_quads
 from tgraph.record.ledger import Ledger, batch_lines
 from tgraph.record.merges import merge_quads, standing_merges
+from tgraph.record.run import RunRecord
 from tgraph.record.sources import run_quads
 from tgraph.record.splits import standing_splits
 from tgraph.settings import Settings

@@ -20,9 +20,10 @@ from tgraph.engine.workshop import Workshop
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import is_retracted, standing_accessions
 from tgraph.model import Agent
+from tgraph.record.activities import state_invalidation
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.splits import curation_quads
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements
 
 
 class RetractionRun(Run):
@@ -59,9 +60,5 @@ class RetractionRun(Run):
     def _ended(self, shop: Workshop, document: str, when: datetime) -> list[Quad]:
         out = Statements(v.SOURCE_GRAPH)
         for accession in standing_accessions(shop.copy.store, document):
-            out.add(
-                accession,
-                (v.prov("invalidatedAtTime"), when),
-                (v.prov("wasInvalidatedBy"), iri(self.iri)),
-            )
+            state_invalidation(out, accession, self.iri, when)
         return out.quads

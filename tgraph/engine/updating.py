@@ -20,7 +20,8 @@ from tgraph.engine.workshop import Workshop
 from tgraph.errors import QueryError
 from tgraph.explain.guard import check
 from tgraph.explain.sparql import Bounds, run_update
-from tgraph.record.agents import SOFTWARE, agent_quads, associations
+from tgraph.record.activities import Activity
+from tgraph.record.agents import SOFTWARE, agent_quads
 from tgraph.store.base import Graph
 from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
@@ -66,15 +67,9 @@ def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
 
 def _describe_update(shop: Workshop, text: str, started: datetime) -> None:
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        shop.run,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Update")]),
-        (v.RDFS_LABEL, "SPARQL update"),
-        (v.prov("startedAtTime"), started),
-        (v.prov("endedAtTime"), shop.clock()),
-        (v.tg("contentHash"), shop.record.keep(text)),
-    )
-    associations(out, shop.run, SOFTWARE)
+    ended = shop.clock()
+    activity = Activity(shop.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
+    activity.state(out, (v.tg("contentHash"), shop.record.keep(text)))
     shop.copy.add([*out.quads, *agent_quads([SOFTWARE])])
 
 

@@ -50,8 +50,9 @@ def clustering_quads(
     left: Mapping[str, Iterable[Quad]],
 ) -> list[Quad]:
     """What a run clustered, and who did it with which parameters: the hierarchies ``made``
-    (communities by key), those that ``ended``, and the communities that ``left`` with what knowledge
-    said of them. ``isolated`` entities were left out, since nothing ties them to another."""
+    (communities by key), those that ``ended``, and the communities that ``left`` with what
+    knowledge said of them. ``isolated`` entities were left out, since nothing ties them to another.
+    """
     out = Statements(v.SOURCE_GRAPH)
     subject = f"{v.URN}clustering:{how.uuid}"
     activity = Activity(

@@ -1,8 +1,8 @@
 """The small language in which everything is stated: of a subject, predicates with their values.
 
-``Statements`` makes quads. ``NQuads`` and ``TriG`` write the same statements down at once, since an
-index run lists hundreds of thousands and the record of a question is long: N-Quads take a quarter of
-the time of making quads first and serialising them then, TriG a third.
+``Statements`` makes quads. ``NQuads`` and ``TriG`` write the same statements down at once, since
+an index run lists hundreds of thousands and the record of a question is long: N-Quads take a
+quarter of the time of making quads first and serialising them then, TriG a third.
 """
 
 from __future__ import annotations
