@@ -1,8 +1,4 @@
-"""The candidates of a retrieval as TriG: rows that differ between sessions by their UUID alone.
-
-Questions of a kind often have the same candidates, such as all reports of a level, so that what a
-row says is kept for the next one.
-"""
+"""The candidates of a retrieval as TriG: rows that differ between sessions by their UUID alone."""
 
 from __future__ import annotations
 
@@ -43,7 +39,8 @@ class CandidateRows:
 
 
 def candidate_rows(candidates: Sequence[Candidate]) -> CandidateRows:
-    """What is said of the candidates in any session."""
+    """What is said of the candidates in any session. It is kept for the next questions, since those
+    of a kind often have the same candidates, such as all reports of a level."""
     return _rows(_Same(candidates))
 
 

@@ -1,9 +1,4 @@
-"""Where communities come from: what divided which part of the graph, and what has left knowledge.
-
-A hierarchy is the communities of one connected part of the graph as a run divided it; it stands for
-as long as the part stays as it was. The communities themselves are knowledge. When one leaves it,
-its members stay on record here (design, section 3.4).
-"""
+"""Clusterings: what divided which part of the graph, and what has left knowledge."""
 
 from __future__ import annotations
 
@@ -31,9 +26,11 @@ Parameters = Mapping[str, str | int | float]
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """Communities of a connected part of the graph, as they are on record.
+    """The communities of one connected part of the graph as a run divided it.
 
-    ``key`` is the digest of what they depend on.
+    It stands for as long as the part stays as it was: ``key`` is the digest of what they depend on.
+    The communities themselves are knowledge. When one leaves it, its members stay on record
+    (design, section 3.4).
     """
 
     iri: str

@@ -1,8 +1,4 @@
-"""The record of contexts: what each is derived from, and who made it by which prompt.
-
-That a chunk has a context now is knowledge; how it came about is source, and stays when another
-takes its place.
-"""
+"""Contexts of chunks: what each is derived from, and who made it by which prompt."""
 
 from __future__ import annotations
 
@@ -17,7 +13,11 @@ from tgraph.store.statements import Statements
 
 @dataclass(frozen=True, slots=True)
 class Situated:
-    """A chunk's context. ``key`` stands for what it was made from and by whom."""
+    """A chunk's context. ``key`` stands for what it was made from and by whom.
+
+    That the chunk has it now is knowledge; how it came about is source, and stays when another
+    takes its place.
+    """
 
     chunk: str
     document: str

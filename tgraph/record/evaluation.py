@@ -1,8 +1,4 @@
-"""The record of an evaluation: a later statement about sessions, in a bundle of its own.
-
-An assessment is derived from the answer that it judges; the result from all assessments. What was
-compared with what stands in the contents that the librarian keeps, as RAGChecker's JSON.
-"""
+"""The record of an evaluation: a later statement about sessions, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -17,7 +13,11 @@ from tgraph.store.statements import Value
 
 
 class EvaluationRecord(BundleRecord):
-    """One evaluation's provenance."""
+    """One evaluation's provenance.
+
+    An assessment is derived from the answer that it judges; the result from all assessments. What
+    was compared with what stands in the contents that the librarian keeps, as RAGChecker's JSON.
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, EVALUATION, uuid, clock)

@@ -1,8 +1,4 @@
-"""The record of an influence analysis: a later statement about a session, in a bundle of its own.
-
-Each time the answer is written again is an activity, an ablation, that says what was left of the
-selection and what of the answer was still said; the calls of it are its parts.
-"""
+"""The record of an influence analysis: a later statement about a session, in its own bundle."""
 
 from __future__ import annotations
 
@@ -18,7 +14,11 @@ from tgraph.store.statements import Value, iri
 
 
 class InfluenceRecord(BundleRecord):
-    """One influence analysis' provenance."""
+    """One influence analysis' provenance.
+
+    Each time the answer is written again is an activity, an ablation, that says what was left of
+    the selection and what of the answer was still said; the calls of it are its parts.
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, INFLUENCE, uuid, clock)

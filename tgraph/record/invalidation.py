@@ -1,8 +1,4 @@
-"""The record that answers do not stand any more: a later statement, in a bundle of its own.
-
-An answer is still read after it has been called into question, so it is its standing that is
-invalidated (design, section 3.3).
-"""
+"""The record that answers do not stand any more: a later statement, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -29,7 +25,11 @@ class Questioned:
 
 
 class InvalidationRecord(BundleRecord):
-    """One invalidation of answers that rest on a document which was retracted."""
+    """One invalidation of answers that rest on a document which was retracted.
+
+    An answer is still read after it has been called into question, so it is its standing that is
+    invalidated (design, section 3.3).
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, INVALIDATION, uuid, clock)

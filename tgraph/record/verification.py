@@ -1,7 +1,4 @@
-"""The record of a verification: a later statement about a session, in a bundle of its own.
-
-A verdict is derived from the sentence that it is on; the result from all verdicts.
-"""
+"""The record of a verification: a later statement about a session, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +13,8 @@ from tgraph.store.statements import iri
 
 
 class VerificationRecord(BundleRecord):
-    """One verification's provenance."""
+    """One verification's provenance: a verdict is derived from the sentence that it is on, the
+    result from all verdicts."""
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, VERIFICATION, uuid, clock)
