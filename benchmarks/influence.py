@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from tgraph.engine.influencing import Doing, InfluenceRun
+from tgraph.engine.influencing import InfluenceRun, Influencing
 from tgraph.engine.progress import silent
 from tgraph.engine.regenerating import Regenerator
 from tgraph.explain.influence import Influence
@@ -93,7 +93,8 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
     cited = cited_by(trace)
     with tempfile.TemporaryDirectory() as folder:
         record = InfluenceRecord(Path(folder), UUID, lambda: datetime.now(UTC))
-        run = InfluenceRun(trace, writer, plan(count, cited, cited), record, Doing(), silent)
+        analysis = Influencing(trace, writer, plan(count, cited, cited))
+        run = InfluenceRun(analysis, record, silent)
         found = run.run("explainability")
     planted = {edge_selection_iri(UUID, n) for n in needs if n is not None}
     shown = {item.selection for item in found.ranked}

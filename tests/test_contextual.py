@@ -359,5 +359,5 @@ def test_a_session_keeps_the_call_of_the_ranking(corpus: Corpus) -> None:
         with corpus.open() as kg:
             answer = kg.ask("Who built the Fram?", "contextual")
             calls = [call.label for call in kg.trace(answer.session).calls]
-            assert not check_shapes(kg.read(), kg._catalogue, answer.session)
+            assert not check_shapes(kg.read(), kg._opened.catalogue, answer.session)
     assert "rerank call" in calls

@@ -316,7 +316,7 @@ def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
 
     with opened(tmp_path) as kg:
         uuid = "00000000-0000-4000-8000-999999999999"
-        record = EvaluationRecord(kg._folder.journals, uuid, ticking_clock())
+        record = EvaluationRecord(kg._opened.folder.journals, uuid, ticking_clock())
         record.start("q", "[]", None, {}, "default", "explainability")
         record.close()
         assert said(kg, v.evaluation_iri(uuid), "status") == ["aborted"]

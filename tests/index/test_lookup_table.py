@@ -140,7 +140,7 @@ def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
 
     def quotes(change: str) -> set[str]:
         with open_graph(states[change]) as kg:
-            evidence = kg._open_context().evidence
+            evidence = kg._opened.context().evidence
             found = evidence.of_entities([v.entity_iri("Robert Falcon Scott")])
         return {place.quote for rows in found.values() for place, _ in rows}
 
@@ -180,7 +180,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
     said = []
     for root in (states["the merge again"], tmp_path / "g"):
         with open_graph(root) as kg:
-            context = kg._open_context()
+            context = kg._opened.context()
             assert (context.table() is None) == (root == tmp_path / "g")
             answer = kg.ask("Who reached the South Pole?", "local", history=[])
             trace = kg.trace(answer.session)

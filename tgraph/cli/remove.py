@@ -10,7 +10,7 @@ from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import command, opened
 
 if TYPE_CHECKING:
-    from tgraph.engine.governing import Purge
+    from tgraph.engine.purging import Purge
     from tgraph.explain.impact import Impact
 
 

@@ -2,21 +2,60 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.engine.opened import OpenCollection
 from tgraph.engine.updating import difference
+from tgraph.errors import UsageError
+from tgraph.explain.audit import INTEGRITY, AuditResult
 from tgraph.explain.chained import Problem
 from tgraph.explain.integrity import Integrity, check_integrity
 from tgraph.librarian import Librarian
 from tgraph.record.chain import NO_GRAPH, GraphHash, Head, hash_of_graph
-from tgraph.record.signing import PublicKey
+from tgraph.record.signing import PublicKey, load_public_key
 from tgraph.store.base import Graph, select
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 from tgraph.store.statements import to_bytes
+
+PATIENCE = 300.0
+"""Seconds to wait for a writer, who should be done in one."""
+
+
+def check_integrity_of(
+    opened: OpenCollection, saved: str | None, public_key: str | Path | None = None
+) -> Integrity:
+    """As ``KnowledgeGraph.integrity``."""
+    key = load_public_key(Path(public_key)) if public_key is not None else None
+    with _held(opened) as store, closing(opened.snapshot()) as snapshot:
+        return check(store, snapshot, opened.librarian, opened.catalogue, saved, key)
+
+
+@contextmanager
+def _held(opened: OpenCollection) -> Iterator[OxigraphStore]:
+    """The store, while nobody writes to it."""
+    if os.access(opened.folder.path, os.W_OK):
+        with opened.ledger.open(timeout=PATIENCE) as (store, _):
+            yield store
+        return
+    if opened.ledger.waiting():
+        opened.message("The folder can't be written: sessions in journals are not checked.")
+    yield OxigraphStore.snapshot(opened.folder.store)
+
+
+def audit_integrity(opened: OpenCollection, *arguments: str) -> AuditResult:
+    """The same as the audit of that name."""
+    if len(arguments) > 1:
+        raise UsageError(f"The audit {INTEGRITY.name} takes 1 argument, not {len(arguments)}.")
+    found = check_integrity_of(opened, next(filter(None, arguments), None))
+    rows = tuple((p.kind, p.what, p.subject, p.detail) for p in found.problems)
+    return AuditResult(INTEGRITY, rows, found.ok)
 
 
 def check(

@@ -54,20 +54,20 @@ class Reclustering:
     left: Mapping[str, Sequence[Quad]]
 
 
-def cluster(shop: Workshop) -> Clustered:
+def cluster(context: Workshop) -> Clustered:
     """Bring the communities in the working copy up to date with its knowledge.
 
     The communities of a connected part that did not change stay as they are, and the result is that
     of clustering everything at once. Where neither knowledge nor the settings changed nothing does.
     """
-    store, how = shop.copy.store, _how(shop)
-    if shop.copy.changed or not _is_current(store, how):
-        _recluster(shop, how)
+    store, how = context.copy.store, _how(context)
+    if context.copy.changed or not _is_current(store, how):
+        _recluster(context, how)
     return Clustered(len(community_names(store)), len(isolated_entities(store)))
 
 
-def _how(shop: Workshop) -> Clustering:
-    wanted = shop.settings.communities
+def _how(context: Workshop) -> Clustering:
+    wanted = context.settings.communities
     return Clustering(wanted.max_size, wanted.quality, wanted.resolution)
 
 
@@ -75,16 +75,16 @@ def _is_current(store: Store, how: Clustering) -> bool:
     return last_parameters(store) == {name: literal(x) for name, x in how.parameters.items()}
 
 
-def _recluster(shop: Workshop, how: Clustering) -> None:
-    copy, started = shop.copy, shop.clock()
-    change = compare(copy.store, how, partial(shop.show, STAGE))
+def _recluster(context: Workshop, how: Clustering) -> None:
+    copy, started = context.copy, context.clock()
+    change = compare(copy.store, how, partial(context.show, STAGE))
     copy.remove(change.removed)
     copy.add(change.added)
     if not copy.changed:
         return
     isolated = len(isolated_entities(copy.store))
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
-    by = Authorship(shop.run, agent, (), started, shop.clock())
+    by = Authorship(context.run, agent, (), started, context.clock())
     copy.add(clustering_quads(by, how.parameters, isolated, change.made, change.ended, change.left))
 
 

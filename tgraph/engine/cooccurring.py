@@ -45,10 +45,10 @@ class Tied:
     relationships: int
 
 
-def tie(shop: Workshop, touched: Touched) -> Tied | None:
+def tie(context: Workshop, touched: Touched) -> Tied | None:
     """Decide what is kept of what fast readings found, write the evidence for it that is not there
     yet, and touch what changes. None where there are no fast readings."""
-    store = shop.copy.store
+    store = context.copy.store
     readings = {
         quad.subject.value: text_value(store, quad.subject.value, v.prov("wasGeneratedBy"))
         for quad in store.match(None, v.tg("occurrences"), None, v.SOURCE_GRAPH)
@@ -56,23 +56,23 @@ def tie(shop: Workshop, touched: Touched) -> Tied | None:
     }
     if not readings:
         return None
-    tying = _Tying(shop, readings)
+    tying = _Tying(context, readings)
     before = len(touched.edges) + len(touched.entities)
     tying.touch(touched)
     if len(touched.edges) + len(touched.entities) > before:
-        shop.record.dropped.update({r: n for r, n in tying.dropped.items() if n})
+        context.record.dropped.update({r: n for r, n in tying.dropped.items() if n})
     return Tied(tying.weigh, tying.entities, tying.relationships)
 
 
 class _Tying:
     """Evidence of fast readings: what of it counts and for how much."""
 
-    def __init__(self, shop: Workshop, readings: Mapping[str, str]) -> None:
+    def __init__(self, context: Workshop, readings: Mapping[str, str]) -> None:
         """``readings`` maps the subgraph of each fast reading to its activity."""
         self.entities = self.relationships = 0
-        self._shop = shop
-        self._store = shop.copy.store
-        self._texts = Texts(self._store, shop.librarian)
+        self._context = context
+        self._store = context.copy.store
+        self._texts = Texts(self._store, context.librarian)
         self._readings = readings
         self._activities = frozenset(readings.values())
         self._entities: set[str] = set()
@@ -80,7 +80,7 @@ class _Tying:
         self._stating: dict[str, str] = {}
         self._shares: dict[str, float] = {}
         chunks = list(self._standing())
-        kept = keep(chunks, shop.settings.fast)
+        kept = keep(chunks, context.settings.fast)
         self.dropped = kept.dropped
         spread: defaultdict[Pair, list[str]] = defaultdict(list)
         for chunk in chunks:
@@ -106,7 +106,7 @@ class _Tying:
             chunk = text_value(self._store, subgraph, v.prov("wasDerivedFrom"))
             if document_of_chunk(chunk) in standing:
                 key = text_value(self._store, subgraph, v.tg("occurrences"))
-                content = self._shop.librarian.get_text(key)
+                content = self._context.librarian.get_text(key)
                 yield decode(subgraph, chunk, content, self._page(chunk))
 
     def _page(self, chunk: str) -> str:
@@ -131,8 +131,8 @@ class _Tying:
         extraction = Extraction(chunk.chunk, entities, tuple(relationships))
         activity = self._readings[chunk.subgraph]
         record = EvidenceRecord(chunk.subgraph, activity, _chunk(chunk.chunk), extraction)
-        self._shop.copy.add(record.quads())
-        if activity.startswith(f"{v.URN}extraction:{self._shop.uuid}:"):
+        self._context.copy.add(record.quads())
+        if activity.startswith(f"{v.URN}extraction:{self._context.uuid}:"):
             self.entities += len(record.entities)
             self.relationships += len(record.edges)
         self._entities |= record.entities

@@ -1,83 +1,107 @@
-"""What a user decides about names: splits, and splits taken back, as changes like any other.
+"""What a user decides: names are split and rejoined, a document is retracted.
 
 The decision enters the source graph, knowledge is derived again from there, and both are published
-as one batch. Design, sections 3.4 and 3.6.
+as one batch. What was recorded stays; the answers that rest on a retracted document are called into
+question. Design, sections 3.3, 3.4 and 3.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from pyoxigraph import Quad
 
-from tgraph.engine.clustering import cluster
-from tgraph.engine.describing import describe
-from tgraph.engine.embedding import embed
-from tgraph.engine.indexing import Run, derive
-from tgraph.engine.reporting import write_reports
+from tgraph import vocabulary as v
+from tgraph.engine.index.derivation import follow_up
+from tgraph.engine.indexing import BUSY, Run
+from tgraph.engine.intake import touch_document
+from tgraph.engine.opened import OpenCollection
+from tgraph.engine.progress import OnProgress, silent
+from tgraph.engine.workshop import Workshop
 from tgraph.errors import UsageError
 from tgraph.explain.entities import Entities
+from tgraph.explain.impact import Impact, read_impact
 from tgraph.index.knowledge import Touched
+from tgraph.index.sources import is_retracted, standing_accessions
 from tgraph.model import Agent
+from tgraph.record.activities import state_invalidation
 from tgraph.record.agents import SOFTWARE
+from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
 from tgraph.store.base import Store
-
-Decision = tuple[str, tuple[str, str], list[Quad]]
-"""The split that it is about, the two entities, and what to write."""
+from tgraph.store.statements import Statements
 
 
 class CurationRun(Run):
     """One decision. Copy, derivation, communities, vectors and commit are those of an index run."""
 
     kind = "curation"
-    busy = "An index run is at work on this collection; waiting for it to finish."
+    busy = BUSY
 
-    def split(self, name: str, other: str | None, reason: str, person: str | None) -> str:
+    def split(self, name: str, other: str | None, reason: str) -> str:
         """The IRI of the new split. Raises ``UsageError``; then nothing changed."""
-
-        def decide(store: Store, decided: datetime) -> Decision:
-            pair = _pair_to_split(Entities(store), name, other)
+        check_reason(reason)
+        with self._workshop() as context:
+            started, decided = context.clock(), context.clock()
+            pair = _pair_to_split(Entities(context.copy.store), name, other)
             quads = split_quads(self.iri, pair, decided)
-            return quads[0].subject.value, pair, quads  # type: ignore[union-attr]
+            self._decide(context, "Split", reason, started, Touched(set(pair)), quads)
+        return quads[0].subject.value  # type: ignore[union-attr]
 
-        return self._decide("Split", reason, person, decide)
-
-    def rejoin(self, name: str, other: str, reason: str, person: str | None) -> str:
+    def rejoin(self, name: str, other: str, reason: str) -> str:
         """The IRI of the split taken back. Raises ``UsageError``; then nothing changed."""
-
-        def decide(store: Store, decided: datetime) -> Decision:
-            entities = Entities(store)
+        check_reason(reason)
+        with self._workshop() as context:
+            started, decided = context.clock(), context.clock()
+            entities = Entities(context.copy.store)
             pair = entities.find(name), entities.find(other)
             split = entities.split_of(*pair)
-            return split, pair, rejoin_quads(self.iri, split, decided)
+            quads = rejoin_quads(self.iri, split, decided)
+            self._decide(context, "Rejoining", reason, started, Touched(set(pair)), quads)
+        return split
 
-        return self._decide("Rejoining", reason, person, decide)
+    def retract(self, document: str, reason: str) -> bool:
+        """Whether something changed: False where the document was retracted already."""
+        with self._workshop() as context:
+            if is_retracted(context.copy.store, document):
+                return False
+            started, touched = context.clock(), Touched()
+            touch_document(context.copy.store, document, touched)
+            quads = self._ended(context.copy.store, document, context.clock())
+            self._decide(context, "Retraction", reason, started, touched, quads, document)
+        return True
 
     def _decide(
         self,
+        context: Workshop,
         label: str,
         reason: str,
-        person: str | None,
-        decide: Callable[[Store, datetime], Decision],
-    ) -> str:
-        if not reason.strip():
-            raise UsageError("A decision needs a reason.", "Give it with --reason.")
-        with self._workshop() as shop:
-            started = shop.clock()
-            split, pair, quads = decide(shop.copy.store, shop.clock())
-            shop.copy.add(quads)
-            derived = derive(shop, Touched(set(pair)), started)
-            describe(shop, derived.undescribed)
-            cluster(shop)
-            write_reports(shop)
-            embed(shop, self._ledger)
-            agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
-            shop.copy.add(curation_quads(self.iri, label, reason, started, shop.clock(), agents))
-            self._commit(shop)
-            self._publish(shop)
-        return split
+        started: datetime,
+        touched: Touched,
+        quads: list[Quad],
+        document: str | None = None,
+    ) -> None:
+        context.copy.add(quads)
+        follow_up(context, touched, started, contexts=document is not None)
+        person = context.settings.person
+        agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
+        ended = context.clock()
+        context.copy.add(curation_quads(self.iri, label, reason, started, ended, agents, document))
+        self._commit(context)
+        self._publish(context)
+
+    def _ended(self, store: Store, document: str, when: datetime) -> list[Quad]:
+        out = Statements(v.SOURCE_GRAPH)
+        for accession in standing_accessions(store, document):
+            state_invalidation(out, accession, self.iri, when)
+        return out.quads
+
+
+def check_reason(reason: str) -> None:
+    """``UsageError`` where none is given."""
+    if not reason.strip():
+        raise UsageError("A decision needs a reason.", "Give it with --reason.")
 
 
 def _pair_to_split(entities: Entities, name: str, other: str | None) -> tuple[str, str]:
@@ -95,3 +119,59 @@ def _pair_to_split(entities: Entities, name: str, other: str | None) -> tuple[st
             "`tgraph entities merges` lists what was merged.",
         )
     return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a retraction came to. ``impact`` is what rested on the document before; ``questioned``
+    are the sessions whose answers were called into question now."""
+
+    impact: Impact
+    questioned: tuple[str, ...]
+
+
+def impact_of(opened: OpenCollection, document: str) -> Impact:
+    """As ``KnowledgeGraph.impact``."""
+    return read_impact(opened.read(), opened.catalogue, document)
+
+
+def retract(opened: OpenCollection, document: str, reason: str) -> Retraction:
+    """As ``KnowledgeGraph.retract``."""
+    check_reason(reason)
+    before = impact_of(opened, document)
+    changed, sessions = take_back(opened, before.document, reason)
+    if not changed and not sessions:
+        raise UsageError(
+            f"{before.path} was retracted already.", "`tgraph index --reinstate` takes it back."
+        )
+    return Retraction(before, sessions)
+
+
+def take_back(
+    opened: OpenCollection, document: str, reason: str, progress: OnProgress = silent
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether the document still stood, and whose answers are called into question now."""
+    changed = CurationRun(opened.setup(progress)).retract(document, reason)
+    answers = [a for a in impact_of(opened, document).answers if not a.questioned]
+    sessions = tuple(answer.session for answer in answers)
+    if sessions:
+        _question(opened, document, reason, sessions)
+    return changed, sessions
+
+
+def _question(
+    opened: OpenCollection, document: str, reason: str, sessions: tuple[str, ...]
+) -> None:
+    record = opened.record(InvalidationRecord)
+    try:
+        record.write(
+            document,
+            reason,
+            [session.removeprefix(v.session_iri("")) for session in sessions],
+            opened.settings.person,
+            opened.folder.name,
+            opened.settings.explain_collection,
+        )
+    finally:
+        record.close()
+    opened.read()

@@ -40,37 +40,39 @@ def remembering(embedder: Embedder, cache: Path) -> Embedder:
     return CachedEmbedder(embedder, cache / CACHE) if embedder.agent.kind == "model" else embedder
 
 
-def embed(shop: Workshop, ledger: Ledger, *, tree: bool = False) -> bool:
+def embed(context: Workshop, ledger: Ledger, *, tree: bool = False) -> bool:
     """Put the vector sets beside the working copy; False where those published still fit.
 
     The tree of summaries is made of the chunks' vectors, so it grows here where it is kept: by the
     settings, because there is one, or because ``tree`` asks for it.
     """
-    tree = tree or wants_tree(shop)
-    grown = not tree or bool(standing_tree(shop.copy.store))
-    previous = {kind: _previous(shop, ledger, kind) for kind in KINDS}
-    if grown and not shop.copy.changed and all(found is not None for found in previous.values()):
+    tree = tree or wants_tree(context)
+    grown = not tree or bool(standing_tree(context.copy.store))
+    previous = {kind: _previous(context, ledger, kind) for kind in KINDS}
+    if grown and not context.copy.changed and all(found is not None for found in previous.values()):
         return False
-    generation = ledger.generation(shop.copy.store) + 1
+    generation = ledger.generation(context.copy.store) + 1
     sets: dict[str, VectorSet] = {}
     for kind in KINDS:
         if tree and kind == "summary":
-            sets[kind] = grow(shop, sets["chunk"], previous[kind])
+            sets[kind] = grow(context, sets["chunk"], previous[kind])
         else:
-            items = items_of(kind, shop.copy.store, shop.librarian, shop.evidence)
-            shown = partial(shop.show, "Embedding", detail=_PLURALS[kind])
-            sets[kind] = build(kind, items, shop.embedder, previous[kind], shown, shop.record.call)
-        sets[kind].save(shop.copy.vectors, generation)
-    shop.record.write_calls(shop.copy)
-    _shelve(shop, ledger, generation)
-    shop.table().save(shop.copy.vectors, generation)
+            items = items_of(kind, context.copy.store, context.librarian, context.evidence)
+            shown = partial(context.show, "Embedding", detail=_PLURALS[kind])
+            sets[kind] = build(
+                kind, items, context.embedder, previous[kind], shown, context.record.call
+            )
+        sets[kind].save(context.copy.vectors, generation)
+    context.record.write_calls(context.copy)
+    _shelve(context, ledger, generation)
+    context.table().save(context.copy.vectors, generation)
     return True
 
 
-def _shelve(shop: Workshop, ledger: Ledger, generation: int) -> None:
+def _shelve(context: Workshop, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
-    reports = Reports(read_shelf(shop.copy.store), shop.evidence)
-    chat = shop.parts.chat
+    reports = Reports(read_shelf(context.copy.store), context.evidence)
+    chat = context.parts.chat
     encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
     pointer = read_pointer(ledger.folder)
     before = load_shelf(ledger.folder.vectors, pointer.generation) if pointer else None
@@ -84,10 +86,10 @@ def _shelve(shop: Workshop, ledger: Ledger, generation: int) -> None:
         {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
         {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
     )
-    save_shelf(shop.copy.vectors, generation, shelf)
+    save_shelf(context.copy.vectors, generation, shelf)
 
 
-def _previous(shop: Workshop, ledger: Ledger, kind: str) -> VectorSet | None:
+def _previous(context: Workshop, ledger: Ledger, kind: str) -> VectorSet | None:
     """The vectors of the knowledge before, if they are whole and of the same embedder."""
     pointer = read_pointer(ledger.folder)
     if pointer is None:
@@ -97,9 +99,9 @@ def _previous(shop: Workshop, ledger: Ledger, kind: str) -> VectorSet | None:
             ledger.folder.vectors,
             kind,
             generation=pointer.generation,
-            agent=shop.embedder.agent,
+            agent=context.embedder.agent,
         )
     except StoreError as error:
         if pointer.generation:
-            shop.message(f"The {kind} vectors are made anew: {error.message}")
+            context.message(f"The {kind} vectors are made anew: {error.message}")
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.engine.evaluating import EvaluationRun
 from tgraph.engine.modes import method_of
+from tgraph.engine.opened import OpenCollection
 from tgraph.engine.parts import Parts
 from tgraph.engine.progress import OnProgress
 from tgraph.engine.recorded_run import on_record
@@ -22,7 +23,6 @@ from tgraph.explain.evaluation import EvaluationItem
 from tgraph.explain.evaluation_context import ranking_of, shown_context
 from tgraph.explain.evaluation_files import read_items
 from tgraph.record.evaluation import EvaluationRecord
-from tgraph.retrieve.base import Context
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -38,17 +38,9 @@ def evaluation_run(parts: Parts, progress: OnProgress) -> EvaluationRun:
 class GraphEvaluation:
     """One evaluation in a graph."""
 
-    def __init__(
-        self,
-        graph: KnowledgeGraph,
-        parts: Parts,
-        record: Callable[[], EvaluationRecord],
-        context: Callable[[], Context],
-    ) -> None:
+    def __init__(self, graph: KnowledgeGraph, opened: OpenCollection) -> None:
         self._graph = graph
-        self._parts = parts
-        self._record = record
-        self._context = context
+        self._opened = opened
         self._asked: set[str] = set()
 
     def run(self, questions: Questions, mode: str, progress: OnProgress) -> Evaluation:
@@ -56,12 +48,12 @@ class GraphEvaluation:
         name, content, items = _read(questions)
         unanswered = any(item.response is None for item in items)
         if unanswered:
-            method_of(mode, self._parts)
-            self._context()
-        run = evaluation_run(self._parts, progress)
+            method_of(mode, self._opened.parts)
+            self._opened.context()
+        run = evaluation_run(self._opened.parts, progress)
         run.answer = lambda item: self._answered(item, mode)
         run.answer_of = self._answer_of
-        run.record = record = self._record()
+        run.record = record = self._opened.record(EvaluationRecord)
         settings = self._graph.settings
         collection = settings.explain_collection
         chosen = mode if unanswered else None
@@ -77,7 +69,7 @@ class GraphEvaluation:
         self._asked.add(answer.session)
         ranking = None
         if item.gold_documents or item.gold_passages:
-            context = self._context()
+            context = self._opened.context()
             trace = self._graph.trace_so_far(answer.session)
             ranking = ranking_of(trace, context.store, context.texts)
         return replace(

@@ -1,35 +1,110 @@
-"""A knowledge graph, open: index documents into it, ask it, read its record."""
+"""A knowledge graph, open: index documents into it, ask it, read its record.
+
+``KnowledgeGraph`` says what can be done; what does it is held, or called with what is open.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
-from tgraph.engine.governing import Governing
-from tgraph.engine.progress import OnMessage, OnProgress, silent
-from tgraph.errors import UsageError
+from tgraph.engine.explaining import SessionReader
+from tgraph.engine.opened import OpenCollection, new_uuid, now
+from tgraph.engine.parts import Parts
+from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
+from tgraph.explain.influence_runs import REPEATS, SAMPLES
+from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Turn
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.settings import load_settings
+from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 
 if TYPE_CHECKING:
+    from pyoxigraph import QueryBoolean, QuerySolutions, Triple
+
     from tgraph.engine.asking import Stream
+    from tgraph.engine.curating import Retraction
     from tgraph.engine.evaluating_graph import Questions
     from tgraph.engine.indexing import IndexReport
-    from tgraph.engine.methods import Method
+    from tgraph.engine.influencing import Influencing
+    from tgraph.engine.purging import Purge
+    from tgraph.engine.replaying import Replay
+    from tgraph.explain.audit import AuditResult
+    from tgraph.explain.compared import Comparison
+    from tgraph.explain.documents import DocumentSummary
+    from tgraph.explain.entities import Merge, Split
     from tgraph.explain.evaluated import Evaluation
+    from tgraph.explain.extraction import SourceTree
+    from tgraph.explain.impact import Impact
+    from tgraph.explain.influence import Influence, InfluenceEstimate
+    from tgraph.explain.integrity import Integrity
+    from tgraph.explain.sessions import SessionList, SessionSummary
     from tgraph.explain.sparql import Bounds
+    from tgraph.explain.trace import Trace
+    from tgraph.explain.verified import Verification
+    from tgraph.explain.whynot import WhyNot
+    from tgraph.store.base import Store
 
 
-class KnowledgeGraph(Governing):
+class KnowledgeGraph:
     """One collection of a graph folder. Use it as a context manager, or ``close`` it.
 
     Any number of processes may have the same folder open. ``clock`` and ``uuid`` make the times and
     names of a record; tests put their own in.
     """
+
+    def __init__(
+        self,
+        folder: GraphFolder,
+        settings: Settings,
+        *,
+        create: bool = False,
+        clock: Callable[[], datetime] = now,
+        uuid: Callable[[], str] = new_uuid,
+        parts: Parts | None = None,
+        message: OnMessage = mute,
+    ) -> None:
+        self.root = folder.path
+        self.settings = settings
+        place = folder.collection(settings.collection, create=create)
+        self._opened = OpenCollection(place, settings, clock, uuid, parts, message)
+        self._sessions = SessionReader(self._opened)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Fold the sessions asked here into the store and let go of the folder."""
+        self._opened.close()
+
+    @property
+    def collection(self) -> str:
+        return self._opened.folder.name
+
+    @property
+    def librarian(self) -> Librarian:
+        return self._opened.librarian
+
+    def read(self) -> Store:
+        """The newest published state with every finished session in it, for reading.
+
+        Where a writer keeps the lock for too long it is the state without the newest sessions, and
+        ``message`` says so.
+        """
+        return self._opened.read()
 
     # --- index ---
 
@@ -50,9 +125,8 @@ class KnowledgeGraph(Governing):
         from tgraph.engine.indexing import IndexRun
         from tgraph.ingest.discover import discover
 
-        options = self._run_options(progress, message)
-        found = discover([str(path) for path in paths])
-        return IndexRun(**options).run(found, reinstate=reinstate)
+        run = IndexRun(self._opened.setup(progress, message))
+        return run.run(discover([str(path) for path in paths]), reinstate=reinstate)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.
@@ -63,7 +137,7 @@ class KnowledgeGraph(Governing):
         from tgraph.engine.updating import UpdateRun
         from tgraph.explain.sparql import Bounds
 
-        return UpdateRun(**self._run_options(silent, None)).update(text, bounds or Bounds())
+        return UpdateRun(self._opened.setup()).update(text, bounds or Bounds())
 
     def split(self, name: str, other: str | None = None, *, reason: str) -> str:
         """Tell two names apart that entity resolution made one entity; the split's IRI.
@@ -74,18 +148,52 @@ class KnowledgeGraph(Governing):
         """
         from tgraph.engine.curating import CurationRun
 
-        return CurationRun(**self._run_options(silent, None)).split(
-            name, other, reason, self.settings.person
-        )
+        return CurationRun(self._opened.setup()).split(name, other, reason)
 
     def rejoin(self, name: str, other: str, *, reason: str) -> str:
         """Take a split back; its IRI. The names are one entity again if the texts still say so.
         ``UsageError`` where they have not been split."""
         from tgraph.engine.curating import CurationRun
 
-        return CurationRun(**self._run_options(silent, None)).rejoin(
-            name, other, reason, self.settings.person
-        )
+        return CurationRun(self._opened.setup()).rejoin(name, other, reason)
+
+    def impact(self, document: str) -> Impact:
+        """The facts that rest on a document alone, and the answers that rest on it."""
+        from tgraph.explain.impact import read_impact
+
+        return read_impact(self.read(), self._opened.catalogue, document)
+
+    def retract(self, document: str, *, reason: str) -> Retraction:
+        """Take a document (named by path, title, IRI or hash) back: knowledge is derived without
+        it, and the answers that rest on it lose their standing. The record stays.
+
+        Recorded with the reason and, if ``person`` is set, with who decided. Called again after it
+        was interrupted, it does what is left. ``UsageError`` where nothing is left to do.
+        """
+        from tgraph.engine.curating import retract
+
+        return retract(self._opened, document, reason)
+
+    def purge(
+        self,
+        document: str,
+        *,
+        reason: str,
+        patience: float = 30.0,
+        progress: OnProgress | None = None,
+        message: OnMessage | None = None,
+    ) -> Purge:
+        """Erase a document (named as for ``retract``) for good: it is retracted, and its text goes
+        from all that is kept. Each bundle that held some of it is sealed again, and the chain
+        says so; what other documents say too stays.
+
+        Nobody else may have the graph open: who does is waited for, ``patience`` seconds, then it
+        is a ``StoreError``. Called again after it was interrupted, it does what is left.
+        ``UsageError`` for a reason that repeats the text, since reasons stay on record.
+        """
+        from tgraph.engine.purging import purge
+
+        return purge(self._opened, document, reason, patience, progress or silent, message)
 
     # --- ask ---
 
@@ -99,7 +207,9 @@ class KnowledgeGraph(Governing):
     ) -> Answer:
         """The answer, proven. ``history`` replaces the turns asked here before; ``filters`` say
         what it may be answered from. ``UsageError`` where they name what there is not."""
-        return _last(self.stream(question, mode, history=history, filters=filters))
+        from tgraph.engine.ask.conversation import last
+
+        return last(self.stream(question, mode, history=history, filters=filters))
 
     def stream(
         self,
@@ -110,86 +220,24 @@ class KnowledgeGraph(Governing):
         filters: Filters = NO_FILTERS,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
-        if not question.strip():
-            raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
-        asked = Question(question, self._history(history))
-        answer = yield from self._asked(asked, self._method(asked, mode, filters), filters)
-        if history is None:
-            self._turns.append(Turn(question, answer.text))
-        return answer
+        from tgraph.engine.ask.conversation import stream
+
+        return (yield from stream(self._opened, question, mode, history, filters))
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
         led to it. ``history`` replaces the turns asked here before."""
-        from tgraph.engine.modes import suggesting
+        from tgraph.engine.ask.conversation import suggest
 
-        question = f"Which {count} questions could be asked next?"
-        asked = Question(question, self._history(history))
-        return _last(self._asked(asked, suggesting(self._parts, count), count=count))
-
-    def _history(self, history: Sequence[Turn] | None) -> tuple[Turn, ...]:
-        turns = tuple(self._turns if history is None else history)
-        return turns[-self.settings.graph.history_turns :] if turns else ()
-
-    def _method(self, question: Question, mode: str, filters: Filters) -> Method:
-        from tgraph.engine.modes import AUTO, method_of
-        from tgraph.retrieve.narrowing import narrowed
-
-        if mode != AUTO:
-            return method_of(mode, self._parts)
-        from tgraph.engine.auto import chosen
-
-        return chosen(question, self._parts, narrowed(self._open_context(), filters))
-
-    def _asked(
-        self,
-        question: Question,
-        method: Method,
-        filters: Filters = NO_FILTERS,
-        count: int | None = None,
-    ) -> Stream:
-        from tgraph.engine.asking import Asking
-        from tgraph.engine.methods import without_retrieval
-        from tgraph.record.session import SessionRecord
-        from tgraph.retrieve.narrowing import is_empty, narrowed
-
-        self._ledger.check_key()
-        self._prepare(method.mode)
-        context = narrowed(self._open_context(), filters)
-        if filters and is_empty(context):
-            self._message("The filters leave nothing to answer from.")
-            method = without_retrieval(method)
-        record = SessionRecord(self._folder.journals, self._uuid(), self._clock)
-        asking = Asking(method, context, record, self.settings.explain_collection)
-        generation = self._generation()
-        self._asking += 1
-        try:
-            return (
-                yield from asking.stream(
-                    question,
-                    self._parameters(question, method, filters, count),
-                    generation,
-                    self.collection,
-                )
-            )
-        finally:
-            self._asking -= 1
+        return suggest(self._opened, count, history)
 
     def context(self, mode: str = "graph") -> Context:
         """What a retriever of the mode reads: the newest published knowledge, its texts and its
         vectors. What the mode needs and no index run has built is built first."""
-        self._prepare(mode)
-        return self._open_context()
+        from tgraph.engine.ask.conversation import prepare
 
-    def _prepare(self, mode: str) -> None:
-        from tgraph.engine.preparing import need_of
-
-        need = need_of(mode)
-        if need is not None and need.is_missing(self._open_context().store):
-            from tgraph.engine.preparing import PrepareRun
-
-            self._message(need.message)
-            PrepareRun(**self._run_options(silent, None)).prepare(need)
+        prepare(self._opened, mode)
+        return self._opened.context()
 
     def evaluate(
         self,
@@ -207,13 +255,8 @@ class KnowledgeGraph(Governing):
         fails again and again.
         """
         from tgraph.engine.evaluating_graph import GraphEvaluation
-        from tgraph.record.evaluation import EvaluationRecord
 
-        def record() -> EvaluationRecord:
-            return EvaluationRecord(self._folder.journals, self._uuid(), self._clock)
-
-        run = GraphEvaluation(self, self._parts, record, self._open_context)
-        return run.run(questions, mode, progress)
+        return GraphEvaluation(self, self._opened).run(questions, mode, progress)
 
     # --- the same for asyncio ---
 
@@ -254,27 +297,216 @@ class KnowledgeGraph(Governing):
             pool.submit(stream.close)
             pool.shutdown(wait=True)
 
-    def _parameters(
-        self, question: Question, method: Method, filters: Filters, count: int | None
-    ) -> Mapping[str, Any]:
-        """What the answer depends on beside the question and the knowledge."""
-        from tgraph.engine.methods import Chosen
-        from tgraph.engine.parameters import recorded
+    async def apurge(self, document: str, **options: Any) -> Purge:
+        """``purge`` without blocking the event loop."""
+        import asyncio
 
-        chosen = isinstance(method, Chosen)
-        own = recorded(self.settings, method.mode, question.history, count, chosen=chosen)
-        return {**own, **filters.parameters}
+        return await asyncio.to_thread(self.purge, document, **options)
 
+    # --- sessions ---
 
-def _last(stream: Stream) -> Answer:
-    """What a stream returns when it has ended."""
-    while True:
-        try:
-            next(stream)
-        except StopIteration as end:
-            answer = end.value
-            assert isinstance(answer, Answer)
-            return answer
+    def sessions(self, limit: int | None = None) -> SessionList:
+        """The recorded sessions, newest first; a notebook shows the list as a table."""
+        from tgraph.explain.sessions import list_sessions
+
+        return list_sessions(self.read(), self._opened.catalogue, limit)
+
+    def find_session(self, name: str) -> SessionSummary:
+        """The session of an IRI, a UUID, an unambiguous beginning of one, or ``last``."""
+        return self._sessions.find(name)
+
+    def trace(self, session: str = "last") -> Trace:
+        """The record of a session as a tree; ``to_html`` writes it as a report."""
+        return self._sessions.trace(session)
+
+    def report(self, session: str = "last") -> str:
+        """The record of a session as one HTML file, its RDF included."""
+        return self._sessions.report(session)
+
+    def trace_so_far(self, session: str) -> Trace:
+        """The record of a session that is being asked in this process, as far as it has come."""
+        return self._sessions.trace_so_far(session)
+
+    def export(
+        self,
+        session: str = "last",
+        format: str = "trig",
+        *,
+        vocabulary: str = "tgraph",
+        classic: bool = False,
+    ) -> bytes:
+        """The record of a session with all that it refers to: RDF, a format of PROV, or a picture.
+
+        The IRI of a verification, an influence analysis or another record of its own gives that.
+        ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
+        without triple terms. ``UsageError`` for a format or vocabulary that there is not.
+        """
+        return self._sessions.export(session, format, vocabulary, classic)
+
+    def why_not(self, session: str, expected: str) -> WhyNot:
+        """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer
+        of a session: exactly one cause, from the record and the store alone."""
+        return self._sessions.why_not(session, expected)
+
+    def verify(
+        self, session: str = "last", *, lexical: bool = False, progress: OnProgress = silent
+    ) -> Verification:
+        """Whether each sentence of a session's answer is entailed by what it cites, and where that
+        was lost if it is not; the verdicts are recorded in a bundle of their own.
+
+        The model judges, or words do where there is none or ``lexical`` is set. ``UsageError``
+        where the session has no answer.
+        """
+        from tgraph.engine.verifying import verify
+
+        found = self.find_session(session)
+        return verify(self._opened, found, progress, lexical=lexical)
+
+    def influence(
+        self,
+        session: str = "last",
+        *,
+        budget: int | None = None,
+        repeats: int = REPEATS,
+        samples: int = SAMPLES,
+        progress: OnProgress = silent,
+    ) -> Influence:
+        """Which of the selected items a session's answer depends on: it is written again without
+        them. Recorded in a bundle of its own.
+
+        It makes at most ``budget`` calls; ``repeats`` of them with nothing removed, ``samples``
+        with random halves where more than twenty items were selected. Replies are kept, so that
+        the same analysis costs nothing again. ``UsageError`` where there is no answer, nothing was
+        selected for it, its selection can't be had as it was, parts of it were erased, or the
+        budget is too small.
+        """
+        from tgraph.engine.influencing import InfluenceRun
+        from tgraph.record.influence import InfluenceRecord
+
+        prepared = self._influencing(session, budget, repeats, samples)
+        if told := prepared.told():
+            self._opened.message(told)
+        run = InfluenceRun(prepared, self._opened.record(InfluenceRecord), progress)
+        return run.run(self.settings.explain_collection)
+
+    def influence_estimate(
+        self,
+        session: str = "last",
+        *,
+        budget: int | None = None,
+        repeats: int = REPEATS,
+        samples: int = SAMPLES,
+    ) -> InfluenceEstimate:
+        """What ``influence`` with the same arguments would cost; nothing is called or recorded."""
+        return self._influencing(session, budget, repeats, samples).estimate()
+
+    def _influencing(
+        self, session: str, budget: int | None, repeats: int, samples: int
+    ) -> Influencing:
+        from tgraph.engine.influencing import influencing
+
+        return influencing(self._sessions, self._opened, session, budget, repeats, samples)
+
+    def replay(self, session: str = "last", *, live: bool = False) -> Replay:
+        """Ask a recorded session once more, with its recorded replies and without any call, and
+        compare the two records. ``live`` calls the models again. Nothing of it is recorded.
+
+        ``UsageError`` where the session has no end, or parts of it were erased.
+        """
+        from tgraph.engine.replaying import Replaying
+        from tgraph.explain.erased import check_whole
+
+        found = self.find_session(session)
+        check_whole(self.read(), found.bundle, found.explain_id)
+        return Replaying.of(self._opened, found).run(live=live)
+
+    def compare(self, before: str, after: str = "last") -> Comparison:
+        """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
+        from tgraph.explain.compared import compare
+
+        return compare(self.trace(before), self.trace(after))
+
+    # --- documents ---
+
+    def documents(self) -> list[DocumentSummary]:
+        """Every document under every path it was taken in by, those that stand first."""
+        from tgraph.explain.documents import list_documents
+
+        return list_documents(self.read())
+
+    def source(self, document: str) -> SourceTree:
+        """What was extracted from a document (named by path, title, IRI or hash), and where."""
+        from tgraph.explain.extraction import read_source
+
+        return read_source(self.read(), self.librarian, document)
+
+    def source_text(self, document: str, page: int | None = None) -> str:
+        """The stored text of a page, or of the whole document: what citations count in."""
+        from tgraph.explain.extraction import source_text
+
+        return source_text(self.read(), self.librarian, document, page)
+
+    # --- names ---
+
+    def merges(self) -> list[Merge]:
+        """The names that stand for another entity, each with the grounds for it."""
+        from tgraph.explain.entities import Entities
+
+        return Entities(self.read()).merges()
+
+    def splits(self) -> list[Split]:
+        """The names that ``split`` told apart, as far as ``rejoin`` has not taken it back."""
+        from tgraph.explain.entities import Entities
+
+        return Entities(self.read()).splits()
+
+    # --- questions about the record ---
+
+    def audit(self, name: str, *arguments: str) -> AuditResult:
+        """Run a named audit (``tgraph.explain.audit.list_audits`` has them all)."""
+        from tgraph.explain.audit import INTEGRITY, find_audit, run_audit
+
+        if name == INTEGRITY.name:
+            from tgraph.engine.checking import audit_integrity
+
+            return audit_integrity(self._opened, *arguments)
+        return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
+
+    def integrity(
+        self, head: str | None = None, *, public_key: str | Path | None = None
+    ) -> Integrity:
+        """Whether everything is as it was sealed, and the chain contains the ``head`` that was
+        saved earlier; with the file of a ``public_key``, what its owner has signed of it. Writers
+        wait meanwhile; in a folder that can't be written there are none."""
+        from tgraph.engine.checking import check_integrity_of
+
+        return check_integrity_of(self._opened, head, public_key)
+
+    def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
+        """The result of a read-only query over the union of all graphs.
+
+        ``bounds`` are ``timeout`` (seconds), ``memory`` (bytes) and ``limit`` (rows). Raises
+        ``QueryError`` where the query is wrong, refused, or was stopped.
+        """
+        from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
+
+        from tgraph.explain.guard import gives_triples
+        from tgraph.explain.sparql import Bounds
+
+        triples = gives_triples(query)
+        chosen = "ntriples" if triples else "json"
+        data = b"".join(self.sparql_stream(query, chosen, Bounds(**bounds)))
+        if triples:
+            return [quad.triple for quad in parse(data, RdfFormat.N_TRIPLES)]
+        return parse_query_results(data, QueryResultsFormat.JSON)
+
+    def sparql_stream(self, query: str, format: str, bounds: Bounds) -> Iterator[bytes]:
+        """The same in a format of ``tgraph.explain.sparql.FORMATS``, piece by piece."""
+        from tgraph.explain.sparql import stream_query
+
+        self.read()
+        with closing(self._opened.snapshot()) as snapshot:
+            yield from stream_query(snapshot.path / "store", query, format, bounds)
 
 
 def open_graph(

@@ -54,44 +54,44 @@ class Intakes:
     touched: Touched = field(default_factory=Touched)
 
 
-def take_in(shop: Workshop, files: Iterable[Found], *, reinstate: bool = False) -> Intakes:
+def take_in(context: Workshop, files: Iterable[Found], *, reinstate: bool = False) -> Intakes:
     """Load what is new or changed; a file that can't be read is reported, not fatal. What was
     retracted stays out unless it is to be reinstated, what was erased in any case."""
     found = list(files)
     intakes = Intakes()
     for done, file in enumerate(found):
-        shop.show("Reading", done, len(found), file.name)
+        context.show("Reading", done, len(found), file.name)
         if isinstance(file, Unread):
-            _note_unread(shop, intakes, file)
+            _note_unread(context, intakes, file)
         else:
-            _take_file(shop, intakes, file, reinstate)
-    shop.show("Reading", len(found), len(found))
+            _take_file(context, intakes, file, reinstate)
+    context.show("Reading", len(found), len(found))
     return intakes
 
 
-def _note_unread(shop: Workshop, intakes: Intakes, file: Unread) -> None:
+def _note_unread(context: Workshop, intakes: Intakes, file: Unread) -> None:
     if file.skipped:
-        shop.message(f"Skipped {file.name}: {file.reason}")
+        context.message(f"Skipped {file.name}: {file.reason}")
     else:
         intakes.failed.append(IngestError(file.name, file.reason))
 
 
-def _take_file(shop: Workshop, intakes: Intakes, file: SourceFile, reinstate: bool) -> None:
+def _take_file(context: Workshop, intakes: Intakes, file: SourceFile, reinstate: bool) -> None:
     try:
-        intake = _load(shop.copy.store, file)
+        intake = _load(context.copy.store, file)
     except IngestError as error:
         intakes.failed.append(error)
         return
     if intake is None:
         intakes.unchanged.append(file.name)
-    elif erasure_of_document(shop.copy.store, intake.iri) is not None:
+    elif erasure_of_document(context.copy.store, intake.iri) is not None:
         intakes.erased.append(file.name)
-        shop.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
-    elif not reinstate and is_retracted(shop.copy.store, intake.iri):
+        context.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
+    elif not reinstate and is_retracted(context.copy.store, intake.iri):
         intakes.retracted.append(file.name)
-        shop.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")
+        context.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")
     else:
-        _record(shop, intake, intakes.touched)
+        _record(context, intake, intakes.touched)
         intakes.taken.append(intake)
 
 
@@ -119,19 +119,19 @@ def _withdrawn_accession(store: Store, path: str) -> str | None:
     return None
 
 
-def _record(shop: Workshop, intake: Intake, touched: Touched) -> None:
-    store = shop.copy.store
+def _record(context: Workshop, intake: Intake, touched: Touched) -> None:
+    store = context.copy.store
     if intake.previous:
         touch_document(store, document_of_accession(store, intake.previous), touched)
     if intake.document is not None:
-        _record_document(shop, intake.document, intake.content)
-    shop.copy.add(
+        _record_document(context, intake.document, intake.content)
+    context.copy.add(
         accession_quads(
             intake.accession,
             intake.iri,
             intake.path,
-            shop.run,
-            shop.clock(),
+            context.run,
+            context.clock(),
             intake.previous,
             supersedes=intake.supersedes,
         )
@@ -139,10 +139,10 @@ def _record(shop: Workshop, intake: Intake, touched: Touched) -> None:
     touch_document(store, intake.iri, touched)
 
 
-def _record_document(shop: Workshop, document: Document, content: bytes) -> None:
-    bytes_hash = shop.record.keep(content)
-    texts = [shop.record.keep(page.text) for page in document.pages]
-    shop.copy.add(document_quads(document, bytes_hash, texts))
+def _record_document(context: Workshop, document: Document, content: bytes) -> None:
+    bytes_hash = context.record.keep(content)
+    texts = [context.record.keep(page.text) for page in document.pages]
+    context.copy.add(document_quads(document, bytes_hash, texts))
 
 
 def touch_document(store: Store, document: str, touched: Touched) -> None:

@@ -6,14 +6,14 @@ import uuid as uuids
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from tgraph import vocabulary as v
 from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnMessage, OnProgress, mute
+from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, silent
 from tgraph.engine.vectors import LazyVectors
-from tgraph.errors import StoreError
+from tgraph.errors import StoreError, UsageError
 from tgraph.index.lookup_table import LazyTable, LookupTable, load_table
 from tgraph.index.shelf import load_shelf
 from tgraph.index.sources import Texts
@@ -22,12 +22,14 @@ from tgraph.model import Turn
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.base import Context
 from tgraph.settings import Settings
-from tgraph.store.folder import GraphFolder
+from tgraph.store.folder import CollectionFolder
 from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.index.vectors import VectorSet
     from tgraph.store.base import Store
+
+R = TypeVar("R")
 
 FOLD_PATIENCE = 10.0
 """Seconds to wait for a writer before the record is read as it was last published."""
@@ -41,62 +43,46 @@ def new_uuid() -> str:
     return str(uuids.uuid4())
 
 
-class Opened:
-    """What every half of ``KnowledgeGraph`` stands on: folder, ledger, snapshots, parts."""
+class OpenCollection:
+    """What all that a graph can do stands on: folder, ledger, snapshots, parts."""
 
     def __init__(
         self,
-        folder: GraphFolder,
+        folder: CollectionFolder,
         settings: Settings,
-        *,
-        create: bool = False,
-        clock: Callable[[], datetime] = now,
-        uuid: Callable[[], str] = new_uuid,
-        parts: Parts | None = None,
-        message: OnMessage = mute,
+        clock: Callable[[], datetime],
+        uuid: Callable[[], str],
+        parts: Parts | None,
+        message: OnMessage,
     ) -> None:
-        self.root = folder.path
+        self.folder = folder
         self.settings = settings
-        self._folder = folder.collection(settings.collection, create=create)
-        self._clock = clock
-        self._uuid = uuid
-        self._message = message
-        self._catalogue = v.collection_iri(settings.explain_collection)
+        self.clock = clock
+        self.uuid = uuid
+        self.message = message
+        self.catalogue = v.collection_iri(settings.explain_collection)
         signing_key = settings.integrity.signing_key
-        self._ledger = Ledger(self._folder, self._catalogue, clock, signing_key)
-        self._parts = parts or Parts(settings, self._folder.cache)
+        self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
+        self.parts = parts or Parts(settings, self.folder.cache)
+        self.asking = 0
+        self.turns: list[Turn] = []
         self._record: Snapshot | None = None
         self._knowledge: Snapshot | None = None
         self._table: LazyTable[LookupTable | None] | None = None
         self._context: Context | None = None
         self._replaced: list[Snapshot | LazyTable[LookupTable | None]] = []
-        self._asking = 0
-        self._turns: list[Turn] = []
-
-    # --- life ---
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
-        self._release()
-        self._parts.close()
-        if self._ledger.waiting():
+        self.release()
+        self.parts.close()
+        if self.ledger.waiting():
             try:
-                self._ledger.fold(timeout=FOLD_PATIENCE)
+                self.ledger.fold(timeout=FOLD_PATIENCE)
             except StoreError as error:
-                self._message(f"Sessions stay in their journals for now: {error.message}")
+                self.message(f"Sessions stay in their journals for now: {error.message}")
 
-    def _release(self) -> None:
+    def release(self) -> None:
         """Let go of every snapshot."""
         open_ = [*self._replaced, self._table, self._knowledge, self._record]
         self._context = self._table = self._knowledge = self._record = None
@@ -106,12 +92,8 @@ class Opened:
                 each.close()
 
     @property
-    def collection(self) -> str:
-        return self._folder.name
-
-    @property
     def librarian(self) -> Librarian:
-        return self._ledger.librarian
+        return self.ledger.librarian
 
     def read(self) -> Store:
         """The newest published state with every finished session in it, for reading.
@@ -119,27 +101,29 @@ class Opened:
         Where a writer keeps the lock for too long it is the state without the newest sessions, and
         ``message`` says so.
         """
-        if self._ledger.waiting():
+        if self.ledger.waiting():
             try:
-                self._ledger.fold(timeout=FOLD_PATIENCE)
+                self.ledger.fold(timeout=FOLD_PATIENCE)
             except StoreError as error:
-                self._message(f"The newest sessions are not shown yet: {error.message}")
-        pointer = read_pointer(self._folder)
+                self.message(f"The newest sessions are not shown yet: {error.message}")
+        pointer = read_pointer(self.folder)
         if self._record is None or self._record.pointer != pointer:
             if self._record is not None:
                 self._record.close()
             self._record = self._open_snapshot()
         return self._record.store
 
-    def _generation(self) -> int:
+    @property
+    def generation(self) -> int:
+        """That of the knowledge that questions read."""
         return self._knowledge.pointer.generation if self._knowledge else 0
 
-    def _open_context(self) -> Context:
+    def context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""
-        if must_be_mended(self._folder):
+        if must_be_mended(self.folder):
             self.read()
-        pointer = read_pointer(self._folder)
-        fresh = self._knowledge and pointer and self._generation() == pointer.generation
+        pointer = read_pointer(self.folder)
+        fresh = self._knowledge and pointer and self.generation == pointer.generation
         if self._context is None or not fresh:
             self._replace_knowledge()
             assert self._knowledge is not None
@@ -149,13 +133,13 @@ class Opened:
                 Texts(self._knowledge.store, self.librarian),
                 LazyVectors(
                     self._knowledge.vectors,
-                    self._generation(),
-                    self._parts.embedder,
+                    self.generation,
+                    self.parts.embedder,
                     self._rebuild_vectors,
                 ),
-                self._parts.embedder,
+                self.parts.embedder,
                 self.settings,
-                shelf=partial(load_shelf, self._knowledge.vectors, self._generation()),
+                shelf=partial(load_shelf, self._knowledge.vectors, self.generation),
                 table=self._table,
             )
         return self._context
@@ -165,7 +149,7 @@ class Opened:
         if self._knowledge is not None:
             self._replaced += [self._table, self._knowledge] if self._table else [self._knowledge]
             self._context = self._table = self._knowledge = None
-        if not self._asking:
+        if not self.asking:
             for each in self._replaced:
                 each.close()
             self._replaced = []
@@ -174,16 +158,16 @@ class Opened:
             snapshot.close()
             raise self._nothing_indexed()
         self._knowledge = snapshot
-        self._table = LazyTable(partial(load_table, snapshot.vectors, self._generation()))
+        self._table = LazyTable(partial(load_table, snapshot.vectors, self.generation))
 
     def _nothing_indexed(self) -> StoreError:
         return StoreError(
-            f"Nothing has been indexed into the collection {self.collection!r} yet.",
+            f"Nothing has been indexed into the collection {self.folder.name!r} yet.",
             "Run `tgraph index PATH...` first.",
         )
 
     def _open_snapshot(self) -> Snapshot:
-        snapshot = Snapshot.open(self._folder)
+        snapshot = Snapshot.open(self.folder)
         if snapshot is None:
             raise self._nothing_indexed()
         return snapshot
@@ -194,28 +178,45 @@ class Opened:
         from tgraph.index.vectors import build
 
         assert self._knowledge is not None
-        self._message(f"The {kind} vectors are rebuilt: {problem}")
+        self.message(f"The {kind} vectors are rebuilt: {problem}")
         items = items_of(kind, self._knowledge.store, self.librarian)
-        vectors = build(kind, items, self._parts.embedder)
+        vectors = build(kind, items, self.parts.embedder)
         try:
-            with self._ledger.open(timeout=FOLD_PATIENCE) as (store, _):
-                if self._ledger.generation(store) == self._generation():
-                    vectors.save(self._folder.vectors, self._generation())
-                    self._ledger.publish(store)
+            with self.ledger.open(timeout=FOLD_PATIENCE) as (store, _):
+                if self.ledger.generation(store) == self.generation:
+                    vectors.save(self.folder.vectors, self.generation)
+                    self.ledger.publish(store)
                 del store
         except StoreError as error:
-            self._message(f"The rebuilt vectors could not be kept: {error.message}")
+            self.message(f"The rebuilt vectors could not be kept: {error.message}")
         return vectors
 
-    def _run_options(self, progress: OnProgress, message: OnMessage | None) -> dict[str, Any]:
-        self._ledger.check_key()
-        return {
-            "ledger": self._ledger,
-            "parts": self._parts,
-            "settings": self.settings,
-            "uuid": self._uuid(),
-            "clock": self._clock,
-            "catalogue": self._catalogue,
-            "progress": progress,
-            "message": message or self._message,
-        }
+    @property
+    def knowledge(self) -> Store | None:
+        """The knowledge that questions read, where there has been one."""
+        return self._knowledge.store if self._knowledge is not None else None
+
+    def snapshot(self) -> Snapshot:
+        """The newest published state, for whoever closes it."""
+        snapshot = Snapshot.open(self.folder)
+        if snapshot is None:
+            raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
+        return snapshot
+
+    def record(self, kind: Callable[[Path, str, Callable[[], datetime]], R]) -> R:
+        """A record of that kind, begun."""
+        return kind(self.folder.journals, self.uuid(), self.clock)
+
+    def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
+        """What a change of the graph is made with."""
+        self.ledger.check_key()
+        return RunSetup(
+            ledger=self.ledger,
+            parts=self.parts,
+            settings=self.settings,
+            uuid=self.uuid(),
+            clock=self.clock,
+            catalogue=self.catalogue,
+            progress=progress,
+            message=message or self.message,
+        )

@@ -1,11 +1,18 @@
-"""What long work tells whoever waits for it."""
+"""What long work is given, and what it tells whoever waits for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tgraph.model import NO_USAGE, Usage
+
+if TYPE_CHECKING:
+    from tgraph.engine.parts import Parts
+    from tgraph.record.ledger import Ledger
+    from tgraph.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +36,18 @@ def silent(progress: Progress) -> None:
 
 def mute(message: str) -> None:
     """Says nothing."""
+
+
+@dataclass(frozen=True)
+class RunSetup:
+    """What a change of a graph is made with. ``uuid`` names it, ``catalogue`` is where it is
+    listed."""
+
+    ledger: Ledger
+    parts: Parts
+    settings: Settings
+    uuid: str
+    clock: Callable[[], datetime]
+    catalogue: str
+    progress: OnProgress
+    message: OnMessage

@@ -7,34 +7,34 @@ section 3.7.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from tgraph import vocabulary as v
-from tgraph.engine.progress import OnMessage, OnProgress, Progress
+from tgraph.engine.curating import check_reason, impact_of, take_back
+from tgraph.engine.indexing import BUSY, PATIENCE
+from tgraph.engine.opened import OpenCollection
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
 from tgraph.engine.rewriting import rewrite
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.documents import find_document, list_documents
 from tgraph.explain.erased import erasure_of_document, last_erasure
+from tgraph.explain.impact import Impact
 from tgraph.librarian import Librarian
 from tgraph.record.affected import find_affected
 from tgraph.record.erasing import Erasing
-from tgraph.record.ledger import Ledger
 from tgraph.record.traces import Collected
-from tgraph.settings import Settings
 from tgraph.store.base import Store
 from tgraph.store.files import exclusive
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import is_free
 from tgraph.store.snapshot import pinned, read_pointer, remove_unpinned
 from tgraph.store.writer import abandoned
-
-PATIENCE = 300.0
-"""Seconds to wait for a writer."""
 
 _PAUSE = 0.05
 
@@ -67,19 +67,63 @@ def say_what_stays(
 
 
 @dataclass(frozen=True, slots=True)
-class Purging:
+class Purge:
+    """What a purge came to. ``impact`` is what rested on the document before, ``questioned`` the
+    sessions whose answers were called into question now. ``bundles`` and ``batches`` were rewritten
+    and ``texts`` of the librarian removed. ``already`` is whether that had been done before."""
+
+    impact: Impact
+    questioned: tuple[str, ...]
+    erasure: str
+    bundles: int
+    batches: int
+    texts: int
+    already: bool = False
+
+
+def purge(
+    opened: OpenCollection,
+    document: str,
+    reason: str,
+    patience: float,
+    progress: OnProgress,
+    message: OnMessage | None,
+) -> Purge:
+    """As ``KnowledgeGraph.purge``."""
+    check_reason(reason)
+    if opened.asking:
+        raise StoreError("A question is still being answered here.", "Let it end, or leave it.")
+    setup = opened.setup(progress, message)
+    purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)
+    unfinished = opened.ledger.is_erasing()
+    before = impact_of(opened, named(opened.read(), document, unfinished=unfinished))
+    done = erasure_of_document(opened.read(), before.document)
+    questioned: tuple[str, ...] = ()
+    if done is None:
+        purging.check(opened.read(), before.document, reason)
+        say_what_stays(opened.read(), opened.folder, before.document, purging.message)
+        opened.release()
+        purging.wait_for_readers()
+        _, questioned = take_back(opened, before.document, reason, progress)
+        opened.release()
+        purging.erase(before.document, reason)
+        done = erasure_of_document(opened.read(), before.document)
+        assert done is not None
+        unfinished = True
+    opened.turns.clear()
+    opened.release()
+    purging.clear()
+    counts = (done.bundles, done.batches, done.texts)
+    return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
+
+
+@dataclass(frozen=True)
+class Purging(RunSetup):
     """One purge. ``key`` is the secret that the marks are made with, ``patience`` how many seconds
     it waits for those who read what is to be erased."""
 
-    ledger: Ledger
-    settings: Settings
-    uuid: str
-    clock: Callable[[], datetime]
-    catalogue: str
     key: bytes
     patience: float
-    progress: OnProgress
-    message: OnMessage
 
     def check(self, store: Store, document: str, reason: str) -> None:
         """``UsageError`` where the reason repeats the document: it would stay on record."""
@@ -104,7 +148,7 @@ class Purging:
         """Erase a document that has been retracted. What a crash interrupts is finished by the next
         command, or had not begun."""
         folder = self.ledger.folder
-        with exclusive(folder.index_lock, timeout=None, waiting=self._say_busy):
+        with exclusive(folder.index_lock, timeout=None, waiting=partial(self.message, BUSY)):
             for leftover in abandoned(folder):
                 shutil.rmtree(leftover, ignore_errors=True)
             self._wait_for_sessions()
@@ -151,6 +195,3 @@ class Purging:
             if time.monotonic() > deadline:
                 raise StoreError(failed, "Close it, and run the same command again.")
             time.sleep(_PAUSE)
-
-    def _say_busy(self) -> None:
-        self.message("An index run is at work on this collection; waiting for it to finish.")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tgraph.engine.asking import Asking
 from tgraph.engine.methods import Chosen, Method, TwoStages, without_retrieval
@@ -19,7 +19,7 @@ from tgraph.engine.standing_in import stand_in
 from tgraph.errors import TgraphError
 from tgraph.explain.past import as_of, erased_since
 from tgraph.explain.past_vectors import LostVectorsError, PastVectors, VectorsOnRecord
-from tgraph.explain.recorded import RecordedSession
+from tgraph.explain.recorded import RecordedSession, read_recorded
 from tgraph.explain.replay_form import Difference, differences, replay_form, replay_hash
 from tgraph.explain.trace import read_so_far
 from tgraph.librarian import Librarian
@@ -37,6 +37,8 @@ from tgraph.store.statements import read_trig
 if TYPE_CHECKING:
     from pyoxigraph import Quad
 
+    from tgraph.engine.opened import OpenCollection
+    from tgraph.explain.sessions import SessionSummary
     from tgraph.explain.trace import Trace
     from tgraph.settings import Settings
     from tgraph.store.base import Store
@@ -78,6 +80,14 @@ class Replaying:
     settings: Settings
     librarian: Librarian
     notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, opened: OpenCollection, session: SessionSummary) -> Self:
+        """That of a session on record. ``UsageError`` where it can't be read as it was."""
+        context = opened.context()
+        found = read_recorded(opened.read(), opened.librarian, session.bundle, session.explain_id)
+        kept = opened.generation, opened.parts, opened.settings, opened.librarian
+        return cls(found, context, *kept)
 
     def run(self, *, live: bool = False) -> Replay:
         """Ask again and compare. Nothing of it enters the graph's record."""

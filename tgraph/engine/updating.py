@@ -14,7 +14,7 @@ from pyoxigraph import BlankNode, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.engine.clustering import cluster
 from tgraph.engine.embedding import embed
-from tgraph.engine.indexing import Run
+from tgraph.engine.indexing import BUSY, Run
 from tgraph.engine.reporting import write_reports
 from tgraph.engine.workshop import Workshop
 from tgraph.errors import QueryError
@@ -35,21 +35,21 @@ class UpdateRun(Run):
     """One update. It shares with an index run the copy, the vectors and the commit."""
 
     kind = "update"
-    busy = "An index run is at work on this collection; waiting for it to finish."
+    busy = BUSY
 
     def update(self, text: str, bounds: Bounds) -> tuple[int, int]:
         """How many quads were added and removed. Raises ``QueryError``; then nothing changed."""
         check(text, update=True)
-        with self._workshop() as shop:
-            started = shop.clock()
-            counts = _change(shop.copy, text, bounds)
-            if shop.copy.changed:
-                cluster(shop)
-                write_reports(shop)
-                embed(shop, self._ledger)
-                _describe_update(shop, text, started)
-                self._commit(shop)
-            self._publish(shop)
+        with self._workshop() as context:
+            started = context.clock()
+            counts = _change(context.copy, text, bounds)
+            if context.copy.changed:
+                cluster(context)
+                write_reports(context)
+                embed(context, self._ledger)
+                _describe_update(context, text, started)
+                self._commit(context)
+            self._publish(context)
         return counts
 
 
@@ -65,12 +65,12 @@ def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
     return len(added), len(removed)
 
 
-def _describe_update(shop: Workshop, text: str, started: datetime) -> None:
+def _describe_update(context: Workshop, text: str, started: datetime) -> None:
     out = Statements(v.SOURCE_GRAPH)
-    ended = shop.clock()
-    activity = Activity(shop.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
-    activity.state(out, (v.tg("contentHash"), shop.record.keep(text)))
-    shop.copy.add([*out.quads, *agent_quads([SOFTWARE])])
+    ended = context.clock()
+    activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
+    activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
+    context.copy.add([*out.quads, *agent_quads([SOFTWARE])])
 
 
 def difference(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from tgraph.answer.support import SupportJudge
+from tgraph.answer.support import LexicalJudge, SupportJudge
+from tgraph.engine.opened import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.engine.recorded_run import answer_of, on_record, usage_of
 from tgraph.errors import UsageError
@@ -20,55 +22,61 @@ from tgraph.explain.verified import (
     citation_recall,
 )
 from tgraph.explain.verify import Verifier, judge_all
-from tgraph.librarian import Librarian
 from tgraph.record.verification import VerificationRecord
 from tgraph.store.base import Store
+from tgraph.store.snapshot import read_pointer
 
 STAGE = "Verifying"
 
 
+def verify(
+    opened: OpenCollection, session: SessionSummary, progress: OnProgress, *, lexical: bool
+) -> Verification:
+    """As ``KnowledgeGraph.verify``."""
+    store = opened.read()
+    judge = LexicalJudge() if lexical else opened.parts.support_judge()
+    record = opened.record(VerificationRecord)
+    return VerificationRun(opened, session, judge, record, progress).run(store)
+
+
+@dataclass(frozen=True, slots=True)
 class VerificationRun:
-    """One verification under way. ``generation`` is the newest of knowledge."""
+    """One verification under way."""
 
-    def __init__(
-        self,
-        summary: SessionSummary,
-        judge: SupportJudge,
-        record: VerificationRecord,
-        explain_collection: str,
-        generation: int,
-        progress: OnProgress,
-    ) -> None:
-        self._summary = summary
-        self._judge = judge
-        self._record = record
-        self._explain_collection = explain_collection
-        self._generation = generation
-        self._progress = progress
+    opened: OpenCollection
+    session: SessionSummary
+    judge: SupportJudge
+    record: VerificationRecord
+    progress: OnProgress
 
-    def run(self, store: Store, librarian: Librarian) -> Verification:
+    def run(self, store: Store) -> Verification:
         """The verdicts, on record, from what the session read. ``UsageError`` where it gave no
         answer."""
-        trace = self._read(store, librarian)
+        trace = self._read(store)
         if not trace.sentences:
             raise UsageError("The session has no answer to verify.", "Name one that has.")
-        generations = trace.generation, self._generation
-        judge = self._judge
-        with on_record(self._record, "verification"):
-            self._record.start(
-                answer_of(trace), judge.agent, judge.prompts, self._explain_collection
+        pointer = read_pointer(self.opened.folder)
+        generations = trace.generation, pointer.generation if pointer else 0
+        judge, librarian = self.judge, self.opened.librarian
+        with on_record(self.record, "verification"):
+            self.record.start(
+                answer_of(trace),
+                judge.agent,
+                judge.prompts,
+                self.opened.settings.explain_collection,
             )
             with read_then(store, librarian, generations, trace.started) as then:
                 if then.is_past:
-                    trace = self._read(then.store, librarian)
-                return self._verify(trace, then, librarian)
+                    trace = self._read(then.store)
+                return self._verify(trace, then)
 
-    def _read(self, store: Store, librarian: Librarian) -> Trace:
-        return read_trace(store, librarian, self._summary, self._explain_collection)
+    def _read(self, store: Store) -> Trace:
+        opened = self.opened
+        return read_trace(store, opened.librarian, self.session, opened.settings.explain_collection)
 
-    def _verify(self, trace: Trace, then: Then, librarian: Librarian) -> Verification:
-        origins = Origins(then.store, librarian, trace, changed=then.is_other)
-        verifier = Verifier(trace, origins, self._judge, self._record.call)
+    def _verify(self, trace: Trace, then: Then) -> Verification:
+        origins = Origins(then.store, self.opened.librarian, trace, changed=then.is_other)
+        verifier = Verifier(trace, origins, self.judge, self.record.call)
         judged = judge_all(verifier, trace.sentences, self._counting(len(trace.sentences)))
         made = self._made(trace, judged, verifier, then)
         self._put_on_record(made)
@@ -76,11 +84,11 @@ class VerificationRun:
 
     def _counting(self, total: int) -> Callable[[], None]:
         done = [0]
-        self._progress(Progress(STAGE, 0, total))
+        self.progress(Progress(STAGE, 0, total))
 
         def one() -> None:
             done[0] += 1
-            self._progress(Progress(STAGE, done[0], total, self._record.usage))
+            self.progress(Progress(STAGE, done[0], total, self.record.usage))
 
         return one
 
@@ -91,18 +99,18 @@ class VerificationRun:
             session=trace.explain_id,
             question=trace.question,
             mode=trace.mode,
-            judge=self._judge.agent.name,
+            judge=self.judge.agent.name,
             sentences=judged,
             recall=citation_recall(judged),
             precision=citation_precision(judged),
-            verification=self._record.verification,
-            usage=usage_of(self._record),
+            verification=self.record.verification,
+            usage=usage_of(self.record),
             dropped=dict(+verifier.dropped),
             notes=(then.note,) if then.note else (),
         )
 
     def _put_on_record(self, made: Verification) -> None:
-        record = self._record
+        record = self.record
         for sentence in made.sentences:
             lost = sentence.lost
             record.verdict(

@@ -6,12 +6,9 @@ A stage is a function of a ``Workshop``. It reads and changes ``copy``, asks the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 
-from tgraph.engine.parts import Parts
-from tgraph.engine.progress import OnMessage, OnProgress, Progress
+from tgraph.engine.progress import Progress, RunSetup
 from tgraph.extract.base import Extractor
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.lookup_table import LazyTable, LookupTable
@@ -19,12 +16,11 @@ from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.record.run import RunRecord
-from tgraph.settings import Settings
 from tgraph.store.writer import WorkingCopy
 
 
-@dataclass(frozen=True, slots=True)
-class Workshop:
+@dataclass(frozen=True)
+class Workshop(RunSetup):
     """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
 
     ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
@@ -32,18 +28,15 @@ class Workshop:
     """
 
     run: str
-    uuid: str
     copy: WorkingCopy
     table: LazyTable[LookupTable]
     record: RunRecord
-    librarian: Librarian
-    settings: Settings
-    parts: Parts
     extractor: Extractor
     embedder: Embedder
-    clock: Callable[[], datetime]
-    progress: OnProgress
-    message: OnMessage
+
+    @property
+    def librarian(self) -> Librarian:
+        return self.ledger.librarian
 
     @property
     def evidence(self) -> EvidenceReader:

@@ -1,0 +1,1 @@
+"""Asking: a question in, an answer out, on record before it is told."""

@@ -1,0 +1,148 @@
+"""What follows from evidence: knowledge, one description for what has several, communities,
+reports, contexts and vectors.
+
+Summaries are made, put on record, and become knowledge. What has a summary of the same descriptions
+already is not asked about again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.engine.clustering import Clustered, cluster
+from tgraph.engine.cooccurring import tie
+from tgraph.engine.embedding import embed
+from tgraph.engine.index.phase import Made, Phase
+from tgraph.engine.reporting import write_reports
+from tgraph.engine.situating import situate
+from tgraph.engine.workshop import Workshop
+from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
+from tgraph.index.descriptions import Described, Descriptions, described_by, touch_unsummarised
+from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.sources import document_of_chunk, standing_documents, text_value
+from tgraph.models.base import CallSink
+from tgraph.record.merges import merge_quads, standing_merges
+from tgraph.record.splits import standing_splits
+from tgraph.record.summaries import record_summary
+from tgraph.retrieve.labels import labels_of, reified
+from tgraph.store.base import Store
+from tgraph.store.statements import NQuads, Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """How many names were merged, what has several descriptions and no summary of them yet, and
+    how much was found in sentences that state nothing by themselves."""
+
+    merged: int
+    undescribed: Mapping[str, Described]
+    entities: int = 0
+    relationships: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What follows from changed evidence; ``vectors`` tells whether any are new."""
+
+    derived: Derived
+    clustered: Clustered
+    reports: int
+    vectors: bool
+
+
+def follow_up(
+    context: Workshop, touched: Touched, started: datetime, *, contexts: bool = True
+) -> FollowUp:
+    """Bring all that is derived up to date with the touched evidence: knowledge, descriptions,
+    communities, reports, the ``contexts`` of chunks, and vectors."""
+    derived = derive(context, touched, started)
+    describe(context, derived.undescribed)
+    clustered = cluster(context)
+    reports = write_reports(context)
+    if contexts:
+        situate(context)
+    return FollowUp(derived, clustered, reports, embed(context, context.ledger))
+
+
+def derive(context: Workshop, touched: Touched, started: datetime) -> Derived:
+    """Bring knowledge up to date with the touched evidence."""
+    copy, summariser = context.copy, context.parts.summariser
+    descriptions = Descriptions(copy.store, summariser.key if summariser else None)
+    if summariser:
+        touch_unsummarised(copy.store, touched)
+    tied = tie(context, touched)
+    standing = standing_documents(copy.store)
+    derivation = Derivation(
+        copy.store,
+        standing_merges(copy.store),
+        lambda chunk: document_of_chunk(chunk) in standing,
+        standing_splits(copy.store).values(),
+        descriptions.of,
+        tied.weigh if tied else None,
+    )
+    change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
+    copy.remove(change.removed)
+    copy.add(change.added)
+    merges = merge_quads(
+        copy.store, context.run, started, context.clock(), change.merged, change.unmerged
+    )
+    copy.add(merges)
+    found = (tied.entities, tied.relationships) if tied else (0, 0)
+    return Derived(len(change.merged), descriptions.pending, *found)
+
+
+def describe(context: Workshop, pending: Mapping[str, Described]) -> int:
+    """Summarise what has several descriptions; how many summaries were made."""
+    summariser = context.parts.summariser
+    if summariser is None or not pending:
+        return 0
+    _Summaries(context, summariser, list(pending)).run([pending[one] for one in sorted(pending)])
+    return len(pending)
+
+
+class _Summaries(Phase[Described, Summary, Summariser]):
+    stage = "Summarising"
+    unusable = "summary whose reply can't be used"
+
+    def __init__(self, context: Workshop, maker: Summariser, subjects: Sequence[str]) -> None:
+        super().__init__(context, maker)
+        self._names = _names(context.copy.store, subjects)
+
+    def make(self, item: Described, maker: Summariser, sink: CallSink) -> Summary:
+        texts = [original.text for original in item.originals]
+        return maker.summarise(self._names[item.subject], texts, sink)
+
+    def stand_in(self) -> Summariser:
+        return JoinedDescriptions(self.context.settings.summaries.max_words)
+
+    def complaint(self, item: Described, made: Made[Summary, Summariser]) -> str:
+        name = self._names[item.subject]
+        return f"The descriptions of {name} were joined, not summarised: {made.error}"
+
+    def dropped(self, made: Made[Summary, Summariser]) -> dict[str, int]:
+        return {**made.result.dropped, **super().dropped(made)}
+
+    def record(self, item: Described, made: Made[Summary, Summariser], began: datetime) -> None:
+        context, by = self.context, made.by
+        summary = item.summary(by.key)
+        if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
+            stated = NQuads(v.SOURCE_GRAPH)
+            record_summary(stated, item, summary, made.result, self.authorship(made, began))
+            context.copy.note(stated.take())
+            self.credit(by)
+        out = Statements(v.KNOWLEDGE_GRAPH)
+        out.add(item.subject, *described_by(summary, made.result.text))
+        context.copy.add(out.quads)
+
+
+def _names(store: Store, subjects: Sequence[str]) -> dict[str, str]:
+    """What people call each subject: an entity's label, an edge's three."""
+    edges = reified(store, subjects)
+    labels = labels_of(store, (NamedNode(one) for one in subjects if one not in edges))
+    named = {node.value: label for node, label in labels.items()}
+    return named | {subject: edge.text for subject, edge in edges.items()}
