@@ -22,7 +22,8 @@ from tgraph.index.communities import (
 from tgraph.index.knowledge import is_statement
 from tgraph.index.leiden import Clustering
 from tgraph.model import Agent, Community
-from tgraph.record.clusterings import ClusteringRecord, standing_hierarchies
+from tgraph.record.activities import Authorship
+from tgraph.record.clusterings import clustering_quads, standing_hierarchies
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, iri
 from tgraph.testing import ticking_clock
@@ -83,8 +84,8 @@ class Clustered:
         self.store.extend(change.added)
         run = f"{v.URN}run:00000000-0000-4000-8000-{next(RUNS):012d}"
         agent = Agent("method", "leiden", "1")
-        record = ClusteringRecord(run, agent, self.how.parameters, 0, now(), now())
-        self.store.extend(record.quads(change.made, change.ended, change.left))
+        by, how = Authorship(run, agent, (), now(), now()), self.how.parameters
+        self.store.extend(clustering_quads(by, how, 0, change.made, change.ended, change.left))
         return change
 
     def knowledge(self) -> set[Quad]:

@@ -16,6 +16,7 @@ from tgraph.extract.base import with_endpoints
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.standing import value
 from tgraph.model import Chunk, ExtractedEntity, Extraction
+from tgraph.record.activities import Authorship
 from tgraph.record.sources import ExtractionRecord
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import ticking_clock
@@ -76,9 +77,10 @@ class Graph:
         if text not in self._touched:
             chunk = _chunk(text)
             extraction = with_endpoints(LineExtractor().extract(chunk, ""))
-            record = ExtractionRecord("run", chunk, extraction, "lines")
             now = ticking_clock()()
-            self.store.extend(record.quads("urn:run", LineExtractor.agent, (), now, now))
+            how = Authorship("urn:run", LineExtractor.agent, (), now, now)
+            record = ExtractionRecord(how, chunk, extraction, "lines")
+            self.store.extend(record.quads())
             self._touched[text] = Touched(record.entities, record.edges)
         return self._touched[text]
 
@@ -167,9 +169,10 @@ def test_a_specific_type_goes_before_a_vague_one(kinds: list[str], expected: str
     for number, kind in enumerate(kinds):
         chunk = _chunk(f"Fram {number}")
         extraction = Extraction(chunk.iri, (ExtractedEntity("Fram", kind),), ())
-        record = ExtractionRecord("run", chunk, extraction, "kinds")
         now = ticking_clock()()
-        store.extend(record.quads("urn:run", LineExtractor.agent, (), now, now))
+        how = Authorship("urn:run", LineExtractor.agent, (), now, now)
+        record = ExtractionRecord(how, chunk, extraction, "kinds")
+        store.extend(record.quads())
         entities |= record.entities
     change = Derivation(store, {}, lambda chunk: True).run(Touched(entities, {}))
     types = {

@@ -48,12 +48,13 @@ from tgraph.model import (
     Usage,
 )
 from tgraph.models.base import Call
+from tgraph.record.activities import Authorship
 from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
 from tgraph.record.calls import describe_call
 from tgraph.record.clusterings import (
-    ClusteringRecord,
     Hierarchy,
     Parameters,
+    clustering_quads,
     standing_hierarchies,
 )
 from tgraph.record.evaluation import EvaluationRecord
@@ -61,7 +62,7 @@ from tgraph.record.influence import InfluenceRecord
 from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import merge_quads
-from tgraph.record.reports import Reporting, knowledge_quads, record_report, report_content
+from tgraph.record.reports import knowledge_quads, record_report, report_content
 from tgraph.record.session import SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
@@ -71,7 +72,7 @@ from tgraph.record.sources import (
     run_quads,
 )
 from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
-from tgraph.record.summaries import SummaryRecord
+from tgraph.record.summaries import record_summary
 from tgraph.record.verification import VerificationRecord
 from tgraph.resources import read_text
 from tgraph.store.base import Store
@@ -189,10 +190,10 @@ class SampleRecord:
         self.summary = described.summary("key")
         sentences = (SummarySentence("She is A.", (0,)), SummarySentence("And B.", (0, 1)))
         text = Summary(sentences, {"unknown id in a summary": 1})
-        record = SummaryRecord(RUN, described, self.summary, text)
         steps = [prompt("summarise_descriptions")]
         out = Statements(v.SOURCE_GRAPH)
-        record.state(out, MODEL, steps, self.now(), self.now(), "It did not answer.")
+        how = Authorship(RUN, MODEL, steps, self.now(), self.now(), "It did not answer.")
+        record_summary(out, described, self.summary, text, how)
         return out.quads + prompt_quads(steps)
 
     def _curations(self) -> list[Quad]:
@@ -243,9 +244,8 @@ class SampleRecord:
         found = Extraction(
             chunk.iri, tuple(entities), tuple(relationships), "reply", {"malformed row": 1}
         )
-        record = ExtractionRecord(RUN_UUID, chunk, found, "key")
-        made = record.quads(RUN, MODEL, [prompt("extract_graph")], self.now(), self.now())
-        return chunk_quads(chunk) + made
+        how = Authorship(RUN, MODEL, [prompt("extract_graph")], self.now(), self.now())
+        return chunk_quads(chunk) + ExtractionRecord(how, chunk, found, "key").quads()
 
     def _run_calls(self) -> list[Quad]:
         out = Statements(v.SOURCE_GRAPH)
@@ -314,10 +314,10 @@ class SampleRecord:
         ended: list[Hierarchy] = []
         how: Parameters = {"max-size": 2, "quality": "modularity", "resolution": 1.0}
         for run, pair in ((RUN, gone), (LATER_RUN, near)):
-            record = ClusteringRecord(run, LEIDEN, how, 1, self.now(), self.now())
+            by = Authorship(run, LEIDEN, (), self.now(), self.now())
             left = {gone.iri: community_quads([Found(gone, "Paris, Polonium")])} if ended else {}
             made = {v.digest(run): [all_three.iri, pair.iri]}
-            quads += record.quads(made, ended, left)
+            quads += clustering_quads(by, how, 1, made, ended, left)
             ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
         return quads + community_quads([Found(all_three, "Marie Curie"), Found(near, "Polonium")])
 
@@ -342,7 +342,7 @@ class SampleRecord:
             draft = ReportDraft("T", "S.", 4.5, "W.", (DraftFinding("A", "A is so.", cites),))
             made = made_report(draft, context, v.digest(community.iri))
             fallback = "The reply holds no JSON." if agent is EMBEDDER else ""
-            how = Reporting(
+            how = Authorship(
                 RUN, agent, () if fallback else prompts, self.now(), self.now(), fallback
             )
             content = self.ledger.librarian.put_text(report_content(made, context))

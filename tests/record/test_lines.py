@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.record.lines import Lines, quads_of
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, TriG, iri, read_trig, trig_row
 
 GRAPH = NamedNode("urn:x:bundle")
 VALUES = st.one_of(
@@ -33,28 +32,28 @@ PAIRS = st.tuples(
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.lists(PAIRS, max_size=4)), max_size=5))
 def test_lines_are_the_quads(stated: list[tuple[int, list[Any]]]) -> None:
-    quads, lines = Statements(GRAPH), Lines(GRAPH)
+    quads, lines = Statements(GRAPH), TriG(GRAPH)
     for number, pairs in stated:
         for out in (quads, lines):
             assert out.add(f"urn:x:{number}", *pairs) == iri(f"urn:x:{number}")
-    assert quads_of(lines.take()) == quads.quads
+    assert read_trig(lines.take()) == quads.quads
     assert lines.take() == ""
 
 
 def test_what_was_taken_is_not_taken_again() -> None:
-    lines = Lines(GRAPH)
+    lines = TriG(GRAPH)
     lines.add("urn:x:1", (v.tg("time"), datetime(2020, 1, 1, tzinfo=UTC)))
-    assert len(quads_of(lines.take())) == 1
+    assert len(read_trig(lines.take())) == 1
     lines.add("urn:x:1", (v.tg("rank"), 1))
-    (quad,) = quads_of(lines.take())
+    (quad,) = read_trig(lines.take())
     assert quad.predicate == v.tg("rank")
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), VALUES | st.lists(VALUES, max_size=2)), max_size=5))
 def test_what_is_stated_of_many_is_what_is_stated_of_each(stated: list[tuple[int, Any]]) -> None:
-    quads, lines = Statements(GRAPH), Lines(GRAPH)
+    quads, lines = Statements(GRAPH), TriG(GRAPH)
     always = (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")])
     for number, value in stated:
         quads.add(f"urn:x:{number}", always, (v.tg("score"), value))
-    lines.add_all([(f"urn:x:{n}", (value,)) for n, value in stated], [v.tg("score")], always)
-    assert quads_of(lines.take()) == quads.quads
+    lines.add_rows("urn:x:", [trig_row(str(n), always, (v.tg("score"), x)) for n, x in stated])
+    assert read_trig(lines.take()) == quads.quads

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import DefaultGraph, Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.record.nquads import NQuads, quads_of
-from tgraph.store.statements import Statements, iri, to_bytes
+from tgraph.store.statements import NQuads, Statements, iri, read_nquads, to_bytes
 
 VALUES = st.one_of(
     st.none(),
@@ -43,5 +42,5 @@ def test_lines_are_the_quads(
     text = lines.take()
     assert "".join(text).encode() == to_bytes(quads.quads)
     assert len(text) == len(quads.quads)
-    assert quads_of(text) == quads.quads
+    assert read_nquads(text) == quads.quads
     assert lines.take() == []

@@ -20,9 +20,10 @@ from tgraph.index.communities import (
 )
 from tgraph.index.leiden import Clustering
 from tgraph.model import Agent
+from tgraph.record.activities import Authorship
 from tgraph.record.clusterings import (
-    ClusteringRecord,
     Hierarchy,
+    clustering_quads,
     last_parameters,
     standing_hierarchies,
 )
@@ -83,10 +84,8 @@ def _recluster(context: Workshop, how: Clustering) -> None:
         return
     isolated = len(isolated_entities(copy.store))
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
-    record = ClusteringRecord(
-        context.run, agent, how.parameters, isolated, started, context.clock()
-    )
-    copy.add(record.quads(change.made, change.ended, change.left))
+    by = Authorship(context.run, agent, (), started, context.clock())
+    copy.add(clustering_quads(by, how.parameters, isolated, change.made, change.ended, change.left))
 
 
 def compare(

@@ -29,7 +29,7 @@ from tgraph.index.sources import (
 from tgraph.index.standing import Properties, Weigh
 from tgraph.model import Chunk, ExtractedRelationship, Extraction, Span
 from tgraph.record.merges import standing_merges
-from tgraph.record.occurrences import OccurrenceRecord
+from tgraph.record.sources import EvidenceRecord
 
 RELATION = NamedNode(v.relation_iri(RELATED))
 _SAME = 1e-4
@@ -130,8 +130,8 @@ class _Tying:
         entities = tuple(entity for key, entity in named if key in kept.names)
         extraction = Extraction(chunk.chunk, entities, tuple(relationships))
         activity = self._readings[chunk.subgraph]
-        record = OccurrenceRecord(chunk.subgraph, activity, _chunk(chunk.chunk), extraction)
-        self._context.copy.add(record.found())
+        record = EvidenceRecord(chunk.subgraph, activity, _chunk(chunk.chunk), extraction)
+        self._context.copy.add(record.quads())
         if activity.startswith(f"{v.URN}extraction:{self._context.uuid}:"):
             self.entities += len(record.entities)
             self.relationships += len(record.edges)

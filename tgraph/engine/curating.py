@@ -25,11 +25,12 @@ from tgraph.explain.impact import Impact, read_impact
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import is_retracted, standing_accessions
 from tgraph.model import Agent
+from tgraph.record.activities import state_invalidation
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements
 
 
 class CurationRun(Run):
@@ -93,11 +94,7 @@ class CurationRun(Run):
     def _ended(self, store: Store, document: str, when: datetime) -> list[Quad]:
         out = Statements(v.SOURCE_GRAPH)
         for accession in standing_accessions(store, document):
-            out.add(
-                accession,
-                (v.prov("invalidatedAtTime"), when),
-                (v.prov("wasInvalidatedBy"), iri(self.iri)),
-            )
+            state_invalidation(out, accession, self.iri, when)
         return out.quads
 
 

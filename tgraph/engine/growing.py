@@ -29,7 +29,7 @@ from tgraph.index.tree import (
 from tgraph.index.vectors import VectorSet, build
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import count_tokens
-from tgraph.record.trees import ClusterSummarising, summary_quads, tree_quads
+from tgraph.record.trees import summary_quads, tree_quads
 
 if TYPE_CHECKING:
     from numpy import float64
@@ -157,9 +157,7 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
         key = summary_key(item, by.key)
         node = TreeNode(summary_iri(key), self._level, item)
         if not summary_text(self._store, node.iri):
-            how = ClusterSummarising(
-                context.run, by.agent, by.prompts, began, context.clock(), made.error
-            )
+            how = self.authorship(made, began)
             context.copy.add(summary_quads(node, key, made.result, how))
             self.credit(by)
         self._place(node)

@@ -20,13 +20,14 @@ from tgraph.engine.index.derivation import FollowUp, follow_up
 from tgraph.engine.index.extraction import Extracted, claim, extract
 from tgraph.engine.intake import Intakes, take_in
 from tgraph.engine.progress import RunSetup
-from tgraph.engine.workshop import RunRecord, Workshop
+from tgraph.engine.workshop import Workshop
 from tgraph.errors import IngestError
 from tgraph.index.lookup_table import LazyTable, tabulate
 from tgraph.ingest.discover import Found
 from tgraph.model import Usage
 from tgraph.record.agents import SOFTWARE, agent_quads
 from tgraph.record.ledger import batch_lines
+from tgraph.record.run import RunRecord
 from tgraph.record.sources import run_quads
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import read_pointer

@@ -26,7 +26,6 @@ from tgraph.librarian import Librarian
 from tgraph.models.base import Embedder
 from tgraph.models.exchange import Client
 from tgraph.models.replay import ReplayedChat, ReplayedEmbedder, UnrecordedError
-from tgraph.record.lines import quads_of
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
@@ -34,6 +33,7 @@ from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.narrowing import is_empty, narrowed
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import read_trig
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
@@ -289,4 +289,4 @@ class Replaying:
 
 def _quads(journal: Path) -> list[Quad]:
     frames = read_journal(journal).frames if journal.exists() else ()
-    return [quad for frame in frames for quad in quads_of(frame.get("quads", ""))]
+    return [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]

@@ -30,14 +30,13 @@ from tgraph.index.sources import Texts
 from tgraph.model import Community, CommunityReport
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
-from tgraph.record.nquads import NQuads
+from tgraph.record.activities import is_recorded
 from tgraph.record.reports import (
-    Reporting,
-    is_recorded,
     knowledge_quads,
     record_report,
     report_content,
 )
+from tgraph.store.statements import NQuads
 
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
@@ -125,7 +124,7 @@ class _Reports(Phase[ReportContext, ReportDraft, ReportWriter]):
         context, by = self.context, made.by
         done = made_report(made.result, item, report_key(item, by))
         report = self._made[done.report.community] = done.report
-        how = Reporting(context.run, by.agent, by.prompts, began, context.clock(), made.error)
+        how = self.authorship(made, began)
         no_room = Counter(item.left_out)  # that is said of the report, and no loss of the run
         context.record.dropped.update(Counter(done.dropped) - no_room)
         if not is_recorded(context.copy.store, report.iri):

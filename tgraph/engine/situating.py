@@ -26,7 +26,8 @@ from tgraph.index.sources import (
 )
 from tgraph.model import Chunk
 from tgraph.models.base import CallSink
-from tgraph.record.contexts import Situated, context_link, context_quads, is_recorded
+from tgraph.record.activities import is_recorded
+from tgraph.record.contexts import Situated, context_link, context_quads
 from tgraph.store.base import Store, select
 
 
@@ -107,13 +108,10 @@ class _Contexts(Phase[Setting, str, Situator]):
 
     def record(self, item: Setting, made: Made[str, Situator], began: datetime) -> None:
         context, chunk = self.context, item.chunk.iri
-        situated = Situated(chunk, self._standing[chunk], made.result, made.by.key, made.error)
+        situated = Situated(chunk, self._standing[chunk], made.result, made.by.key)
         if not is_recorded(context.copy.store, situated.iri):
-            by = made.by
-            context.copy.add(
-                context_quads(situated, context.run, by.agent, by.prompts, began, context.clock())
-            )
-            self.credit(by)
+            context.copy.add(context_quads(situated, self.authorship(made, began)))
+            self.credit(made.by)
         before = self._linked.get(chunk)
         if before is not None and before != situated.iri:
             context.copy.remove([context_link(chunk, before)])

@@ -20,7 +20,8 @@ from tgraph.engine.workshop import Workshop
 from tgraph.errors import QueryError
 from tgraph.explain.guard import check
 from tgraph.explain.sparql import Bounds, run_update
-from tgraph.record.agents import SOFTWARE, agent_quads, associations
+from tgraph.record.activities import Activity
+from tgraph.record.agents import SOFTWARE, agent_quads
 from tgraph.store.base import Graph
 from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
@@ -66,15 +67,9 @@ def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
 
 def _describe_update(context: Workshop, text: str, started: datetime) -> None:
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        context.run,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Update")]),
-        (v.RDFS_LABEL, "SPARQL update"),
-        (v.prov("startedAtTime"), started),
-        (v.prov("endedAtTime"), context.clock()),
-        (v.tg("contentHash"), context.record.keep(text)),
-    )
-    associations(out, context.run, SOFTWARE)
+    ended = context.clock()
+    activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
+    activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
     context.copy.add([*out.quads, *agent_quads([SOFTWARE])])
 
 

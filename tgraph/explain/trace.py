@@ -27,10 +27,10 @@ from tgraph.explain.verdicts import verdicts_on
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Edge, EntityMatch
-from tgraph.record.lines import quads_of
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
+from tgraph.store.statements import read_trig
 
 __all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
 
@@ -268,7 +268,7 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
     quads: list[Quad] = []
     for frame in frames:
         texts |= frame.get("texts", {})
-        quads += quads_of(frame.get("quads", ""))
+        quads += read_trig(frame.get("quads", ""))
     return TraceReader(store, texts.__getitem__, session, quads, collection).read()
 
 

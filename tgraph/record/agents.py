@@ -8,7 +8,7 @@ from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, Writer, iri
 from tgraph.version import __version__
 
 SOFTWARE = Agent("software", "tgraph", __version__)
@@ -48,9 +48,7 @@ def prompt_quads(prompts: Iterable[Prompt]) -> list[Quad]:
     return out.quads
 
 
-def associations(
-    out: Statements, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()
-) -> None:
+def associations(out: Writer, activity: str, agent: Agent, prompts: Iterable[Prompt] = ()) -> None:
     """The activity was associated with the agent, by plan where there are prompts.
 
     A qualified association has an IRI of its own, hung on the activity's.

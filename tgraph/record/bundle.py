@@ -6,24 +6,22 @@ Frames go into a journal; whoever folds it seals the bundle and gives it its pla
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.model import Agent, Prompt, Usage
+from tgraph.model import Agent, Prompt
 from tgraph.models.base import Call
-from tgraph.record.agents import agent_quads, associations, prompt_quads
-from tgraph.record.calls import call_content, describe_call
-from tgraph.record.lines import Lines
+from tgraph.record.activities import Activity, state_dropped, state_parameters
+from tgraph.record.agents import SOFTWARE, associations
+from tgraph.record.recorder import Recorder
 from tgraph.store.journal import Journal
-from tgraph.store.statements import Value, iri, nquads
+from tgraph.store.statements import Pair, TriG, Value, iri, nquads
 
 Clock = Callable[[], datetime]
 
@@ -66,29 +64,24 @@ def kind_of_journal(path: Path) -> tuple[BundleKind, str]:
     return KINDS[name or SESSION.name], uuid
 
 
-class BundleRecord:
+class BundleRecord(Recorder):
     """One bundle's statements. All of it goes through ``_write``, so nothing is told unwritten."""
 
     def __init__(self, journals: Path, kind: BundleKind, uuid: str, clock: Clock) -> None:
-        self.uuid = uuid
-        self.subject = kind.subject_iri(uuid)
-        self.usage = Usage()
+        super().__init__(uuid, kind.subject_iri(uuid))
         self._kind = kind
         self._clock = clock
         self._journal = Journal(journals / kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
-        self._out = Lines(self._bundle)
+        self._out = TriG(self._bundle)
         self._shared: list[Quad] = []
         self._texts: dict[str, str] = {}
-        self._known: set[str] = set()
         self._associated: set[tuple[str, ...]] = set()
-        self._occurrences: Counter[str] = Counter()
-        self._lock = Lock()
         self._last_step: str | None = None
         self._finished = False
 
     @property
-    def out(self) -> Lines:
+    def out(self) -> TriG:
         """What is stated beside the patterns below; it is written with the next of them."""
         return self._out
 
@@ -136,46 +129,44 @@ class BundleRecord:
             self._record_call(call, step or self._last_step)
 
     def _record_call(self, call: Call, step: str | None) -> None:
-        request = call.request_hash
-        call = replace(call, occurrence=self._occurrences[request])
-        self._occurrences[request] += 1
-        content = call_content(call)
-        key = self._text(content)
-        subject = describe_call(self._out, self.uuid, self.subject, call, key, request)
+        subject = self._state_call(self._out, self._numbered(call))
         if step:
             self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
-        self._describe(call.agent, [call.prompt] if call.prompt else [])
+        prompts = [call.prompt] if call.prompt else []
+        self._shared += self._new([call.agent], prompts)
         if call.kind == "chat":
-            self._associate(self.subject, call.agent, [call.prompt] if call.prompt else [])
-        self.usage += call.usage
+            self._associate(self.subject, call.agent, prompts)
         self._write(sync=False)
 
     def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
         """What was left out on the way to the subject, by reason."""
-        for reason, count in sorted(counts.items()):
-            if count:
-                key = f"{v.URN}prov:dropped:{v.digest(subject, reason)}"
-                self._out.add(subject, (v.tg("dropped"), iri(key)))
-                self._out.add(
-                    key,
-                    (v.RDF_TYPE, v.tg("Dropped")),
-                    (v.tg("reason"), reason),
-                    (v.tg("count"), count),
-                )
+        state_dropped(self._out, subject, {why: count for why, count in counts.items() if count})
+
+    def _activity(self, activity: Activity, *pairs: Pair) -> None:
+        """State an activity of the bundle."""
+        activity.describe(self._out, *pairs)
+        for agent in activity.agents:
+            self._associate(activity.iri, agent, activity.prompts)
 
     def _parameters(self, parameters: Mapping[str, Value]) -> None:
-        for name, value in sorted(parameters.items()):
-            key = v.session_part_iri("parameter", self.uuid, name)
-            self._out.add(self.subject, (v.tg("parameter"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, v.tg("Parameter")),
-                (v.RDFS_LABEL, name),
-                (v.tg("value"), value),
-            )
+        state_parameters(self._out, self.subject, parameters, self.uuid)
 
-    def _begin(self, began: datetime, explain_collection: str) -> None:
-        """The first frame: what the bundle is, and where it will be sealed."""
+    def _begin(
+        self,
+        label: str,
+        explain_collection: str,
+        *pairs: Pair,
+        agents: Sequence[Agent] = (SOFTWARE,),
+        used: Sequence[str] = (),
+        parameters: Mapping[str, Value] | None = None,
+    ) -> None:
+        """The activity that the bundle is about has begun. The first frame says what it is, and
+        where the bundle will be sealed."""
+        began = self._clock()
+        kind = self._kind.subject_class.value.removeprefix(v.TG)
+        activity = Activity(self.subject, (kind,), label, began, agents=agents, used=used)
+        self._activity(activity, *pairs)
+        self._parameters(parameters or {})
         self._write(
             type=self._kind.name,
             uuid=self.uuid,
@@ -190,21 +181,12 @@ class BundleRecord:
         if said not in self._associated:
             self._associated.add(said)
             associations(self._out, activity, agent, prompts)
-        self._describe(agent, prompts)
+        self._shared += self._new([agent], prompts)
 
-    def _describe(self, agent: Agent, prompts: Sequence[Prompt]) -> None:
-        if agent.iri not in self._known:
-            self._known.add(agent.iri)
-            self._shared += agent_quads([agent])
-        for prompt in prompts:
-            if prompt.iri not in self._known:
-                self._known.add(prompt.iri)
-                self._shared += prompt_quads([prompt])
-                self._text(prompt.text)
-
-    def _text(self, text: str) -> str:
-        key = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        self._texts[key] = text
+    def keep(self, content: str) -> str:
+        """Put the text into the next frame, for the librarian; the hash it is kept under."""
+        key = sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        self._texts[key] = content
         return key
 
     def _write(self, *, sync: bool = True, **head: str) -> None:

@@ -1,8 +1,4 @@
-"""The candidates of a retrieval as TriG: rows that differ between sessions by their UUID alone.
-
-Questions of a kind often have the same candidates, such as all reports of a level, so that what a
-row says is kept for the next one.
-"""
+"""The candidates of a retrieval as TriG: rows that differ between sessions by their UUID alone."""
 
 from __future__ import annotations
 
@@ -10,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from pyoxigraph import NamedNode
+
 from tgraph import vocabulary as v
 from tgraph.model import Candidate, Edge
-from tgraph.record.lines import rows_of
-from tgraph.store.statements import iri
+from tgraph.store.statements import Pair, iri, trig_row
 
 _KEPT = 8
+_CLASSES = (v.prov("Entity"), v.tg("Candidate"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,37 +31,37 @@ class _Same:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRows:
-    """By what the IRIs of the candidates end, in their order, and what is said of them, each
-    beginning with that end and ``>``; edges first."""
+    """By what the IRIs of the candidates end, in their order, and what is said of them, as
+    ``trig_row`` has it; edges first."""
 
     ends: tuple[str, ...]
     said: tuple[str, ...]
 
 
 def candidate_rows(candidates: Sequence[Candidate]) -> CandidateRows:
-    """What is said of the candidates in any session."""
+    """What is said of the candidates in any session. It is kept for the next questions, since those
+    of a kind often have the same candidates, such as all reports of a level."""
     return _rows(_Same(candidates))
 
 
 @lru_cache(maxsize=_KEPT)
 def _rows(same: _Same) -> CandidateRows:
-    candidates = same.candidates
-    edges = [
-        (str(c.rank), (iri(c.item.iri), c.hop, c.rank, c.score, c.tokens))
-        for c in candidates
-        if isinstance(c.item, Edge)
-    ]
-    items = [
-        (str(c.rank), (iri(c.item.iri), c.rank, c.score, c.tokens))
-        for c in candidates
-        if not isinstance(c.item, Edge)
-    ]
-    kind = (v.RDF_TYPE, [v.prov("Entity"), v.tg("Candidate")])
-    ranked = [v.tg("rank"), v.tg("score"), v.tg("tokenCount")]
+    edges = [c for c in same.candidates if isinstance(c.item, Edge)]
+    items = [c for c in same.candidates if not isinstance(c.item, Edge)]
     said = [
-        *rows_of(edges, [v.tg("edge"), v.tg("hop"), *ranked], kind),
-        *rows_of(items, [v.tg("item"), *ranked], kind),
+        *(_row(c, v.tg("edge"), (v.tg("hop"), c.hop)) for c in edges),
+        *(_row(c, v.tg("item")) for c in items),
     ]
-    return CandidateRows(
-        tuple(str(c.rank) for c in candidates), tuple(f"{end}> {row}.\n" for end, row in said)
+    return CandidateRows(tuple(str(c.rank) for c in same.candidates), tuple(said))
+
+
+def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
+    return trig_row(
+        str(candidate.rank),
+        (v.RDF_TYPE, _CLASSES),
+        (kind, iri(candidate.item.iri)),
+        *pairs,
+        (v.tg("rank"), candidate.rank),
+        (v.tg("score"), candidate.score),
+        (v.tg("tokenCount"), candidate.tokens),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tgraph import vocabulary as v
 from tgraph.answer.drift import Response
 from tgraph.model import Candidate
+from tgraph.record.activities import state_entity
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.actions import Action
 from tgraph.store.statements import iri
@@ -51,13 +52,14 @@ class RecordedPoint:
 def hypothesis(record: SessionRecord, step: str, text: str, template: str | None) -> str:
     """The question put as a hypothetical answer, in the manner of a report."""
     subject = v.session_part_iri("hypothesis", record.uuid)
-    record.out.add(
+    state_entity(
+        record.out,
         subject,
-        (v.RDF_TYPE, [v.prov("Entity"), v.tg("Hypothesis")]),
-        (v.RDFS_LABEL, "The question put as a hypothetical answer"),
-        (v.prov("wasGeneratedBy"), iri(step)),
-        (v.prov("wasDerivedFrom"), iri(template) if template else None),
+        "Hypothesis",
         (v.tg("text"), text),
+        label="The question put as a hypothetical answer",
+        by=step,
+        origins=(template,) if template else (),
     )
     return subject
 
@@ -81,14 +83,15 @@ def points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
         grounds = [e.iri for e in candidate.evidence]
         way = [i for e in candidate.evidence for i in e.via if _kind(i) in _ENTITIES]
         origins = [*(_candidate(record, rank) for rank in each.cites), *way, *grounds]
-        record.out.add(
+        state_entity(
+            record.out,
             candidate.item.iri,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")]),
-            (v.prov("wasGeneratedBy"), iri(each.step)),
-            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(origins))),
+            "Point",
             (v.tg("index"), int(candidate.item.iri.rpartition(":")[2])),
             (v.tg("text"), candidate.item.text),
             (v.tg("score"), candidate.score),
+            by=each.step,
+            origins=dict.fromkeys(origins),
         )
 
 
@@ -96,13 +99,12 @@ def _follow_up(record: SessionRecord, each: Recorded, steps: dict[int, str]) -> 
     """A question that an answer proposed to ask next, with its promise and its fate. It comes from
     the answer that proposed it first; others may have been given after it was asked."""
     action = each.action
-    first, *others = (iri(_answer_iri(record, number)) for number in each.parents)
-    record.out.add(
+    first, *others = (_answer_iri(record, number) for number in each.parents)
+    state_entity(
+        record.out,
         _follow_up_iri(record, action.number),
-        (v.RDF_TYPE, [v.prov("Entity"), v.tg("FollowUp")]),
-        (v.prov("wasGeneratedBy"), iri(steps[each.parents[0]])),
-        (v.prov("wasDerivedFrom"), first),
-        (v.tg("proposedAgainBy"), others),
+        "FollowUp",
+        (v.tg("proposedAgainBy"), map(iri, others)),
         (v.tg("index"), action.number),
         (v.tg("query"), action.query),
         (v.tg("depth"), action.depth),
@@ -110,6 +112,8 @@ def _follow_up(record: SessionRecord, each: Recorded, steps: dict[int, str]) -> 
         (v.tg("reasoning"), str(action.promise)),
         (v.tg("status"), action.status),
         (v.tg("rejectionReason"), action.reason if action.status == "pruned" else None),
+        by=steps[each.parents[0]],
+        origins=(first,),
     )
 
 
@@ -132,18 +136,17 @@ def _intermediate(record: SessionRecord, each: Recorded) -> None:
     number = each.action.number
     subject = _answer_iri(record, number)
     is_follow_up = each.action.kind == "follow-up"
-    record.out.add(
+    origins = (_follow_up_iri(record, number),) if is_follow_up else ()
+    state_entity(
+        record.out,
         subject,
-        (v.RDF_TYPE, [v.prov("Entity"), v.tg("IntermediateAnswer")]),
-        (v.prov("wasGeneratedBy"), iri(each.step)),
-        (
-            v.prov("wasDerivedFrom"),
-            iri(_follow_up_iri(record, number)) if is_follow_up else None,
-        ),
+        "IntermediateAnswer",
         (v.tg("score"), each.response.score),
         (v.tg("status"), each.action.status),
         (v.tg("error"), each.response.failure or None),
         (v.tg("point"), map(iri, each.points)),
+        by=each.step,
+        origins=origins,
     )
     record.dropped(subject, each.response.dropped)
 

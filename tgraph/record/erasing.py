@@ -1,9 +1,4 @@
-"""An erasure on its way to the disk: prepared aside, made final by one file, then carried out.
-
-``erasure/`` in the collection's folder holds the new store and the new texts. Once ``commit.json``
-is there the erasure will be carried out, by whoever takes the write lock next; before that nothing
-happened. Each step may be repeated.
-"""
+"""An erasure on its way to the disk: prepared aside, made final by one file, then carried out."""
 
 from __future__ import annotations
 
@@ -22,7 +17,12 @@ _COMMIT = "commit.json"
 
 
 class Erasing:
-    """A prepared erasure. Only the holder of the write lock may make or carry out one."""
+    """A prepared erasure. Only the holder of the write lock may make or carry out one.
+
+    ``erasure/`` in the collection's folder holds the new store and the new texts. Once
+    ``commit.json`` is there the erasure will be carried out, by whoever takes the write lock next;
+    before that nothing happened. Each step may be repeated.
+    """
 
     def __init__(self, folder: CollectionFolder) -> None:
         self.path = folder.path / "erasure"

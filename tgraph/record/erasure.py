@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent
+from tgraph.record.activities import Activity, state_entity
 from tgraph.record.agents import SOFTWARE
 from tgraph.store.statements import Statements, iri
 
@@ -45,27 +46,28 @@ def erasure_quads(
     from the librarian."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
     subject = v.erasure_iri(uuid)
-    agents = erasing_agents(person)
-    out.add(
+    activity = Activity(
         subject,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Erasure")]),
-        (v.RDFS_LABEL, "Erasure of a document"),
-        (v.prov("startedAtTime"), times[0]),
-        (v.prov("endedAtTime"), times[1]),
-        (v.prov("used"), iri(document)),
-        (v.prov("wasAssociatedWith"), [iri(agent.iri) for agent in agents]),
+        ("Erasure",),
+        "Erasure of a document",
+        *times,
+        erasing_agents(person),
+        used=(document,),
+    )
+    activity.state(
+        out,
         (v.tg("reason"), reason),
         (v.tg("collection"), collection),
         (v.tg("removedText"), sorted(removed)),
     )
     for number, each in enumerate(rewritings):
-        key = v.session_part_iri("rewriting", uuid, number)
-        out.add(
-            key,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Rewriting")]),
-            (v.prov("wasGeneratedBy"), iri(subject)),
+        state_entity(
+            out,
+            v.session_part_iri("rewriting", uuid, number),
+            "Rewriting",
             (v.tg("rewrote"), iri(each.subject)),
             (v.tg("previousHash"), each.before),
             (v.tg("hash"), each.after),
+            by=subject,
         )
     return out.quads

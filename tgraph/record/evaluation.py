@@ -1,8 +1,4 @@
-"""The record of an evaluation: a later statement about sessions, in a bundle of its own.
-
-An assessment is derived from the answer that it judges; the result from all assessments. What was
-compared with what stands in the contents that the librarian keeps, as RAGChecker's JSON.
-"""
+"""The record of an evaluation: a later statement about sessions, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +7,17 @@ from pathlib import Path
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.agents import SOFTWARE
+from tgraph.record.activities import state_entity
 from tgraph.record.bundle import EVALUATION, BundleRecord, Clock
-from tgraph.store.statements import Value, iri
+from tgraph.store.statements import Value
 
 
 class EvaluationRecord(BundleRecord):
-    """One evaluation's provenance."""
+    """One evaluation's provenance.
+
+    An assessment is derived from the answer that it judges; the result from all assessments. What
+    was compared with what stands in the contents that the librarian keeps, as RAGChecker's JSON.
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, EVALUATION, uuid, clock)
@@ -36,25 +36,16 @@ class EvaluationRecord(BundleRecord):
     ) -> None:
         """The evaluation has begun, of the questions that a file of that name and content holds;
         ``mode`` is how those without an answer will be asked, if there are any."""
-        began = self._clock()
-        self._out.add(
-            self.evaluation,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Evaluation")]),
-            (v.RDFS_LABEL, "Evaluation of answers"),
-            (v.prov("startedAtTime"), began),
-            (v.prov("used"), iri(self._set)),
+        kept = (v.tg("contentHash"), self.keep(content))
+        state_entity(self._out, self._set, "QuestionSet", kept, label=name)
+        self._begin(
+            "Evaluation of answers",
+            explain_collection,
             (v.tg("mode"), mode),
             (v.tg("collection"), collection),
+            used=(self._set,),
+            parameters=parameters,
         )
-        self._out.add(
-            self._set,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("QuestionSet")]),
-            (v.RDFS_LABEL, name),
-            (v.tg("contentHash"), self._text(content)),
-        )
-        self._parameters(parameters)
-        self._associate(self.evaluation, SOFTWARE)
-        self._begin(began, explain_collection)
 
     def judged_by(self, agents: Iterable[tuple[Agent, tuple[Prompt, ...]]]) -> None:
         """Who makes the statements and who checks them."""
@@ -79,16 +70,16 @@ class EvaluationRecord(BundleRecord):
         subject = v.session_part_iri("assessment", self.uuid, index)
         self._assessments.append(subject)
         with self._lock:
-            self._out.add(
+            state_entity(
+                self._out,
                 subject,
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Assessment")]),
-                (v.prov("wasGeneratedBy"), iri(self.evaluation)),
-                (v.prov("wasDerivedFrom"), iri(self._set)),
-                (v.prov("wasDerivedFrom"), iri(answer) if answer else None),
+                "Assessment",
                 (v.tg("index"), index),
                 (v.tg("query"), query),
-                (v.tg("contentHash"), self._text(content)),
+                (v.tg("contentHash"), self.keep(content)),
                 (v.tg("error"), error or None),
+                by=self.evaluation,
+                origins=(self._set, *([answer] if answer else [])),
             )
             self._metrics(subject, metrics)
             self.dropped(subject, dropped or {})
@@ -98,13 +89,14 @@ class EvaluationRecord(BundleRecord):
     def result(self, metrics: Mapping[str, float], content: str) -> str:
         """The means over what could be judged (0 to 1), and the whole file that they are of."""
         subject = v.session_part_iri("result", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("EvaluationResult")]),
-            (v.RDFS_LABEL, "Result of the evaluation"),
-            (v.prov("wasGeneratedBy"), iri(self.evaluation)),
-            (v.prov("wasDerivedFrom"), map(iri, self._assessments)),
-            (v.tg("contentHash"), self._text(content)),
+            "EvaluationResult",
+            (v.tg("contentHash"), self.keep(content)),
+            label="Result of the evaluation",
+            by=self.evaluation,
+            origins=self._assessments,
         )
         self._metrics(subject, metrics)
         self._write()

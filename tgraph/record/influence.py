@@ -1,8 +1,4 @@
-"""The record of an influence analysis: a later statement about a session, in a bundle of its own.
-
-Each time the answer is written again is an activity, an ablation, that says what was left of the
-selection and what of the answer was still said; the calls of it are its parts.
-"""
+"""The record of an influence analysis: a later statement about a session, in its own bundle."""
 
 from __future__ import annotations
 
@@ -11,13 +7,18 @@ from pathlib import Path
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent
+from tgraph.record.activities import Activity, state_entity
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.bundle import INFLUENCE, BundleRecord, Clock
 from tgraph.store.statements import Value, iri
 
 
 class InfluenceRecord(BundleRecord):
-    """One influence analysis' provenance."""
+    """One influence analysis' provenance.
+
+    Each time the answer is written again is an activity, an ablation, that says what was left of
+    the selection and what of the answer was still said; the calls of it are its parts.
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, INFLUENCE, uuid, clock)
@@ -35,18 +36,13 @@ class InfluenceRecord(BundleRecord):
     ) -> None:
         """The analysis of an answer on record has begun: who writes it again, and who tells
         whether a sentence is still said."""
-        began = self._clock()
-        self._out.add(
-            self.analysis,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("InfluenceAnalysis")]),
-            (v.RDFS_LABEL, "Influence analysis of an answer"),
-            (v.prov("startedAtTime"), began),
-            (v.prov("used"), iri(answer)),
+        self._begin(
+            "Influence analysis of an answer",
+            explain_collection,
+            agents=(SOFTWARE, writer, measure),
+            used=(answer,),
+            parameters=parameters,
         )
-        for agent in (SOFTWARE, writer, measure):
-            self._associate(self.analysis, agent)
-        self._parameters(parameters)
-        self._begin(began, explain_collection)
 
     def parameters(self, parameters: Mapping[str, Value]) -> None:
         """How it was done, where only that has shown."""
@@ -57,12 +53,14 @@ class InfluenceRecord(BundleRecord):
         IRI. Several may be under way."""
         with self._lock:
             subject = v.session_part_iri("ablation", self.uuid, self._ablations)
-            self._out.add(
-                subject,
-                (v.RDF_TYPE, [v.prov("Activity"), v.tg("Ablation")]),
-                (v.RDFS_LABEL, "Writing the answer from a part of the selection"),
-                (v.dcterms("isPartOf"), iri(self.analysis)),
-                (v.prov("startedAtTime"), self._clock()),
+            self._activity(
+                Activity(
+                    subject,
+                    ("Ablation",),
+                    "Writing the answer from a part of the selection",
+                    self._clock(),
+                    part_of=self.analysis,
+                ),
                 (v.tg("index"), self._ablations),
                 (v.tg("ablationKind"), list(kinds)),
                 (v.tg("mask"), mask),
@@ -86,16 +84,17 @@ class InfluenceRecord(BundleRecord):
         """What a selection weighs for the answer or a sentence of it, and whether that is more than
         the floor."""
         subject = v.session_part_iri("influence", self.uuid, self._influences)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Influence")]),
-            (v.prov("wasGeneratedBy"), iri(self.analysis)),
+            "Influence",
             (v.tg("index"), self._influences),
             (v.tg("influencer"), iri(selection)),
             (v.tg("influenced"), iri(influenced)),
             (v.tg("influenceWeight"), float(weight)),
             (v.tg("influenceFloor"), float(floor)),
             (v.tg("aboveFloor"), above),
+            by=self.analysis,
         )
         self._influences += 1
         return subject
@@ -105,12 +104,13 @@ class InfluenceRecord(BundleRecord):
     ) -> str:
         """The measures (0 to 1), the fit of the surrogate, and what could not be used."""
         subject = v.session_part_iri("influence-result", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("InfluenceResult")]),
-            (v.RDFS_LABEL, "Result of the influence analysis"),
-            (v.prov("wasGeneratedBy"), iri(self.analysis)),
+            "InfluenceResult",
             (v.tg("lds"), lds),
+            label="Result of the influence analysis",
+            by=self.analysis,
         )
         self._metrics(subject, metrics)
         self.dropped(subject, dropped)

@@ -1,8 +1,4 @@
-"""The record that answers do not stand any more: a later statement, in a bundle of its own.
-
-An answer is still read after it has been called into question, so it is its standing that is
-invalidated (design, section 3.3).
-"""
+"""The record that answers do not stand any more: a later statement, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +10,10 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent
+from tgraph.record.activities import state_entity, state_invalidation
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.bundle import INVALIDATION, BundleRecord, Clock
 from tgraph.store.base import Store
-from tgraph.store.statements import iri
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +25,11 @@ class Questioned:
 
 
 class InvalidationRecord(BundleRecord):
-    """One invalidation of answers that rest on a document which was retracted."""
+    """One invalidation of answers that rest on a document which was retracted.
+
+    An answer is still read after it has been called into question, so it is its standing that is
+    invalidated (design, section 3.3).
+    """
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, INVALIDATION, uuid, clock)
@@ -44,28 +44,19 @@ class InvalidationRecord(BundleRecord):
         explain_collection: str,
     ) -> None:
         """The answers of the sessions (UUIDs) are called into question; the record is finished."""
-        began = self._clock()
-        self._out.add(
-            self.subject,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Invalidation")]),
-            (v.RDFS_LABEL, "Answers called into question"),
-            (v.prov("startedAtTime"), began),
-            (v.prov("used"), iri(document)),
+        self._begin(
+            "Answers called into question",
+            explain_collection,
             (v.tg("reason"), reason),
             (v.tg("collection"), collection),
+            agents=(SOFTWARE, *([Agent("person", person)] if person else [])),
+            used=(document,),
         )
-        for agent in (SOFTWARE, *([Agent("person", person)] if person else [])):
-            self._associate(self.subject, agent)
-        self._begin(began, explain_collection)
         ended = self._clock()
         for uuid in sessions:
-            self._out.add(
-                v.standing_iri(uuid),
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("Standing")]),
-                (v.prov("wasDerivedFrom"), iri(v.answer_iri(uuid))),
-                (v.prov("invalidatedAtTime"), ended),
-                (v.prov("wasInvalidatedBy"), iri(self.subject)),
-            )
+            standing = v.standing_iri(uuid)
+            state_entity(self._out, standing, "Standing", origins=(v.answer_iri(uuid),))
+            state_invalidation(self._out, standing, self.subject, ended)
         self.finish("completed")
 
 

@@ -17,10 +17,10 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
+from tgraph.record.activities import state_dropped
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
 from tgraph.record.erasing import Erasing
-from tgraph.record.lines import quads_of
 from tgraph.record.signing import (
     SigningKey,
     is_signed,
@@ -34,7 +34,7 @@ from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Content, Frame, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
-from tgraph.store.statements import Statements, iri, to_bytes
+from tgraph.store.statements import Statements, iri, read_trig, to_bytes
 from tgraph.store.writer import apply, committed, discard, remove_abandoned, writing
 
 AT_ONCE = 500
@@ -274,7 +274,7 @@ class Ledger:
         for frame in frames:
             for text in frame.get("texts", {}).values():
                 self.librarian.put_text(text)
-        bundle = [quad for frame in frames for quad in quads_of(frame.get("quads", ""))]
+        bundle = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
         if not _finished(frames):
             bundle += _aborted(kind, head, frames[-1])
         if content.damaged:
@@ -343,11 +343,8 @@ def _aborted(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
 
 def _lost(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]:
     """What is said of a bundle whose journal was damaged on the disk."""
-    reason = "damaged part of the journal"
-    key = f"{v.URN}prov:dropped:{v.digest(head['subject'], reason)}"
     out = Statements(NamedNode(head["bundle"]))
-    out.add(head["subject"], (v.tg("dropped"), iri(key)))
-    out.add(key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count))
+    state_dropped(out, head["subject"], {"damaged part of the journal": count})
     if first is not head:  # the statement that there was one is what was lost
         started = datetime.fromisoformat(head["started"])
         out.add(head["subject"], (v.RDF_TYPE, [v.prov("Activity"), kind.subject_class]))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tgraph import vocabulary as v
 from tgraph.answer.points import Batch, Mapped, Point
 from tgraph.answer.rating import BEST, Descent
+from tgraph.record.activities import state_entity
 from tgraph.record.session import SessionRecord
 from tgraph.store.statements import iri
 
@@ -17,24 +18,27 @@ def record_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
         v.session_part_iri("rating", record.uuid, rank) for rank, _ in enumerate(descent.rated, 1)
     ]
     for rank, (key, rated) in enumerate(zip(members, descent.rated, strict=True), 1):
-        record.out.add(
+        state_entity(
+            record.out,
             key,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Rating")]),
+            "Rating",
             (v.tg("item"), iri(rated.report.iri)),
-            (v.prov("wasDerivedFrom"), iri(rated.report.iri)),
             (v.tg("rank"), rank),
             (v.tg("level"), rated.report.level),
             (v.tg("score"), None if rated.rating is None else rated.rating / BEST),
             (v.tg("relevant"), rated.relevant),
             (v.tg("reasoning"), rated.reason or None),
+            origins=(rated.report.iri,),
         )
     subject = v.session_part_iri("ratings", record.uuid)
-    record.out.add(
+    state_entity(
+        record.out,
         subject,
-        (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("Ratings")]),
-        (v.RDFS_LABEL, "Reports rated"),
-        (v.prov("wasGeneratedBy"), iri(step)),
+        "Ratings",
         (v.prov("hadMember"), map(iri, members)),
+        label="Reports rated",
+        by=step,
+        collection=True,
     )
     record.dropped(subject, descent.dropped)
     return subject
@@ -50,13 +54,15 @@ def record_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) -
     keys = [batch_iri(record.uuid, number) for number, _ in enumerate(batches)]
     for number, (key, batch) in enumerate(zip(keys, batches, strict=True)):
         members = [v.session_part_iri("candidate", record.uuid, c.rank) for c in batch.candidates]
-        record.out.add(
+        state_entity(
+            record.out,
             key,
-            (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("ReportBatch")]),
-            (v.prov("wasGeneratedBy"), iri(step)),
+            "ReportBatch",
             (v.tg("index"), number),
             (v.tg("tokenCount"), batch.tokens),
             (v.prov("hadMember"), map(iri, members)),
+            by=step,
+            collection=True,
         )
     return keys
 
@@ -68,15 +74,17 @@ def record_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) ->
             v.session_part_iri("point", record.uuid, number, index)
             for index, _ in enumerate(each.points)
         ]
-        record.out.add_all(
-            [
-                (key, (map(iri, _origins(point)), index, point.text, point.score))
-                for index, (key, point) in enumerate(zip(points, each.points, strict=True))
-            ],
-            [v.prov("wasDerivedFrom"), v.tg("index"), v.tg("text"), v.tg("score")],
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Point")]),
-            (v.prov("wasGeneratedBy"), iri(step)),
-        )
+        for index, (key, point) in enumerate(zip(points, each.points, strict=True)):
+            state_entity(
+                record.out,
+                key,
+                "Point",
+                (v.tg("index"), index),
+                (v.tg("text"), point.text),
+                (v.tg("score"), point.score),
+                by=step,
+                origins=_origins(point),
+            )
         batch = batch_iri(record.uuid, number)
         failure = each.failure or None
         record.out.add(batch, (v.tg("point"), map(iri, points)), (v.tg("error"), failure))

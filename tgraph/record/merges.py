@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
-from tgraph.record.agents import SOFTWARE, associations
+from tgraph.record.activities import (
+    Activity,
+    names_of,
+    standing,
+    state_entity,
+    state_invalidation,
+    uuid_of,
+)
+from tgraph.record.agents import SOFTWARE
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri
 
@@ -20,16 +28,9 @@ def standing_merges(store: Store) -> dict[str, str]:
 
 def _standing(store: Store) -> dict[str, tuple[str, str]]:
     found = {}
-    for quad in store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH):
-        subject = quad.subject
-        if next(store.match(subject, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH), None):
-            continue
-        absorbed = next(store.match(subject, v.tg("absorbed"), None, v.SOURCE_GRAPH)).object
-        canonical = next(store.match(subject, v.tg("canonical"), None, v.SOURCE_GRAPH)).object
-        assert isinstance(subject, NamedNode)
-        assert isinstance(absorbed, NamedNode)
-        assert isinstance(canonical, NamedNode)
-        found[subject.value] = (absorbed.value, canonical.value)
+    for node in standing(store, "Merge"):
+        absorbed, canonical = (names_of(store, node, p)[0] for p in ("absorbed", "canonical"))
+        found[node.value] = (absorbed, canonical)
     return found
 
 
@@ -45,30 +46,27 @@ def merge_quads(
     if not merged and not unmerged:
         return []
     out = Statements(v.SOURCE_GRAPH)
-    activity = f"{v.URN}resolution:{run.rpartition(':')[2]}"
-    out.add(
-        activity,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("EntityResolution")]),
-        (v.RDFS_LABEL, "Entity resolution"),
-        (v.dcterms("isPartOf"), iri(run)),
-        (v.prov("startedAtTime"), started),
-        (v.prov("endedAtTime"), ended),
+    activity = Activity(
+        f"{v.URN}resolution:{uuid_of(run)}",
+        ("EntityResolution",),
+        "Entity resolution",
+        started,
+        ended,
+        (SOFTWARE,),
+        part_of=run,
     )
-    associations(out, activity, SOFTWARE)
+    activity.state(out)
     for absorbed, canonical in sorted(merged.items()):
-        out.add(
+        state_entity(
+            out,
             f"{v.URN}merge:{v.digest(absorbed, canonical, run)}",
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Merge")]),
-            (v.prov("wasGeneratedBy"), iri(activity)),
+            "Merge",
             (v.prov("generatedAtTime"), ended),
             (v.tg("absorbed"), iri(absorbed)),
             (v.tg("canonical"), iri(canonical)),
+            by=activity.iri,
         )
     for subject, pair in sorted(_standing(store).items()):
         if unmerged.get(pair[0]) == pair[1]:
-            out.add(
-                subject,
-                (v.prov("invalidatedAtTime"), ended),
-                (v.prov("wasInvalidatedBy"), iri(activity)),
-            )
+            state_invalidation(out, subject, activity.iri, ended)
     return out.quads

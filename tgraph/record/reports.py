@@ -6,32 +6,17 @@ stays when the report is superseded and leaves knowledge. Its text is kept by th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict, replace
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.index.report_context import ReportContext
 from tgraph.index.reports import MadeReport
-from tgraph.model import Agent, CommunityReport, Prompt
+from tgraph.model import CommunityReport
 from tgraph.models.base import canonical_json
-from tgraph.record.agents import associations
-from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri
-
-
-@dataclass(frozen=True, slots=True)
-class Reporting:
-    """The making of a report in a run: by whom, when, and why not by the model where it was not."""
-
-    run: str
-    agent: Agent
-    prompts: Sequence[Prompt]
-    started: datetime
-    ended: datetime
-    fallback: str = ""
+from tgraph.record.activities import Authorship, state_entity
+from tgraph.store.statements import Statements, Writer, iri
 
 
 def knowledge_quads(report: CommunityReport) -> list[Quad]:
@@ -69,52 +54,35 @@ def _citing(cited: str) -> NamedNode:
 _CITING = {"edge": v.tg("edge"), "entity": v.tg("entity"), "claim": v.tg("claim")}
 
 
-def is_recorded(store: Store, report: str) -> bool:
-    """Whether the making of the report is on record, from this run or an earlier one."""
-    quads = store.match(NamedNode(report), v.prov("wasGeneratedBy"), None, v.SOURCE_GRAPH)
-    return next(quads, None) is not None
-
-
-def record_report(out: Statements, made: MadeReport, how: Reporting, content: str) -> None:
+def record_report(out: Writer, made: MadeReport, how: Authorship, content: str) -> None:
     """State how the report came about, and what it and each finding are derived from.
 
     ``content`` is the hash under which the librarian keeps the report and what was shown for it.
     """
     report = made.report
-    activity = f"{v.URN}reporting:{how.run.rpartition(':')[2]}:{v.digest(report.iri)}"
-    out.add(
-        activity,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("Reporting")]),
-        (v.RDFS_LABEL, "Community report"),
-        (v.dcterms("isPartOf"), iri(how.run)),
-        (v.prov("startedAtTime"), how.started),
-        (v.prov("endedAtTime"), how.ended),
-        (v.tg("community"), iri(report.community)),
-        (v.tg("fallbackReason"), how.fallback or None),
+    activity = replace(
+        how.activity(
+            "reporting", ("Reporting",), "Community report", report.iri, dropped=made.dropped
+        ),
+        error=None,  # the vocabulary has a property of its own for it
     )
-    associations(out, activity, how.agent, how.prompts)
-    for reason, count in sorted(made.dropped.items()):
-        key = f"{v.URN}prov:dropped:{v.digest(activity, reason)}"
-        out.add(activity, (v.tg("dropped"), iri(key)))
-        out.add(
-            key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
-        )
-    out.add(
+    activity.state(
+        out,
+        (v.tg("community"), iri(report.community)),
+        (v.tg("fallbackReason"), how.error or None),
+    )
+    state_entity(
+        out,
         report.iri,
-        (v.RDF_TYPE, [v.prov("Entity"), v.tg("ReportRecord")]),
-        (v.prov("wasGeneratedBy"), iri(activity)),
-        (v.prov("wasDerivedFrom"), map(iri, made.sources)),
+        "ReportRecord",
         (v.tg("inputHash"), made.key),
         (v.tg("contentHash"), content),
+        by=activity.iri,
+        origins=made.sources,
     )
     for finding, sources in zip(report.findings, made.finding_sources, strict=True):
-        out.add(
-            finding.iri,
-            (v.RDF_TYPE, v.prov("Entity")),
-            (v.prov("wasGeneratedBy"), iri(activity)),
-            (v.prov("wasDerivedFrom"), map(iri, sources)),
-            (v.dcterms("isPartOf"), iri(report.iri)),
-        )
+        part = (v.dcterms("isPartOf"), iri(report.iri))
+        state_entity(out, finding.iri, "", part, by=activity.iri, origins=sources)
 
 
 def report_content(made: MadeReport, context: ReportContext) -> str:

@@ -24,11 +24,11 @@ from tgraph.model import (
     Selection,
     Sentence,
 )
+from tgraph.record.activities import Activity, state_entity
 from tgraph.record.agents import SOFTWARE
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.record.candidates import candidate_rows
-from tgraph.record.lines import stated
-from tgraph.store.statements import Value, iri
+from tgraph.store.statements import Value, iri, trig_row
 
 
 class SessionRecord(BundleRecord):
@@ -54,20 +54,15 @@ class SessionRecord(BundleRecord):
         explain_collection: str,
     ) -> None:
         """The session has begun: the question, how it will be answered and on which knowledge."""
-        began = self._clock()
-        self._out.add(
-            self.session,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Session")]),
-            (v.RDFS_LABEL, "GraphRAG query session"),
-            (v.prov("startedAtTime"), began),
+        self._begin(
+            "GraphRAG query session",
+            explain_collection,
             (v.tg("query"), question),
             (v.tg("mode"), mode),
             (v.tg("collection"), collection),
             (v.tg("generation"), generation),
+            parameters=parameters,
         )
-        self._parameters(parameters)
-        self._associate(self.session, SOFTWARE)
-        self._begin(began, explain_collection)
 
     @contextmanager
     def step(
@@ -81,17 +76,18 @@ class SessionRecord(BundleRecord):
         else by the step before it."""
         subject = v.session_part_iri("step", self.uuid, self._steps)
         self._steps += 1
-        before = after or self._last_step
-        self._out.add(
-            subject,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg(kind)]),
-            (v.RDFS_LABEL, _phrase(kind)),
-            (v.dcterms("isPartOf"), iri(self.session)),
-            (v.prov("startedAtTime"), self._clock()),
-            (v.prov("used"), [iri(item) for item in used]),
-            (v.prov("wasInformedBy"), iri(before) if before else None),
+        self._activity(
+            Activity(
+                subject,
+                (kind,),
+                _phrase(kind),
+                self._clock(),
+                agents=(agent,),
+                part_of=self.session,
+                used=used,
+                informed_by=after or self._last_step or "",
+            )
         )
-        self._associate(subject, agent)
         self._last_step = subject
         try:
             yield subject
@@ -105,13 +101,14 @@ class SessionRecord(BundleRecord):
     ) -> str:
         """Which mode was chosen for the question, and why."""
         subject = v.session_part_iri("mode-choice", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("ModeChoice")]),
-            (v.RDFS_LABEL, "Mode chosen"),
-            (v.prov("wasGeneratedBy"), iri(step)),
+            "ModeChoice",
             (v.tg("mode"), mode),
             (v.tg("reasoning"), reason),
+            label="Mode chosen",
+            by=step,
         )
         self.dropped(subject, dropped or {})
         return subject
@@ -127,14 +124,15 @@ class SessionRecord(BundleRecord):
         """What the question is about; ``low`` and ``high`` say which of it are keywords of that
         level."""
         subject = v.session_part_iri("concepts", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Concepts")]),
-            (v.RDFS_LABEL, "Concepts of the question"),
-            (v.prov("wasGeneratedBy"), iri(step)),
+            "Concepts",
             (v.tg("concept"), list(concepts)),
             (v.tg("lowLevelKeyword"), list(low)),
             (v.tg("highLevelKeyword"), list(high)),
+            label="Concepts of the question",
+            by=step,
         )
         self.dropped(subject, dropped or {})
         return subject
@@ -143,19 +141,22 @@ class SessionRecord(BundleRecord):
         """Entity matches, best first; ``concepts`` is what they were found by, if not the question
         as a whole."""
         subject = v.session_part_iri("matches", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("EntityMatches")]),
-            (v.RDFS_LABEL, "Entities matched"),
-            (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), map(iri, concepts)),
+            "EntityMatches",
+            label="Entities matched",
+            by=step,
+            origins=concepts,
+            collection=True,
         )
         for rank, match in enumerate(matches, 1):
             key = v.session_part_iri("match", self.uuid, rank)
             self._out.add(subject, (v.prov("hadMember"), iri(key)))
-            self._out.add(
+            state_entity(
+                self._out,
                 key,
-                (v.RDF_TYPE, [v.prov("Entity"), v.tg("EntityMatch")]),
+                "EntityMatch",
                 (v.tg("entity"), iri(match.entity)),
                 (v.tg("concept"), match.concept),
                 (v.tg("rank"), rank),
@@ -170,15 +171,16 @@ class SessionRecord(BundleRecord):
         Where a limit cut something before the candidates, the librarian keeps the complete list.
         """
         subject, cut = self.retrieval_iri, retrieval.cut
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Retrieval")]),
-            (v.RDFS_LABEL, "What was retrieved"),
-            (v.prov("wasGeneratedBy"), iri(self.session)),
-            (v.prov("wasDerivedFrom"), [iri(item) for item in derived_from]),
+            "Retrieval",
             (v.tg("edgeCount"), retrieval.total),
             (v.tg("itemCount"), retrieval.items or None),
-            (v.tg("contentHash"), self._text("\n".join(cut)) if cut else None),
+            (v.tg("contentHash"), self.keep("\n".join(cut)) if cut else None),
+            label="What was retrieved",
+            by=self.session,
+            origins=derived_from,
         )
         self.dropped(subject, retrieval.dropped)
         self._candidates(subject, retrieval.candidates)
@@ -195,14 +197,16 @@ class SessionRecord(BundleRecord):
         subject = self.selection_iri
         members = [iri(self._selected_iri(s)) for s in selection.selected]
         edges = [iri(self._selected_iri(s)) for s in selection.selected if s.item.kind == "edge"]
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.prov("Collection"), v.tg("Selection")]),
-            (v.RDFS_LABEL, "What was selected"),
-            (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), iri(self.retrieval_iri)),
+            "Selection",
             (v.tg("selectedEdge"), edges),
             (v.prov("hadMember"), members),
+            label="What was selected",
+            by=step,
+            origins=(self.retrieval_iri,),
+            collection=True,
         )
         self.dropped(
             subject,
@@ -219,29 +223,30 @@ class SessionRecord(BundleRecord):
         item, candidate = selected.item, selected.candidate
         is_edge = isinstance(item, Edge)
         origins = dict.fromkeys([*_recorded([item.iri]), *(e.iri for e in candidate.evidence)])
-        self._out.add(
+        state_entity(
+            self._out,
             self._selected_iri(selected),
-            (
-                v.RDF_TYPE,
-                [v.prov("Entity"), v.tg("EdgeSelection") if is_edge else v.tg("ItemSelection")],
-            ),
+            "EdgeSelection" if is_edge else "ItemSelection",
             (v.tg("edge") if is_edge else v.tg("item"), iri(item.iri)),
             (v.tg("candidate"), iri(self._candidate(candidate)) if item.kind != "point" else None),
-            (v.prov("wasDerivedFrom"), map(iri, origins)),
             (v.tg("reasoning"), selected.reasoning),
             (v.tg("score"), selected.score),
+            origins=origins,
         )
 
     def _selected_iri(self, selected: Selected) -> str:
         return v.selected_iri(self.uuid, selected.item.kind, selected.index)
 
     def _rejections(self, rejected: Sequence[Rejected]) -> None:
+        """A point that was drawn from what was retrieved is a resource of its own."""
         reason = v.tg("rejectionReason")
-        points = [(r.candidate.item.iri, (r.reason,)) for r in rejected if _is_point(r.candidate)]
-        self._out.add_all(points, [reason])
-        others = [(r.candidate.rank, r.reason) for r in rejected if not _is_point(r.candidate)]
-        said = {text: stated(reason, text) for text in {text for _, text in others}}
-        self._out.add_rows(self._prefix, [f"{rank}> {said[text]}.\n" for rank, text in others])
+        rows = []
+        for each in rejected:
+            if each.candidate.item.kind == "point":
+                self._out.add(each.candidate.item.iri, (reason, each.reason))
+            else:
+                rows.append(trig_row(str(each.candidate.rank), (reason, each.reason)))
+        self._out.add_rows(self._prefix, rows)
 
     def _candidate(self, candidate: Candidate) -> str:
         return v.session_part_iri("candidate", self.uuid, candidate.rank)
@@ -258,18 +263,20 @@ class SessionRecord(BundleRecord):
         must know beside it."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Answer")]),
-            (v.RDFS_LABEL, "GraphRAG answer"),
-            (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), [iri(self.selection_iri), *map(iri, cited)]),
+            "Answer",
             (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
+            label="GraphRAG answer",
+            by=step,
+            origins=[self.selection_iri, *cited],
         )
-        self._out.add(
+        state_entity(
+            self._out,
             v.answer_text_iri(self.uuid),
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("AnswerText")]),
-            (v.tg("contentHash"), self._text(text)),
+            "AnswerText",
+            (v.tg("contentHash"), self.keep(text)),
         )
         self.dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
@@ -282,27 +289,29 @@ class SessionRecord(BundleRecord):
     def _note(self, answer: str, step: str, index: int, note: Note) -> None:
         subject = v.session_part_iri("note", self.uuid, index)
         self._out.add(answer, (v.tg("note"), iri(subject)))
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Note")]),
-            (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(p.iri for p in note.places))),
+            "Note",
             (v.tg("index"), index),
             (v.tg("text"), note.text),
+            by=step,
+            origins=dict.fromkeys(p.iri for p in note.places),
         )
 
     def _sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
         subject = v.session_part_iri("sentence", self.uuid, index)
         selections = dict.fromkeys(c.edge_selection for c in sentence.citations)
         self._out.add(answer, (v.tg("sentence"), iri(subject)))
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Sentence")]),
+            "Sentence",
             (v.dcterms("isPartOf"), iri(answer)),
-            (v.prov("wasGeneratedBy"), iri(step)),
-            (v.prov("wasDerivedFrom"), map(iri, selections)),
             (v.tg("index"), index),
             (v.tg("text"), sentence.text),
+            by=step,
+            origins=selections,
         )
         for number, citation in enumerate(sentence.citations):
             self._citation(subject, index, number, citation)
@@ -344,11 +353,6 @@ _WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim"))
 def _recorded(iris: Sequence[str]) -> list[str]:
     """Those that are entities in PROV's sense: edges, entities and claims are what texts say."""
     return [each for each in iris if not each.startswith(_WORLD)]
-
-
-def _is_point(candidate: Candidate) -> bool:
-    """Whether it was drawn from what was retrieved: then it has a resource of its own."""
-    return candidate.item.kind == "point"
 
 
 def _phrase(kind: str) -> str:

@@ -17,12 +17,15 @@ from tgraph.model import (
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
-    Prompt,
     Span,
 )
-from tgraph.record.agents import associations
-from tgraph.record.nquads import NQuads, quads_of
-from tgraph.store.statements import Statable, Statements, iri, reifier
+from tgraph.record.activities import (
+    Activity,
+    Authorship,
+    state_entity,
+    state_invalidation,
+)
+from tgraph.store.statements import NQuads, Statable, Statements, iri, read_nquads, reifier
 
 
 def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
@@ -88,11 +91,7 @@ def accession_quads(
         (v.prov("wasRevisionOf"), iri(previous) if previous else None),
     )
     if previous and supersedes:
-        out.add(
-            previous,
-            (v.prov("invalidatedAtTime"), taken),
-            (v.prov("wasInvalidatedBy"), iri(run)),
-        )
+        state_invalidation(out, previous, run, taken)
     return out.quads
 
 
@@ -101,21 +100,10 @@ def run_quads(
 ) -> list[Quad]:
     """One run of ``index``: when, by whom, and what came of it."""
     out = Statements(v.SOURCE_GRAPH)
-    out.add(
-        run,
-        (v.RDF_TYPE, [v.prov("Activity"), v.tg("IndexRun")]),
-        (v.RDFS_LABEL, "Index run"),
-        (v.prov("startedAtTime"), started),
-        (v.prov("endedAtTime"), ended),
+    activity = Activity(
+        run, ("IndexRun",), "Index run", started, ended, tuple(agents), dropped=counts
     )
-    for agent in agents:
-        associations(out, run, agent)
-    for reason, count in sorted(counts.items()):
-        key = f"{v.URN}prov:dropped:{v.digest(run, reason)}"
-        out.add(run, (v.tg("dropped"), iri(key)))
-        out.add(
-            key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
-        )
+    activity.state(out)
     return out.quads
 
 
@@ -135,77 +123,38 @@ def chunk_quads(chunk: Chunk) -> list[Quad]:
     return out.quads
 
 
-class ExtractionRecord:
-    """What one extractor found in one chunk: a subgraph, its edges, and the evidence for each.
+class EvidenceRecord:
+    """What was found in a chunk: the edges of the names in the text, and the evidence for each.
 
-    The edges are those of the names in the text; entity resolution comes later and never touches
-    what is written here. ``edges``, ``entities`` and ``claims`` list what the record speaks of.
-    ``kind`` is a further class of the activity. ``evidence`` lists the pieces of evidence with the
-    edge that each is for (empty for an entity or a claim).
+    Entity resolution comes later and never touches what is written here. ``edges``, ``entities``
+    and ``claims`` list what the record speaks of, ``evidence`` the pieces of evidence with the edge
+    that each is for (empty for an entity or a claim). ``subgraph`` and ``activity`` are those of
+    the reading that found it, which stands on record already; the evidence has the same IRIs
+    whichever run writes it down.
     """
 
-    def __init__(
-        self, run_uuid: str, chunk: Chunk, extraction: Extraction, key: str, kind: str | None = None
-    ) -> None:
+    def __init__(self, subgraph: str, activity: str, chunk: Chunk, extraction: Extraction) -> None:
         self.extraction = extraction
+        self.subgraph = subgraph
+        self.activity = activity
         self.edges: dict[str, Triple] = {}
         self.entities: set[str] = set()
         self.claims: set[str] = set()
         self.evidence: dict[str, str] = {}
-        self._kinds = ("Extraction", kind) if kind else ("Extraction",)
         self._stated: set[tuple[str, Span | None]] = set()
         self._chunk = chunk
-        self._key = v.digest(key, extraction.reply_hash)
+        self._key = subgraph
         self._new = NQuads(v.SOURCE_GRAPH)
         self._out = Statements(v.SOURCE_GRAPH)
-        self.subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
-        self.activity = f"{v.URN}extraction:{run_uuid}:{v.digest(self.subgraph)}"
 
-    def quads(
-        self,
-        run: str,
-        agent: Agent,
-        prompts: Sequence[Prompt],
-        started: datetime,
-        ended: datetime,
-    ) -> list[Quad]:
+    def quads(self) -> list[Quad]:
         """All of it."""
-        shared, lines = self.state(run, agent, prompts, started, ended)
-        return shared + quads_of(lines)
+        shared, lines = self.state()
+        return shared + read_nquads(lines)
 
-    def state(
-        self,
-        run: str,
-        agent: Agent,
-        prompts: Sequence[Prompt],
-        started: datetime,
-        ended: datetime,
-    ) -> tuple[list[Quad], list[str]]:
-        """All of it, apart: what other extractions may state too, and as N-Quads the activity and
-        the evidence, which nobody has stated unless the subgraph is on record already."""
-        out = self._new
-        out.add(
-            self.activity,
-            (v.RDF_TYPE, [v.prov("Activity"), *map(v.tg, self._kinds)]),
-            (v.RDFS_LABEL, "Extraction"),
-            (v.dcterms("isPartOf"), iri(run)),
-            (v.prov("used"), iri(self._chunk.iri)),
-            (v.prov("startedAtTime"), started),
-            (v.prov("endedAtTime"), ended),
-        )
-        associations(out, self.activity, agent, prompts)
-        for reason, count in sorted(self.extraction.dropped.items()):
-            key = f"{v.URN}prov:dropped:{v.digest(self.activity, reason)}"
-            out.add(self.activity, (v.tg("dropped"), iri(key)))
-            out.add(
-                key, (v.RDF_TYPE, v.tg("Dropped")), (v.tg("reason"), reason), (v.tg("count"), count)
-            )
-        out.add(
-            self.subgraph,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Subgraph")]),
-            (v.prov("wasDerivedFrom"), iri(self._chunk.iri)),
-            (v.prov("wasGeneratedBy"), iri(self.activity)),
-        )
+    def state(self) -> tuple[list[Quad], list[str]]:
+        """All of it, apart: what other extractions may state too, and as N-Quads the rest, which
+        nobody has stated unless the subgraph is on record already."""
         self._contents()
         return self._out.quads, self._new.take()
 
@@ -300,3 +249,39 @@ class ExtractionRecord:
             (v.tg("quote"), span.quote if span else None),
             *pairs,
         )
+
+
+class ExtractionRecord(EvidenceRecord):
+    """What one extractor found in one chunk: the activity, a subgraph, its edges, and the evidence
+    for each. ``kind`` is a further class of the activity."""
+
+    def __init__(
+        self, how: Authorship, chunk: Chunk, extraction: Extraction, key: str, kind: str = ""
+    ) -> None:
+        subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
+        kinds = ("Extraction", kind) if kind else ("Extraction",)
+        self._activity = how.activity(
+            "extraction",
+            kinds,
+            "Extraction",
+            subgraph,
+            used=(chunk.iri,),
+            dropped=extraction.dropped,
+        )
+        super().__init__(subgraph, self._activity.iri, chunk, extraction)
+        self._key = v.digest(key, extraction.reply_hash)
+
+    def state(self) -> tuple[list[Quad], list[str]]:
+        """As ``EvidenceRecord.state``, with the activity and the subgraph."""
+        self._activity.state(self._new)
+        state_entity(
+            self._new, self.subgraph, "Subgraph", by=self.activity, origins=(self._chunk.iri,)
+        )
+        return super().state()
+
+
+def occurrence_quads(subgraph: str, key: str) -> list[Quad]:
+    """The sentences that a reading found are in the librarian, under the hash ``key``."""
+    out = Statements(v.SOURCE_GRAPH)
+    out.add(subgraph, (v.tg("occurrences"), key))
+    return out.quads

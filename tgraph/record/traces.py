@@ -140,4 +140,4 @@ def _typed(store: Store, kind: str) -> set[str]:
 
 
 def _value(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else str(term)
+    return term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -1,7 +1,4 @@
-"""The record of a verification: a later statement about a session, in a bundle of its own.
-
-A verdict is derived from the sentence that it is on; the result from all verdicts.
-"""
+"""The record of a verification: a later statement about a session, in a bundle of its own."""
 
 from __future__ import annotations
 
@@ -10,13 +7,14 @@ from pathlib import Path
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.agents import SOFTWARE
+from tgraph.record.activities import state_entity
 from tgraph.record.bundle import VERIFICATION, BundleRecord, Clock
 from tgraph.store.statements import iri
 
 
 class VerificationRecord(BundleRecord):
-    """One verification's provenance."""
+    """One verification's provenance: a verdict is derived from the sentence that it is on, the
+    result from all verdicts."""
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(journals, VERIFICATION, uuid, clock)
@@ -27,17 +25,8 @@ class VerificationRecord(BundleRecord):
         self, answer: str, agent: Agent, prompts: tuple[Prompt, ...], explain_collection: str
     ) -> None:
         """The verification of an answer on record has begun; the agent is who judges."""
-        began = self._clock()
-        self._out.add(
-            self.verification,
-            (v.RDF_TYPE, [v.prov("Activity"), v.tg("Verification")]),
-            (v.RDFS_LABEL, "Verification of an answer"),
-            (v.prov("startedAtTime"), began),
-            (v.prov("used"), iri(answer)),
-        )
-        self._associate(self.verification, SOFTWARE)
         self._associate(self.verification, agent, prompts)
-        self._begin(began, explain_collection)
+        self._begin("Verification of an answer", explain_collection, used=(answer,))
 
     def verdict(
         self,
@@ -53,28 +42,30 @@ class VerificationRecord(BundleRecord):
         index = len(self._verdicts)
         subject = v.session_part_iri("verdict", self.uuid, index)
         self._verdicts.append(subject)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("Verdict")]),
-            (v.prov("wasGeneratedBy"), iri(self.verification)),
-            (v.prov("wasDerivedFrom"), iri(sentence)),
+            "Verdict",
             (v.tg("index"), index),
             (v.tg("verdict"), verdict),
             (v.tg("reasoning"), reason or None),
             (v.tg("lostAt"), lost_at or None),
             (v.tg("lostIn"), iri(lost_in) if lost_in else None),
+            by=self.verification,
+            origins=(sentence,),
         )
         return subject
 
     def result(self, metrics: Mapping[str, float], dropped: Mapping[str, int]) -> str:
         """The measures (0 to 1), and what could not be used on the way."""
         subject = v.session_part_iri("verified", self.uuid)
-        self._out.add(
+        state_entity(
+            self._out,
             subject,
-            (v.RDF_TYPE, [v.prov("Entity"), v.tg("VerificationResult")]),
-            (v.RDFS_LABEL, "Result of the verification"),
-            (v.prov("wasGeneratedBy"), iri(self.verification)),
-            (v.prov("wasDerivedFrom"), map(iri, self._verdicts)),
+            "VerificationResult",
+            label="Result of the verification",
+            by=self.verification,
+            origins=self._verdicts,
         )
         self._metrics(subject, metrics)
         self.dropped(subject, dropped)

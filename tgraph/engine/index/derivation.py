@@ -27,12 +27,11 @@ from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.models.base import CallSink
 from tgraph.record.merges import merge_quads, standing_merges
-from tgraph.record.nquads import NQuads
 from tgraph.record.splits import standing_splits
-from tgraph.record.summaries import SummaryRecord
+from tgraph.record.summaries import record_summary
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements
+from tgraph.store.statements import NQuads, Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +131,8 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         context, by = self.context, made.by
         summary = item.summary(by.key)
         if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
-            record = SummaryRecord(context.run, item, summary, made.result)
             stated = NQuads(v.SOURCE_GRAPH)
-            record.state(stated, by.agent, by.prompts, began, context.clock(), made.error)
+            record_summary(stated, item, summary, made.result, self.authorship(made, began))
             context.copy.note(stated.take())
             self.credit(by)
         out = Statements(v.KNOWLEDGE_GRAPH)

@@ -27,10 +27,9 @@ from tgraph.index.sources import (
 from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Chunk, Document, Extraction
 from tgraph.models.base import CallSink
-from tgraph.record.nquads import quads_of
-from tgraph.record.occurrences import occurrence_quads
-from tgraph.record.sources import ExtractionRecord, chunk_quads
+from tgraph.record.sources import ExtractionRecord, chunk_quads, occurrence_quads
 from tgraph.store.base import Store
+from tgraph.store.statements import read_nquads
 
 UNUSABLE = "chunk whose reply can't be used"
 CLAIMS = "ClaimExtraction"
@@ -91,14 +90,13 @@ class _Extraction(_Reading[Extractor]):
     def record(self, item: _Passage, made: Made[Extraction, Extractor], began: datetime) -> None:
         context, extraction = self.context, made.result
         stated = extraction if not extraction.sentences else replace(extraction, entities=())
-        record = ExtractionRecord(context.uuid, item.chunk, with_endpoints(stated), made.by.key)
+        how = self.authorship(made, began)
+        record = ExtractionRecord(how, item.chunk, with_endpoints(stated), made.by.key)
         known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
-        quads, lines = record.state(
-            context.run, made.by.agent, made.by.prompts, began, context.clock()
-        )
+        quads, lines = record.state()
         context.copy.add([*chunk_quads(item.chunk), *quads])
         if known:  # the same was found in this chunk before
-            context.copy.add(quads_of(lines))
+            context.copy.add(read_nquads(lines))
         else:
             context.copy.add_new(lines)
         if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
@@ -142,9 +140,9 @@ class _Claims(_Reading[ClaimExtractor]):
     def record(
         self, item: _Passage, made: Made[Extraction, ClaimExtractor], began: datetime
     ) -> None:
-        context, by = self.context, made.by
-        record = ExtractionRecord(context.uuid, item.chunk, made.result, by.key, CLAIMS)
-        context.copy.add(record.quads(context.run, by.agent, by.prompts, began, context.clock()))
+        how = self.authorship(made, began)
+        record = ExtractionRecord(how, item.chunk, made.result, made.by.key, CLAIMS)
+        self.context.copy.add(record.quads())
         self._touched.entities |= record.entities
         self._touched.claims |= record.claims
         self.found += len(record.claims)

@@ -13,6 +13,7 @@ from tgraph.engine.workshop import Workshop
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink
+from tgraph.record.activities import Authorship
 from tgraph.record.agents import agent_quads
 
 GRACE = 10.0
@@ -110,6 +111,12 @@ class Phase(ABC, Generic[Item, Result, M]):
         """Put on record who makes something, and by which prompts."""
         copy = self.context.copy
         copy.add([*agent_quads([maker.agent]), *self.context.record.prompts(maker.prompts)])
+
+    def authorship(self, made: Made[Result, M], began: datetime) -> Authorship:
+        """Who made it, until now."""
+        context, by = self.context, made.by
+        ended = context.clock()
+        return Authorship(context.run, by.agent, by.prompts, began, ended, made.error)
 
     def _show(self) -> None:
         self.context.show(self.stage, self.done, self.total)
