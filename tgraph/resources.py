@@ -56,6 +56,11 @@ def word_list(name: str, *keys: str) -> list[str]:
     return [word for key in keys for word in lists[key].split()]
 
 
+def name_list(name: str, key: str) -> list[str]:
+    """A list whose entries may hold spaces and are parted by commas."""
+    return [" ".join(entry.split()) for entry in tables(name)[key].split(",")]
+
+
 def weights(name: str) -> tuple[float, ...]:
     """The numbers of a table of ``data/weights.toml``, which says what they were fitted to."""
     return tuple(tables("weights")[name].values())

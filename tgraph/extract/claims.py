@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, get_args
 
@@ -15,7 +16,7 @@ from pyoxigraph import Literal
 from tgraph.extract.base import missing_entities
 from tgraph.extract.located import Located, one_line
 from tgraph.extract.parse import Row, Text, name_of, typed_literal
-from tgraph.extract.rounds import Gathered, Rounds
+from tgraph.extract.rounds import Gathered, Key, Rounds
 from tgraph.extract.tuples import fields_of
 from tgraph.model import (
     Agent,
@@ -104,32 +105,26 @@ class ModelClaims(Rounds[ClaimsReply]):
 
 
 class _GatheredClaims(Gathered[ClaimsReply]):
-    def __init__(self, chunk: Chunk) -> None:
-        super().__init__()
-        self._chunk = chunk
-        self._text = Located(chunk)
-        self._claims: dict[tuple[object, ...], ExtractedClaim] = {}
+    def read(self, reply: ClaimsReply) -> Iterator[tuple[Key, ExtractedClaim]]:
+        claims = (read_claim(row, self._text, self.dropped) for row in reply.claims)
+        return ((_key(claim), claim) for claim in claims if claim)
 
-    def add(self, reply: ClaimsReply) -> int:
-        found = [c for row in reply.claims if (c := read_claim(row, self._text, self.dropped))]
-        for claim in found:
-            self._claims.setdefault(_key(claim), claim)
-        return len(found)
-
-    def size(self) -> int:
-        return len(self._claims)
+    @cached_property
+    def _text(self) -> Located:
+        return Located(self.chunk)
 
     def known(self) -> str:
-        rows = ([c.subject, c.type, c.object, c.description] for c in self._claims.values())
+        claims = self.all_of(ExtractedClaim)
+        rows = ([c.subject, c.type, c.object, c.description] for c in claims)
         return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
     def extraction(self, names: Sequence[str]) -> Extraction:
-        claims = tuple(self._claims.values())
+        claims = self.all_of(ExtractedClaim)
         entities = named_in(claims, names)
-        return Extraction(self._chunk.iri, entities, (), self.reply_hash, self.counts, claims)
+        return Extraction(self.chunk.iri, entities, (), self.reply_hash, self.counts, claims)
 
 
-def _key(claim: ExtractedClaim) -> tuple[object, ...]:
+def _key(claim: ExtractedClaim) -> Key:
     names = normalise_name(claim.subject), normalise_name(claim.object)
     return *names, normalise_name(claim.type), claim.status, claim.span
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tgraph.extract.parse import GraphReply, read_reply
-from tgraph.extract.rounds import Gathered, Rounds
+from tgraph.extract.rounds import Gathered, Key, Rounds
 from tgraph.extract.tuples import read_graph
 from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction
 from tgraph.models.base import CallSink, ChatModel, no_sink
@@ -40,46 +40,28 @@ class ModelExtractor(Rounds[GraphReply]):
 
 
 class _GatheredGraph(Gathered[GraphReply]):
-    def __init__(self, chunk: Chunk) -> None:
-        super().__init__()
-        self._chunk = chunk
-        self._entities: dict[tuple[object, ...], ExtractedEntity] = {}
-        self._relationships: dict[tuple[object, ...], ExtractedRelationship] = {}
-
-    def add(self, reply: GraphReply) -> int:
-        entities, relationships = read_reply(reply, self._chunk, self.dropped)
-        for entity in entities:
-            self._entities.setdefault(_entity_key(entity), entity)
-        for relationship in relationships:
-            self._relationships.setdefault(_relationship_key(relationship), relationship)
-        return len(entities) + len(relationships)
-
-    def size(self) -> int:
-        return len(self._entities) + len(self._relationships)
+    def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
+        entities, relationships = read_reply(reply, self.chunk, self.dropped)
+        yield from ((_entity_key(entity), entity) for entity in entities)
+        yield from ((_relationship_key(stated), stated) for stated in relationships)
 
     def known(self) -> str:
-        lines = [
-            json.dumps({"entity": e.name}, ensure_ascii=False) for e in self._entities.values()
-        ]
-        for r in self._relationships.values():
+        names = (entity.name for entity in self.all_of(ExtractedEntity))
+        lines = [json.dumps({"entity": name}, ensure_ascii=False) for name in names]
+        for r in self.all_of(ExtractedRelationship):
             obj = r.object if isinstance(r.object, str) else r.object.value
             lines.append(json.dumps([r.subject, r.predicate, obj], ensure_ascii=False))
         return "\n".join(lines)
 
     def extraction(self) -> Extraction:
-        return Extraction(
-            self._chunk.iri,
-            tuple(self._entities.values()),
-            tuple(self._relationships.values()),
-            self.reply_hash,
-            self.counts,
-        )
+        found = self.all_of(ExtractedEntity), self.all_of(ExtractedRelationship)
+        return Extraction(self.chunk.iri, *found, self.reply_hash, self.counts)
 
 
-def _entity_key(entity: ExtractedEntity) -> tuple[object, ...]:
+def _entity_key(entity: ExtractedEntity) -> Key:
     return normalise_name(entity.name), frozenset(map(normalise_name, entity.aliases))
 
 
-def _relationship_key(r: ExtractedRelationship) -> tuple[object, ...]:
+def _relationship_key(r: ExtractedRelationship) -> Key:
     obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
     return normalise_name(r.subject), normalise_name(r.predicate), obj, r.span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -21,33 +21,39 @@ from tgraph.models.structured import Structured, ask
 from tgraph.vocabulary import digest
 
 R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
+Key = tuple[object, ...]
 
 
 class Gathered(ABC, Generic[R]):
     """What the rounds over one chunk have brought so far, and what was left out, by reason."""
 
-    def __init__(self) -> None:
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
         self.dropped: Counter[str] = Counter()
         self._replies: list[dict[str, Any]] = []
+        self._found: dict[Key, Any] = {}
 
     def take(self, reply: Structured[R]) -> bool:
         """Adds a reply; whether it says anything that was not known."""
         self._replies.append(reply.value.model_dump())
         self.dropped["malformed row"] += reply.dropped
         self.dropped["reply that was cut off"] += reply.truncated
-        before = self.size()
-        found = self.add(reply.value)
-        fresh = self.size() - before
-        self.dropped["repetition"] += found - fresh
+        before = len(self._found)
+        said = list(self.read(reply.value))
+        for key, item in said:
+            self._found.setdefault(key, item)
+        fresh = len(self._found) - before
+        self.dropped["repetition"] += len(said) - fresh
         return fresh > 0
 
-    @abstractmethod
-    def add(self, reply: R) -> int:
-        """Keeps what the reply says; how many things that was, known ones included."""
+    def all_of(self, kind: type[T]) -> tuple[T, ...]:
+        """What is known of a kind, in the order in which it was found."""
+        return tuple(item for item in self._found.values() if isinstance(item, kind))
 
     @abstractmethod
-    def size(self) -> int:
-        """How many different things are known."""
+    def read(self, reply: R) -> Iterable[tuple[Key, Any]]:
+        """What the reply says that can be used, each with a key that is the same for the same."""
 
     @abstractmethod
     def known(self) -> str:

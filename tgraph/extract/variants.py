@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tgraph.extract.capitals import NAME_TAGS, TYPES, run_end
 from tgraph.extract.kinds import denotes_person, kind_of_noun
 from tgraph.extract.pipeline import lemma
-from tgraph.resources import word_set
+from tgraph.resources import name_list, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -22,15 +22,8 @@ _OF_GROUPS = word_set("english", "of_groups")
 _NOT_OUTER = word_set("english", "not_outer")
 _BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
 _OF_KIND = ("organization", "facility", "event")
-# Names of countries and regions (ISO 3166-1 and -2) that hold an "and" but are one.
 _JOINED = re.compile(
-    r"\b(?:Republic of )?(?:Trinidad and Tobago|Antigua and Barbuda|Bosnia and Herzegovina"
-    r"|(?:Saint|St\.?) Kitts and Nevis|(?:Saint|St\.?) Vincent and the Grenadines"
-    r"|S[aã]o Tom[eé] and Pr[ií]ncipe|Turks and Caicos Islands|Wallis and Futuna"
-    r"|(?:Saint|St\.?) Pierre and Miquelon|Newfoundland and Labrador|Jammu and Kashmir"
-    r"|Andaman and Nicobar Islands|Serbia and Montenegro|Svalbard and Jan Mayen|Tyne and Wear"
-    r"|Heard Island and McDonald Islands|South Georgia and the South Sandwich Islands"
-    r"|French Southern and Antarctic Lands|Akrotiri and Dhekelia)\b"
+    rf"\b(?:Republic of )?(?:{'|'.join(map(re.escape, name_list('regions', 'joined')))})\b"
 )
 
 

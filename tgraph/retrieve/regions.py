@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tgraph.resources import tables
+from tgraph.resources import name_list
 
 _WIDE = re.compile(
     r"\b(?:africa|america|antarctic|antarctica|archipelago|asia|australasia|bay|canton|coast|"
@@ -16,7 +16,7 @@ _WIDE = re.compile(
 )
 """Words of the names of regions and waters."""
 
-_COUNTRIES = frozenset(map(str.strip, tables("regions")["names"].replace("\n", " ").split(",")))
+_COUNTRIES = frozenset(name_list("regions", "names"))
 
 
 def is_region(name: str) -> bool:
