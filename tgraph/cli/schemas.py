@@ -313,6 +313,8 @@ _PUBLISHED = {
     "CitingSentence": "Sentence",
     "SurrogateFit": "Fit",
     "OneSidedPlace": "Place",
+    "DocumentPlace": "Place",
+    "PipelinePosition": "Carrier",
 }
 """Under which names classes were published that are called otherwise now."""
 

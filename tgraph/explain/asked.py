@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import Literal as Choice
 
 from pyoxigraph import Literal as RdfLiteral
 
@@ -16,7 +16,7 @@ from tgraph.index.sources import text_value
 from tgraph.store.base import Store
 
 ReadText = Callable[[str], str]
-State = Literal["kept", "erased", "missing"]
+State = Choice["kept", "erased", "missing"]
 
 
 class Asked:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tgraph.errors import ModelError
 from tgraph.explain.influence import Fit
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-    Matrix = NDArray[float64]
+Matrix: TypeAlias = "NDArray[float64]"
 
 Said = tuple[bool, ...]
 """For each sentence of the answer whether it is still said."""

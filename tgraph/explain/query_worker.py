@@ -1,7 +1,7 @@
 """The process in which a user's SPARQL runs: ``python -m tgraph.explain.query_worker``.
 
-Reads one JSON object from standard input and writes the result to standard output; what goes wrong
-is one line on standard error, and exit code 3 where the query is at fault.
+Reads one JSON object from standard input and writes the result to standard output; what goes
+wrong is one line on standard error, and exit code 3 where the query is at fault.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the batches of the chain add up to, compared with what the store holds.
 
-Each batch is a text of N-Quads lines added and removed. Played one after the other they give every
-quad outside the bundles and catalogues.
+Each batch is a text of N-Quads lines added and removed. Played one after the other they give
+every quad outside the bundles and catalogues.
 """
 
 from __future__ import annotations
