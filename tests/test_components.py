@@ -1,5 +1,7 @@
 """The table of steps: each row names classes that there are, and what they are made with."""
 
+from typing import Any
+
 import pytest
 
 from tgraph.engine.parts import Parts, Step
@@ -9,7 +11,7 @@ from tgraph.testing import HashingEmbedder, ScriptedModel
 
 STEPS = {name: step for name, step in vars(Parts).items() if isinstance(step, Step)}
 NEEDS_A_MODEL = ("claims", "_model_situator", "_alone")
-GIVEN = {"_suggester": {"count": 3}}
+GIVEN: dict[str, dict[str, Any]] = {"_suggester": {"count": 3}}
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import count
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ class Maker:
         self.agent = Agent(kind, kind)
 
 
-class Doubling(Phase):
+class Doubling(Phase[int, int, Any]):
     stage = "Doubling"
     unusable = "number whose double can't be used"
 
@@ -36,11 +37,14 @@ class Doubling(Phase):
         return f"{item}: {made.error}"
 
     def record(self, item, made, began):
-        self.context.told.append(("record", item, made.result, made.by.agent.kind))
+        context: Any = self.context
+        context.told.append(("record", item, made.result, made.by.agent.kind))
 
 
-def context():
-    told, ticks, dropped = [], count(), Counter()
+def context() -> Any:
+    told: list[Any] = []
+    dropped: Counter[str] = Counter()
+    ticks = count()
     return SimpleNamespace(
         told=told,
         copy=None,
