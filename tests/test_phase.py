@@ -15,7 +15,7 @@ from tgraph.model import Agent
 class Maker:
     prompts = ()
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: Any) -> None:
         self.agent = Agent(kind, kind)
 
 
