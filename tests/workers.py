@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
+from importlib import import_module
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,16 +25,6 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad
 
 import tgraph
-import tgraph.answer.embedded
-import tgraph.answer.model
-import tgraph.engine.asking
-import tgraph.engine.graph
-import tgraph.engine.indexing
-import tgraph.explain.sessions
-import tgraph.extract.language_model
-import tgraph.models.hashing
-import tgraph.models.openai
-import tgraph.retrieve.graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.parts import Parts
@@ -58,6 +49,20 @@ from tgraph.settings import load_settings
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.snapshot import Snapshot
+
+for module in (
+    "tgraph.answer.embedded",
+    "tgraph.answer.model",
+    "tgraph.engine.asking",
+    "tgraph.engine.graph",
+    "tgraph.engine.indexing",
+    "tgraph.explain.sessions",
+    "tgraph.extract.language_model",
+    "tgraph.models.hashing",
+    "tgraph.models.openai",
+    "tgraph.retrieve.graph",
+):
+    import_module(module)  # once, before processes are forked
 
 QUESTION = "Who discovered polonium?"
 CATALOGUE = v.collection_iri("explainability")
