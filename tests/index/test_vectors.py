@@ -351,7 +351,7 @@ def test_a_damaged_file_is_noticed(tmp_path, role, harm, verify):
 
 
 def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp_path, monkeypatch):
-    monkeypatch.setattr(vector_files, "CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.vector_files.CHECKED_WHOLE", 0)
     _saved(tmp_path)
     (path,) = tmp_path.glob("entity.vectors.*")
     _flip(path, path.stat().st_size - 1)

@@ -46,7 +46,7 @@ def grow(context: Workshop, chunks: VectorSet, previous: VectorSet | None) -> Ve
     tree = _Tree(context, previous)
     nodes, vectors = list(chunks.keys), chunks
     for level in range(1, context.settings.raptor.levels + 1):
-        grown = tree.grow(level, nodes, vectors)
+        grown = tree.add_level(level, nodes, vectors)
         if grown is None:
             break
         nodes, vectors = grown
@@ -83,7 +83,7 @@ class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
             self._previous = found if known is None or len(found) >= len(known) else known
         return found
 
-    def grow(
+    def add_level(
         self, level: int, nodes: Sequence[str], vectors: VectorSet
     ) -> tuple[list[str], VectorSet] | None:
         """One more level above the nodes: what the next is made of; None where there is none."""

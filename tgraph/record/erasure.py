@@ -1,7 +1,4 @@
-"""The record of an erasure: a bundle of its own, with the hashes of what was rewritten.
-
-Design, section 3.7.
-"""
+"""The record of an erasure: a bundle of its own, with the hashes of what was rewritten."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ def erasure_quads(
     removed: Iterable[str],
 ) -> list[Quad]:
     """The bundle of an erasure: the hashes of what it rewrote, and those of the texts it removed
-    from the librarian."""
+    from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
     subject = v.erasure_iri(uuid)
     activity = Activity(
