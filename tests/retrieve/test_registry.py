@@ -1,4 +1,4 @@
-"""The registry of modes: what there is to know of a mode is said in its module, and nowhere else."""
+"""The registry of modes: what there is to know of a mode is said in its module alone."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def test_the_orders_of_a_mode_are_where_it_says(mode):
 
 
 def test_auto_has_a_mode_for_every_breadth():
-    assert [mode_for(about) for about in ("one", "several", "whole")] == ["local", "graph", "global"]
+    found = [mode_for(about) for about in ("one", "several", "whole")]
+    assert found == ["local", "graph", "global"]
 
 
 def test_a_mode_of_another_version_is_none():

@@ -36,21 +36,22 @@ class Notes:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
 
 
-class ConceptFinder(Protocol):
-    """Finds what a question is about."""
+class Step(Protocol):
+    """What is done on the way to an answer; the record names who did it."""
 
     @property
     def agent(self) -> Agent: ...
+
+
+class ConceptFinder(Step, Protocol):
+    """Finds what a question is about."""
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
         """Short noun phrases, the most specific first; the question itself where there are none."""
 
 
-class Selector(Protocol):
+class Selector(Step, Protocol):
     """Chooses what matters, with a reason for each. ``step`` is the class of its activity."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     @property
     def step(self) -> str: ...
@@ -61,11 +62,8 @@ class Selector(Protocol):
         """At most ``limit`` edges, best first; every other candidate is rejected with a reason."""
 
 
-class Synthesiser(Protocol):
+class Synthesiser(Step, Protocol):
     """Composes the answer from the selection alone."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from tgraph.model import Agent, Candidate, Rejected, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
@@ -74,8 +73,3 @@ def _group(candidate: Candidate) -> str:
 def _why(candidate: Candidate) -> str:
     reasons = " and ".join(candidate.reasons) or "it was retrieved"
     return f"Within the budget; {reasons}."
-
-
-def renumbered(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates ranked from 1 in this order."""
-    return tuple(replace(candidate, rank=rank) for rank, candidate in enumerate(candidates, 1))

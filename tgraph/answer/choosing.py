@@ -9,12 +9,12 @@ from typing import Protocol
 
 from pydantic import BaseModel
 
+from tgraph.answer.base import Step
 from tgraph.answer.embedded import EmbeddedConcepts
 from tgraph.answer.model import ModelStep, asked
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
-from tgraph.models.structured import ask
 from tgraph.resources import word_set
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.breadth import is_broad
@@ -40,11 +40,8 @@ class About:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-class Chooser(Protocol):
+class Chooser(Step, Protocol):
     """Tells what a question is about."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def choose(self, question: Question, context: Context, sink: CallSink) -> About:
         """The same question over the same knowledge is about the same."""
@@ -115,7 +112,7 @@ class ModelChooser(ModelStep):
     def choose(self, question: Question, context: Context, sink: CallSink) -> About:
         """As ``Chooser.choose``."""
         try:
-            reply = ask(self.model, self.request(asked(question)), _ChoiceReply, sink).value
+            reply = self.ask(asked(question), _ChoiceReply, sink).value
         except EndpointError:
             why = "mode choice without the model, which can't be reached"
         except ModelError:

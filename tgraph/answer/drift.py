@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Selected
+from tgraph.answer.base import Step
+from tgraph.model import Candidate, CommunityReport, Evidence, Selected
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.nearest import NearReport
@@ -56,11 +57,8 @@ class Told:
     response: Response
 
 
-class Explorer(Protocol):
+class Explorer(Step, Protocol):
     """Does the steps that a model or an embedded method can do."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def expand(
         self, question: Question, template: CommunityReport, context: Context, sink: CallSink

@@ -174,11 +174,6 @@ def _best(
     return [point for point in points if len(words(point.text)) >= FEWEST_WORDS]
 
 
-def _shortest(pairs: Sequence[tuple[Evidence, Candidate]]) -> Evidence:
-    """The evidence to which the way is shortest: an edge's own before that of a report."""
-    return min((item for item, _ in pairs), key=lambda item: (len(item.via), item.iri))
-
-
 def _quoted(evidence: Evidence, holders: Sequence[Candidate]) -> Point:
     cites = {holder.item.iri: holder for holder in holders}
     text = " ".join(evidence.quote.split())

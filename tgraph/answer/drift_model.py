@@ -116,7 +116,7 @@ class _Responding(ModelStep):
     def values(self, question: Question) -> dict[str, str]:
         return {**asked(question), "follow_ups": str(self._follow_ups)}
 
-    def ask(
+    def read(
         self, values: Mapping[str, str], known: Mapping[str, _Citable], sink: CallSink
     ) -> Response:
         """The response, read and checked. ``ModelError`` for a reply that can't be used."""
@@ -151,7 +151,7 @@ class _Primer(_Responding):
         self, question: Question, reports: Sequence[NearReport], context: Context, sink: CallSink
     ) -> Response:
         lines, known = self._shown(reports, context)
-        return self.ask({**self.values(question), "reports": lines}, known, sink)
+        return self.read({**self.values(question), "reports": lines}, known, sink)
 
     def _shown(
         self, reports: Sequence[NearReport], context: Context
@@ -184,7 +184,7 @@ class _Follower(_Responding):
         known = {
             i: _Citable(each.candidate, each.candidate.evidence) for i, each in shown.by_id.items()
         }
-        response = self.ask({**values, "evidence": shown.text}, known, sink)
+        response = self.read({**values, "evidence": shown.text}, known, sink)
         left = Counter({"evidence over the token budget of an action": len(shown.left_out)})
         return replace(response, dropped=_counts(left + Counter(response.dropped)))
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tgraph.model import Agent, Prompt
+from tgraph.answer.base import Step
+from tgraph.model import Prompt
 from tgraph.models.base import CallSink
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = "Entailment", "Neutral", "Contradiction"
@@ -41,11 +42,8 @@ class Checked:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-class StatementExtractor(Protocol):
+class StatementExtractor(Step, Protocol):
     """Takes a text apart into statements."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...
@@ -55,11 +53,8 @@ class StatementExtractor(Protocol):
         used."""
 
 
-class EntailmentChecker(Protocol):
+class EntailmentChecker(Step, Protocol):
     """Says of statements whether a reference entails or contradicts them."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...

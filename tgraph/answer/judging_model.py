@@ -12,9 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from tgraph.answer.judging import LABELS, NEUTRAL, Checked, Stated, Statement, spoken
 from tgraph.answer.model import ModelStep
 from tgraph.answer.replies import clean
-from tgraph.model import Prompt
 from tgraph.models.base import CallSink
-from tgraph.models.structured import ask
 
 TOGETHER = 10
 """Statements that are checked by one call."""
@@ -59,14 +57,9 @@ class ModelStatements(ModelStep):
 
     name = "extract_statements"
 
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self.prompt,)
-
     def statements(self, question: str, text: str, sink: CallSink) -> Stated:
         """As ``StatementExtractor.statements``; the same statement counts once."""
-        request = self.request({"question": question, "text": text})
-        reply = ask(self.model, request, StatementsReply, sink)
+        reply = self.ask({"question": question, "text": text}, StatementsReply, sink)
         rows = [
             (clean(r.subject), clean(r.predicate), clean(r.object)) for r in reply.value.statements
         ]
@@ -84,10 +77,6 @@ class ModelEntailment(ModelStep):
     counted."""
 
     name = "check_entailment"
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self.prompt,)
 
     def check(
         self, question: str, reference: str, statements: Sequence[Statement], sink: CallSink
@@ -119,7 +108,7 @@ class ModelEntailment(ModelStep):
             for number, statement in statements.items()
         )
         values = {"question": question, "reference": reference, "statements": "\n".join(lines)}
-        reply = ask(self.model, self.request(values), VerdictsReply, sink)
+        reply = self.ask(values, VerdictsReply, sink)
         known = {str(number): number for number in statements}
         found: dict[int, str] = {}
         for row in reply.value.verdicts:

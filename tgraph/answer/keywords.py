@@ -8,12 +8,12 @@ from typing import Protocol
 
 from pydantic import BaseModel, Field
 
+from tgraph.answer.base import Step
 from tgraph.answer.embedded import EmbeddedConcepts
 from tgraph.answer.model import ModelStep, asked
-from tgraph.errors import EndpointError, ModelError
+from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
-from tgraph.models.structured import ask
 from tgraph.retrieve.base import Context, Keywords, Question
 from tgraph.retrieve.modes.base import Level
 from tgraph.retrieve.seeds import match_names
@@ -23,11 +23,8 @@ MOST = 12
 """Keywords of one level."""
 
 
-class KeywordFinder(Protocol):
+class KeywordFinder(Step, Protocol):
     """Finds what a question names, and its themes."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
         """Short phrases, the most specific first. A level may be empty."""
@@ -58,11 +55,8 @@ class ModelKeywords(ModelStep):
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
         """As ``KeywordFinder.find``. ``EndpointError`` where the model can't be reached."""
-        try:
-            reply = ask(self.model, self.request(asked(question)), _KeywordsReply, sink).value
-        except EndpointError:
-            raise
-        except ModelError:
+        reply = self.try_ask(asked(question), _KeywordsReply, sink)
+        if isinstance(reply, ModelError):
             found = EmbeddedKeywords().find(question, context, sink)
             return replace(found, dropped={"reply without keywords: found without the model": 1})
         return Keywords(_cleaned(reply.low), _cleaned(reply.high))

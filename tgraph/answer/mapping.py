@@ -21,7 +21,7 @@ from tgraph.answer.report_rows import Rows, batched, fits_of, rows, single_rows,
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.model import Candidate, CommunityReport, Evidence
 from tgraph.models.base import CallSink, ChatModel
-from tgraph.models.structured import Structured, ask
+from tgraph.models.structured import Structured
 from tgraph.models.together import nothing, together
 from tgraph.models.tokens import count_tokens, encoding_for
 from tgraph.retrieve.base import Context, Question
@@ -134,8 +134,8 @@ class ModelMapper(ModelStep):
         shown = rows(
             [(reports.by_iri[c.item.iri], count) for c, count in pairs], single_rows(context)
         )
-        request = self.request({**self._values(question), "reports": shown.text})
-        reply = ask(self.model, request, PointsReply, sink)
+        values = {**self._values(question), "reports": shown.text}
+        reply = self.ask(values, PointsReply, sink)
         return _Reading(shown, reports, context, self._words).read(reply)
 
     def _values(self, question: Question) -> dict[str, str]:

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -25,13 +25,15 @@ from tgraph.answer.replies import (
     score_of,
 )
 from tgraph.answer.shown import Shown, T, show
-from tgraph.errors import ModelError
+from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent, Candidate, Prompt, Rejected, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.jsonl import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import ask
+from tgraph.models.structured import Structured, ask
 from tgraph.retrieve.base import Context, Question
+
+R = TypeVar("R", bound=BaseModel)
 
 MAX_CONTEXT_TOKENS = 12_000
 VERIFY = "[LLM: verify]"
@@ -78,6 +80,24 @@ class ModelStep:
     def prompt(self) -> Prompt:
         return self._prompt
 
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return (self._prompt,)
+
+    def ask(self, values: Mapping[str, str], form: type[R], sink: CallSink) -> Structured[R]:
+        """The reply to the prompt with these values, read. ``ModelError`` where it can't be."""
+        return ask(self.model, self.request(values), form, sink)
+
+    def try_ask(self, values: Mapping[str, str], form: type[R], sink: CallSink) -> R | ModelError:
+        """The same, with the error in place of a reply that can't be read. ``EndpointError`` where
+        the model can't be reached."""
+        try:
+            return self.ask(values, form, sink).value
+        except EndpointError:
+            raise
+        except ModelError as error:
+            return error
+
     def request(self, values: Mapping[str, str]) -> ChatRequest:
         """The step's question to the model, the prompt filled in."""
         return ChatRequest(
@@ -108,7 +128,7 @@ class ModelConcepts(ModelStep):
     name = "extract_concepts"
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        reply = ask(self.model, self.request(asked(question)), _ConceptsReply, sink).value
+        reply = self.ask(asked(question), _ConceptsReply, sink).value
         named = [" ".join(concept.split())[:200] for concept in reply.concepts]
         return tuple(dict.fromkeys(name for name in named if name))[:8] or (question.text,)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tgraph import vocabulary as v
-from tgraph.answer.base import Synthesiser
-from tgraph.model import Agent, Candidate, Evidence, Item, Rejected, Selected, Selection
+from tgraph.answer.base import Step, Synthesiser
+from tgraph.model import Candidate, Evidence, Item, Rejected, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.lexical import term_set, terms
@@ -70,11 +70,8 @@ class Mapped:
     failure: str = ""
 
 
-class Mapper(Protocol):
+class Mapper(Step, Protocol):
     """Draws points from reports."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def batches(
         self, question: Question, candidates: Sequence[Candidate], context: Context

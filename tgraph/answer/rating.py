@@ -17,12 +17,12 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator
 
+from tgraph.answer.base import Step
 from tgraph.answer.model import ModelStep, asked
 from tgraph.answer.replies import as_score, clean
-from tgraph.errors import EndpointError, ModelError
-from tgraph.model import Agent, CommunityReport
+from tgraph.errors import ModelError
+from tgraph.model import CommunityReport
 from tgraph.models.base import CallSink, ChatModel
-from tgraph.models.structured import ask
 from tgraph.models.together import nothing, together
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.global_search import GlobalSearchSettings
@@ -61,11 +61,8 @@ class Descent:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-class Rater(Protocol):
+class Rater(Step, Protocol):
     """Says how much reports help to answer a question."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     def rate(
         self,
@@ -219,13 +216,10 @@ class ModelRater(ModelStep):
         """As ``Rater.rate``; a reply that can't be read gives no rating, and why."""
 
         def vote(report: CommunityReport) -> Vote:
-            request = self.request({**asked(question), "report": report.text})
-            try:
-                reply = ask(self.model, request, RatingReply, sink).value
-            except EndpointError:
-                raise
-            except ModelError as error:
-                return Vote(None, error.message)
+            values = {**asked(question), "report": report.text}
+            reply = self.try_ask(values, RatingReply, sink)
+            if isinstance(reply, ModelError):
+                return Vote(None, reply.message)
             return Vote(reply.rating, clean(reply.reason)[:_LONGEST_REASON])
 
         return together(reports, vote, self._concurrency, self._cancel)

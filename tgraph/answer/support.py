@@ -11,12 +11,12 @@ from typing import Literal as Choice
 
 from pydantic import BaseModel, BeforeValidator
 
+from tgraph.answer.base import Step
 from tgraph.answer.model import ModelStep
-from tgraph.errors import EndpointError, ModelError
+from tgraph.errors import ModelError
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink
-from tgraph.models.structured import ask
 from tgraph.retrieve.lexical import STOP_WORDS, stem, terms, words
 from tgraph.version import __version__
 
@@ -43,11 +43,8 @@ class Support:
         return self.verdict == "supported"
 
 
-class SupportJudge(Protocol):
+class SupportJudge(Step, Protocol):
     """Says whether texts, taken together, prove a statement."""
-
-    @property
-    def agent(self) -> Agent: ...
 
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...
@@ -135,22 +132,13 @@ class ModelJudge(ModelStep):
 
     name = "judge_support"
 
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self.prompt,)
-
     def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
         """A reply that can't be read leaves it undecided; ``EndpointError`` is raised."""
         if not texts:
             return Support("unsupported", "nothing is cited")
         rows = (json.dumps({"text": text}, ensure_ascii=False) for text in texts)
-        request = self.request(
-            {"question": question, "statement": statement, "texts": "\n".join(rows)}
-        )
-        try:
-            reply = ask(self.model, request, SupportReply, sink).value
-        except EndpointError:
-            raise
-        except ModelError as error:
-            return Support("undecided", error.message)
+        values = {"question": question, "statement": statement, "texts": "\n".join(rows)}
+        reply = self.try_ask(values, SupportReply, sink)
+        if isinstance(reply, ModelError):
+            return Support("undecided", reply.message)
         return Support(_SAID[reply.support], " ".join(reply.reason.split())[:_LONGEST_REASON])

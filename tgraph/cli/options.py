@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tgraph.retrieve.modes.base import Flag, Mode
 
 F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:

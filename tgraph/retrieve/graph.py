@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyoxigraph import Literal, NamedNode
-
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.bridge import Bridge, Part, antecedent, cross, described
@@ -38,7 +36,7 @@ from tgraph.retrieve.passages import (
 from tgraph.retrieve.seeds import match_entities, match_names, triple_of
 from tgraph.retrieve.stated import stated_in
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
-from tgraph.store.base import select
+from tgraph.retrieve.weights import weights_of
 
 __all__ = ["GraphRetriever", "match_entities", "match_names"]
 
@@ -245,20 +243,12 @@ class _Found:
     def _labelled(self, iris: list[str]) -> dict[str, Edge]:
         """The edges with labels, weight and description; triples that are no edges are left out."""
         labelled = with_labels(self.context.store, [self.subgraph.edges[i][0] for i in iris])
-        nodes = [NamedNode(iri) for iri in iris]
-        rows = select(self.context.store, "retrieve/edges", {"edges": nodes}, union=False)
-        known = {_text(row["edge"]): row for row in rows}
+        known = weights_of(self.context, iris)
         return {
-            iri: with_description(
-                edge, float(_text(known[iri]["weight"]) or 1.0), _text(known[iri]["description"])
-            )
+            iri: with_description(edge, *known[iri])
             for iri, edge in zip(iris, labelled, strict=True)
             if iri in known
         }
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""
 
 
 # --- ranking --------------------------------------------------------------------------------------

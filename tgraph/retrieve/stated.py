@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph.retrieve.base import Context
-from tgraph.store.base import select
+from tgraph.store.base import select, text_of
 
 _KEPT = 500
 """Chunks of which it is kept, a hundred edges each."""
@@ -21,11 +21,7 @@ def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[i
         nodes = [NamedNode(chunk) for chunk in missing]
         found: dict[str, list[tuple[int, str]]] = {chunk: [] for chunk in missing}
         for row in select(context.store, "retrieve/neighbours", {"chunks": nodes}):
-            found[_text(row["chunk"])].append((int(_text(row["start"])), _text(row["edge"])))
+            found[text_of(row["chunk"])].append((int(text_of(row["start"])), text_of(row["edge"])))
         return found
 
     return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""

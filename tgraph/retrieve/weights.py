@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph.retrieve.base import Context
-from tgraph.store.base import select
+from tgraph.store.base import select, text_of
 
 
 def weights_of(context: Context, edges: Sequence[str]) -> dict[str, tuple[float, str]]:
@@ -15,10 +15,6 @@ def weights_of(context: Context, edges: Sequence[str]) -> dict[str, tuple[float,
     nodes = [NamedNode(iri) for iri in edges]
     rows = select(context.store, "retrieve/edges", {"edges": nodes}, union=False)
     return {
-        _text(row["edge"]): (float(_text(row["weight"]) or 1.0), _text(row["description"]))
+        text_of(row["edge"]): (float(text_of(row["weight"]) or 1.0), text_of(row["description"]))
         for row in rows
     }
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, Literal | NamedNode) else ""
