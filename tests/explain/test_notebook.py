@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -121,6 +122,20 @@ def test_a_list_of_sessions_is_shown_harmless(graph):
     assert isinstance(sessions, list)
     assert sessions[0] == graph.find_session("last")
     assert sessions[0].question not in checked(sessions[1:])
+
+
+def test_every_value_that_a_notebook_shows_has_a_macro_of_its_name():
+    shown = {
+        node.name
+        for path in Path(tgraph.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(one, ast.FunctionDef) and one.name == "_repr_html_" for one in node.body)
+    }
+    assert len(shown) == 8
+    assert all(hasattr(template("notebook.html").module, name) for name in shown)
+    with pytest.raises(TypeError, match="can't show a object"):
+        notebook(object())
 
 
 def test_an_answer_without_sentences_says_what_it_says(graph):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from networkx import DiGraph
 
 from tests.corpora import made
-from tgraph.explain.render.layout import NARROW, WIDE, figures, reduced, svg, to_svg
+from tgraph.explain.render.layout import figures, reduced, to_svg
 from tgraph.explain.render.picture import Node, Picture, to_dot
-from tgraph.explain.render.svg import fitted, pixels
+from tgraph.explain.render.svg import NARROW, WIDE, fitted, pixels, svg
 
 TEXT = (
     "Marie Curie discovered Polonium in Paris. Pierre Curie met Marie Curie in Paris. "

@@ -10,7 +10,6 @@ from pyoxigraph import Literal, Quad, RdfFormat
 from tgraph.errors import UsageError
 from tgraph.explain.prov_formats import PROV_FORMATS, to_prov
 from tgraph.explain.record_quads import classic
-from tgraph.explain.render.layout import to_svg
 from tgraph.explain.render.picture import Picture, picture, to_dot
 from tgraph.store.statements import to_bytes
 
@@ -46,7 +45,13 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
     return to_bytes(dict.fromkeys(quad.triple for quad in known), chosen)
 
 
-PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": to_svg}
+def _to_svg(drawn: Picture) -> bytes:
+    from tgraph.explain.render.layout import to_svg  # and networkx
+
+    return to_svg(drawn)
+
+
+PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": _to_svg}
 _WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})
 _WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n", *PICTURES})
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tgraph.explain.render.text import clock
 from tgraph.explain.safety import many, safe, shortened
@@ -55,17 +55,10 @@ def notebook(value: object) -> str:
     raise TypeError(f"A notebook can't show a {type(value).__name__}.")
 
 
-class _Cited(Protocol):
-    @property
-    def citations(self) -> Sequence[Any]: ...
+Numbered = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]
 
 
-S = TypeVar("S", bound=_Cited)
-
-
-def numbered(
-    sentences: Sequence[S], *, once: bool
-) -> tuple[list[tuple[S, list[int]]], list[tuple[int, Any]]]:
+def numbered(sentences: Sequence[Any], *, once: bool) -> Numbered:
     """Each sentence with the numbers of its citations, and these by number; those of one place
     share their number where each place is to stand ``once``."""
     quotes: dict[object, tuple[int, Any]] = {}

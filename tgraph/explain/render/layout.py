@@ -15,8 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING
+
+from networkx import (
+    DiGraph,
+    NetworkXNoCycle,
+    dfs_postorder_nodes,
+    find_cycle,
+    topological_generations,
+    transitive_reduction,
+)
 
 from tgraph.explain.render.picture import (
     ASSOCIATED,
@@ -29,7 +36,6 @@ from tgraph.explain.render.picture import (
 )
 from tgraph.explain.render.svg import (
     HEIGHT,
-    NARROW,
     WIDE,
     Figure,
     Frame,
@@ -40,11 +46,6 @@ from tgraph.explain.render.svg import (
     side,
     svg,
 )
-
-if TYPE_CHECKING:
-    from networkx import DiGraph
-
-__all__ = ["NARROW", "WIDE", "figures", "svg", "to_svg"]
 
 MOST_LETTERS = 240
 """Letters of a label that a pointer shows."""
@@ -62,8 +63,6 @@ def to_svg(picture: Picture) -> bytes:
 
 def acyclic(graph: DiGraph) -> DiGraph:
     """The graph without arrows that close a circle."""
-    from networkx import NetworkXNoCycle, find_cycle
-
     open_ended = graph.copy()
     try:
         while True:
@@ -74,8 +73,6 @@ def acyclic(graph: DiGraph) -> DiGraph:
 
 def reduced(graph: DiGraph) -> DiGraph:
     """The graph without arrows that a longer way says as well, or that close a circle."""
-    from networkx import transitive_reduction
-
     return transitive_reduction(acyclic(graph))
 
 
@@ -128,8 +125,6 @@ def lanes(picture: Picture, frame: Frame) -> Figure:
 
 
 def _kinds(picture: Picture) -> _Lanes:
-    from networkx import DiGraph
-
     keys: list[Key] = [(n.shape, n.iri if n.shape == "agent" else n.kind) for n in picture.nodes]
     together: dict[Key, list[int]] = {}
     for place, key in enumerate(keys):
@@ -190,8 +185,6 @@ def _beside(found: _Lanes, row: int, agent: Key, activity: Key | None) -> None:
 def _ordered(found: _Lanes) -> list[Key]:
     """The entities and activities so that arrows lead on, where there is no circle, and chains stay
     together; what belongs to an answer's sentences before what was selected as a whole."""
-    from networkx import DiGraph, dfs_postorder_nodes
-
     graph = DiGraph()
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "entity"))
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "activity"))
@@ -240,17 +233,11 @@ def _drawn_as(source: Key, target: Key, name: str) -> str:
 
 def _tracks(links: Iterable[tuple[int, int]]) -> list[int]:
     """A track for each link so that none that run side by side share one."""
-    ends: list[list[tuple[int, int]]] = []
-    found = []
-    for link in links:
-        low, high = sorted(link)
-        free = (n for n, e in enumerate(ends) if all(high <= a or low >= b for a, b in e))
-        track = next(free, len(ends))
-        if track == len(ends):
-            ends.append([])
-        ends[track].append((low, high))
-        found.append(track)
-    return found
+    found: list[tuple[int, int, int]] = []
+    for low, high in map(sorted, links):
+        beside = {track for start, end, track in found if start < high and low < end}
+        found.append((low, high, min(set(range(len(found) + 1)) - beside)))
+    return [track for _, _, track in found]
 
 
 def _across(row: int, agent_row: int, frame: Frame) -> str:
@@ -298,12 +285,14 @@ MOST_LISTED = 24
 """Resources that one shape lists."""
 _BETWEEN = 32
 _ABOVE = 6
-_TRIES = 1000
-"""How often the order in the rows is looked at again so that fewer arrows cross."""
 _CHOSEN = ("EdgeSelection", "ItemSelection")
 
 Group = tuple[int, ...]
 """Nodes that are drawn as one shape, by their positions."""
+Span = tuple[float, float]
+"""From where to where, along one axis."""
+_Row = tuple[float, float, list[float]]
+"""The top and bottom of a row, and the middles of what stands in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +308,11 @@ class _Panel:
         """The panel of these chains."""
         groups = reduced(_grouped(picture, leads, chains))
         return cls(chains, groups, _layers(picture, groups))
+
+    def column(self, group: Group) -> float:
+        """Where the group would stand, 0 to 1: in the middle of the chains that share it."""
+        own = [n for n, chain in enumerate(self.chains) if not set(chain).isdisjoint(group)]
+        return (sum(own) / len(own) + 0.5) / len(self.chains)
 
     def fits(self, frame: Frame) -> bool:
         """Whether each layer has room in a row, and each group in a shape."""
@@ -336,8 +330,6 @@ def panels(picture: Picture, frame: Frame) -> Iterator[Figure]:
 
 def _packed(picture: Picture, frame: Frame) -> Iterator[_Panel]:
     """The citations in their order, as many together as fit."""
-    from networkx import DiGraph
-
     leads = DiGraph()
     leads.add_nodes_from(range(len(picture.nodes)))
     leads.add_edges_from(
@@ -359,8 +351,6 @@ def _grouped(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGra
 
     Sentences, selections and whatever leads to another of its kind stand for themselves.
     """
-    from networkx import DiGraph
-
     nodes = dict.fromkeys(node for chain in chains for node in sorted(chain))
     part = leads.subgraph(nodes)
     together: dict[object, list[int]] = {}
@@ -380,8 +370,6 @@ def _grouped(picture: Picture, leads: DiGraph, chains: Sequence[Group]) -> DiGra
 
 def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
     """Sentences at the top, what was selected below them, and the rest from the documents up."""
-    from networkx import topological_generations
-
     tops = {"Sentence": 0} | dict.fromkeys(_CHOSEN, 1)
     above: list[list[Group]] = [[], []]
     below: list[list[Group]] = []
@@ -397,27 +385,27 @@ def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
 
 
 def _figure(picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: Frame) -> Figure:
-    rows = [
-        layer[start : start + frame.columns]
-        for layer in panel.layers
-        for start in range(0, len(layer), frame.columns)
-    ]
-    shapes = {group: _group_shape(picture, group, numbers) for row in rows for group in row}
-    columns, bends = _columns(panel.groups, rows, frame)
-    spans: list[Span] = []
+    shapes = {group: _group_shape(picture, group, numbers) for group in panel.groups}
+    at: dict[Group, tuple[float, float]] = {}
+    rows: list[_Row] = []
     top = float(_ABOVE)
-    for row in rows:
-        spans.append((top, top + max(shapes[group].height for group in row)))
-        top = spans[-1][1] + _BETWEEN
-    middles = {g: sum(span) / 2 for row, span in zip(rows, spans, strict=True) for g in row}
+    for layer in panel.layers:
+        wanted = sorted((panel.column(group), group) for group in layer)
+        for start in range(0, len(wanted), frame.columns):
+            row = wanted[start : start + frame.columns]
+            bottom = top + max(shapes[group].height for _, group in row)
+            xs = _apart([column * frame.width for column, _ in row], frame)
+            at |= {group: (x, (top + bottom) / 2) for x, (_, group) in zip(xs, row, strict=True)}
+            rows.append((top, bottom, xs))
+            top = bottom + _BETWEEN
     paths = []
-    for (source, target), bent in bends.items():
-        start = columns[source], middles[source] + shapes[source].height / 2
-        end = columns[target], middles[target] - shapes[target].height / 2
-        path = _path(*start, *end, [(x, spans[row]) for row, x in bent])
-        paths.append(arrow(path, DERIVED, frame))
+    for source, target in sorted(panel.groups.edges):
+        x, y = at[source]
+        to_x, to_y = at[target]
+        ends = y + shapes[source].height / 2, to_y - shapes[target].height / 2
+        paths.append(arrow(_path((x, to_x), ends, rows, frame), DERIVED, frame))
     bodies = [
-        drawn(shapes[group], columns[group], middles[group], frame.node, titled=frame.titled)
+        drawn(shapes[group], *at[group], frame.node, titled=frame.titled)
         for group in sorted(shapes)
     ]
     own = sorted({numbers[chain[0]] for chain in panel.chains})
@@ -426,69 +414,38 @@ def _figure(picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: 
     return Figure(caption, body, frame.width, round(top - _BETWEEN + _ABOVE))
 
 
-Span = tuple[float, float]
-"""The top and bottom of a row."""
-Arrow = tuple[Group, Group]
-Bends = dict[Arrow, list[tuple[int, float]]]
-"""The rows that an arrow passes, and where."""
-
-
-def _columns(
-    groups: DiGraph, rows: Sequence[Sequence[Group]], frame: Frame
-) -> tuple[dict[Group, float], Bends]:
-    """The middle of each group, and of each arrow the rows that it passes and where: few arrows
-    cross (Sugiyama, Tagawa and Toda 1981), and nothing is wider than the frame."""
-    from igraph import Graph
-
-    row_of = {group: number for number, row in enumerate(rows) for group in row}
-    places = {group: place for place, group in enumerate(row_of)}
-    arrows: list[Arrow] = sorted(groups.edges)
-    graph = Graph(len(places), [(places[s], places[t]) for s, t in arrows], directed=True)
-    layout = graph.layout_sugiyama(layers=list(row_of.values()), maxiter=_TRIES)
-    standing: list[list[tuple[float, Arrow]]] = [[] for _ in rows]  # a group leads to itself
-    for group, (x, _) in zip(places, layout, strict=True):
-        standing[row_of[group]].append((x, (group, group)))
-    for pair, bent in zip(arrows, layout.edge_routing, strict=True):
-        for x, row in bent:
-            if row_of[pair[0]] < row < row_of[pair[1]]:
-                standing[round(row)].append((x, pair))
-    every = [x for row in standing for x, _ in row]
-    left, extent = min(every), max(every) - min(every)
-    step = min(frame.node + frame.gap, (frame.width - frame.node - 4) / max(extent, 1))
-    columns: dict[Group, float] = {}
-    bends: Bends = {pair: [] for pair in arrows}
-    for number, row in enumerate(standing):
-        row.sort()
-        wanted = [frame.width / 2 + (x - left - extent / 2) * step for x, _ in row]
-        wide = [frame.node if source == target else 0 for _, (source, target) in row]
-        for x, (_, (source, target)) in zip(_apart(wanted, wide, frame), row, strict=True):
-            if source == target:
-                columns[source] = x
-            else:
-                bends[source, target].append((number, x))
-    return columns, bends
-
-
-def _apart(wanted: Sequence[float], wide: Sequence[int], frame: Frame) -> list[float]:
-    """The middles of things side by side, as near to where they would stand as there is room."""
-    slack = frame.width - 4 - sum(wide)
-    gap = min(frame.gap, slack / max(len(wide) - 1, 1))
-    steps = [(one + other) / 2 + gap for one, other in pairwise(wide)]
-    least = list(accumulate(steps, initial=wide[0] / 2 + 1))
-    most = [x + slack - gap * len(steps) for x in least]
+def _apart(wanted: Sequence[float], frame: Frame) -> list[float]:
+    """The middles of nodes side by side, as near to where they would stand as there is room."""
+    step = frame.node + frame.gap
+    first, last = frame.node / 2 + 1, frame.width - frame.node / 2 - 3
     xs: list[float] = []
     for n, x in enumerate(wanted):
-        xs.append(max(min(max(x, least[n]), most[n]), xs[-1] + steps[n - 1] if xs else 0))
+        room = last - step * (len(wanted) - 1 - n)
+        xs.append(min(max(x, xs[-1] + step if xs else first), room))
     return xs
 
 
-def _path(x: float, y: float, to_x: float, to_y: float, bends: Sequence[tuple[float, Span]]) -> str:
+def _path(xs: Span, ys: Span, rows: Iterable[_Row], frame: Frame) -> str:
     """From the bottom of one shape to the top of another, past the rows between."""
+    (x, to_x), (y, to_y) = xs, ys
     path = [f"M{x:.0f} {y:.0f}"]
-    for bend, (top, bottom) in bends:
-        path.append(f"{_curve(x, y, bend, top)} V{bottom:.0f}")
-        x, y = bend, bottom
+    for top, bottom, middles in rows:
+        if top > y and bottom < to_y:
+            beside = _past(x + (to_x - x) * (top - y) / (to_y - y), middles, frame)
+            path.append(f"{_curve(x, y, beside, top)} V{bottom:.0f}")
+            x, y = beside, bottom
     return " ".join([*path, _curve(x, y, to_x, to_y)])
+
+
+def _past(x: float, middles: Iterable[float], frame: Frame) -> float:
+    """The nearest place where a line passes a row without crossing a shape of it."""
+    half = (frame.node + frame.gap) / 2
+    for middle in middles:
+        if abs(x - middle) < half:
+            right = middle + half if middle + half < frame.width else middle - half
+            left = middle - half if middle > half else middle + half
+            return right if x >= middle else left
+    return x
 
 
 def _curve(x: float, y: float, to_x: float, to_y: float) -> str:

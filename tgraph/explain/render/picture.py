@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.explain.safety import shortened
 from tgraph.explain.said import kind_of, numbers
 
 DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
@@ -215,7 +216,7 @@ def to_dot(drawn: Picture) -> bytes:
     lines = ["digraph record {", "  rankdir=LR;", "  node [style=filled, fontname=Helvetica];"]
     for place, node in enumerate(drawn.nodes):
         fill, line = STYLE[node.shape]
-        label = _quoted(f"{node.kind}\n{_short(node.label)}".strip())
+        label = _quoted(f"{node.kind}\n{shortened(node.label, _LETTERS)}".strip())
         lines.append(
             f"  n{place} [shape={shapes[node.shape]}, fillcolor={_quoted(fill)},"
             f" color={_quoted(line)}, label={label}, URL={_quoted(node.iri)}];"
@@ -228,7 +229,3 @@ def to_dot(drawn: Picture) -> bytes:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LETTERS else text[: _LETTERS - 1].rstrip() + "…"

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.explain.render.html import template
-from tgraph.explain.render.layout import NARROW, WIDE, figures, svg
+from tgraph.explain.render.layout import figures
 from tgraph.explain.render.picture import Picture
+from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.text import agents_text, item_text, seconds, verdict_text
 from tgraph.explain.safety import UNSAFE
 from tgraph.explain.traced import (
@@ -61,8 +62,6 @@ class ShownPlace:
     folded: str
     ends: str
     after: str
-    cut_before: bool
-    cut_after: bool
     items: tuple[TracedItem, ...]
 
 
@@ -81,15 +80,11 @@ class ShownWeight:
 class ShownSentence:
     """A sentence of the answer with the places that prove it, each once.
 
-    ``verdict`` is that of the last verification, in words, and ``supported`` whether it is a good
-    one; ``depends_on`` is what influence analysis found. They are empty and None where there was
-    none.
+    ``depends_on`` is what influence analysis found, None where there was none.
     """
 
-    text: str
+    said: TracedSentence
     places: tuple[ShownPlace, ...]
-    verdict: str
-    supported: bool
     depends_on: tuple[ShownWeight, ...] | None
 
 
@@ -154,6 +149,7 @@ def to_html(
         sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
         agents=agents_text(trace),
         words=item_text,
+        verdict=verdict_text,
         seconds=seconds,
         pictures=[  # tgraph's own, with all words of others escaped
             (frame.name, [Markup(svg([one], frame).decode()) for one in figures(picture, frame)])  # noqa: S704
@@ -186,20 +182,10 @@ def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
         for citation in sentence.citations:
             place = citation.document, citation.page, citation.start, citation.end
             by_place.setdefault(place, []).append(citation)
-        places = tuple(
-            _place(n, cited, items, page_text)
-            for n, cited in enumerate(by_place.values(), number + 1)
-        )
+        shown = enumerate(by_place.values(), number + 1)
+        places = tuple(_place(n, cited, items, page_text) for n, cited in shown)
         number += len(places)
-        found.append(
-            ShownSentence(
-                text=sentence.text,
-                places=places,
-                verdict=verdict_text(sentence) if sentence.verdict else "",
-                supported=sentence.verdict == "supported",
-                depends_on=_depends_on(trace, sentence),
-            )
-        )
+        found.append(ShownSentence(sentence, places, _depends_on(trace, sentence)))
     return found
 
 
@@ -217,13 +203,11 @@ def _place(
     return ShownPlace(
         number=number,
         cited=first,
-        before=text[start : first.start].lstrip() if start else text[: first.start],
+        before=f"… {text[start : first.start].lstrip()}" if start else text[: first.start],
         quote=quote,
         folded=folded,
         ends=ends,
-        after=text[first.end : end].rstrip(),
-        cut_before=start > 0,
-        cut_after=end < len(text),
+        after=text[first.end : end].rstrip() + (" …" if end < len(text) else ""),
         items=tuple(items[iri] for iri in chosen),
     )
 
@@ -242,10 +226,13 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
 
 def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
     """The answer's proof in a few figures."""
-    cited, judged = sum(bool(s.places) for s in sentences), [s for s in sentences if s.verdict]
+    cited, judged = (
+        sum(bool(s.places) for s in sentences),
+        [s for s in trace.sentences if s.verdict],
+    )
     yield _share("Cited", cited, len(sentences), "sentences")
     if judged:
-        good = sum(s.supported for s in judged)
+        good = sum(s.verdict == "supported" for s in judged)
         yield _share("Verified", good, len(judged), "sentences supported")
     if trace.influence:
         count = len(trace.influence.above)
