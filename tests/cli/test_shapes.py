@@ -11,7 +11,7 @@ from typing import Annotated
 import jsonschema
 import pytest
 
-from tgraph.cli.shapes import Key, Shape
+from tgraph.cli.shapes import JsonKey, JsonShape
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class Voyage:
     first: Port | None = None
 
 
-PORT = Shape("PortOut", Port, "A port.", "port=name depth is_deep")
-VOYAGE = Shape(
+PORT = JsonShape("PortOut", Port, "A port.", "port=name depth is_deep")
+VOYAGE = JsonShape(
     "VoyageOut",
     Voyage,
     None,
     "ports days first length",
     (PORT,),
-    {"length": Key(int, "in ports", lambda voyage: len(voyage.ports))},
+    {"length": JsonKey(int, "in ports", lambda voyage: len(voyage.ports))},
 )
 FRAM = Voyage((Port("Oslo", 30.0), Port("Tromsø")), {"north": 3})
 
@@ -74,21 +74,21 @@ def test_the_schema_has_the_types_and_descriptions_of_the_value():
 
 
 def test_a_key_with_a_default_is_not_required():
-    shape = Shape("PortOut", Port, None, "name depth", defaults=True)
+    shape = JsonShape("PortOut", Port, None, "name depth", defaults=True)
     assert shape.model().model_json_schema(mode="serialization")["required"] == ["name"]
 
 
 def test_a_name_that_the_class_has_not_is_an_error():
     with pytest.raises(AttributeError, match="Port has no tide"):
-        Shape("PortOut", Port, None, "tide").model()
+        JsonShape("PortOut", Port, None, "tide").model()
 
 
 def test_printing_imports_no_pydantic():
     code = """
 import sys
-from tgraph.cli.shapes import Shape
+from tgraph.cli.shapes import JsonShape
 from tgraph.model import Source
-assert Shape("S", Source, None, "title").plain(Source("d", "Fram", "p")) == {"title": "Fram"}
+assert JsonShape("S", Source, None, "title").plain(Source("d", "Fram", "p")) == {"title": "Fram"}
 assert "pydantic" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -164,10 +164,10 @@ _FACTS = (
 
 
 def _facts(report: IndexReport, root: str) -> dict[str, Any]:
-    from tgraph.cli.shapes import Shape
+    from tgraph.cli.shapes import JsonShape
 
     failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
-    return Shape("index", type(report), None, _FACTS).plain(report, root=root, failed=failed)
+    return JsonShape("index", type(report), None, _FACTS).plain(report, root=root, failed=failed)
 
 
 def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tgraph.answer.citations import CITED_AS
-from tgraph.cli.shapes import Key, Shape
+from tgraph.cli.shapes import JsonKey, JsonShape
 from tgraph.model import (
     Agent,
     Answer,
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 # --- answers --------------------------------------------------------------------------------------
 
-CITATION = Shape(
+CITATION = JsonShape(
     "CitationOut",
     Citation,
     "The exact characters of a page that a sentence rests on.",
     "kind edge item edge_selection chunk document title path page start end quote via",
 )
-SENTENCE = Shape(
+SENTENCE = JsonShape(
     "SentenceOut",
     Sentence,
     "A sentence of the answer; without citations nothing proves it.",
@@ -72,42 +72,46 @@ def _selection(answer: Answer) -> list[dict[str, Any]]:
     ]
 
 
-SELECTION = Shape(
+SELECTION = JsonShape(
     "SelectionOut",
     Selected,
     "An edge, or another item, that was selected, and why.\n\n"
     "What only an edge has is null for the others.",
     f"kind edge item label edge_selection {' '.join(_TERMS)} reasoning score",
     given={
-        "kind": Key(CitationKind, read=lambda selected: CITED_AS[selected.item.kind]),
-        "edge": Key(str | None, read=_edge),
-        "item": Key(str, "IRI of what was selected", attrgetter("item.iri")),
-        "label": Key(str, "what was selected, in words", _label),
-        "edge_selection": Key(str),
-        **{name: Key(str | None, read=_of_edge(name)) for name in _TERMS},
-        "object": Key(str | None, "an IRI, or a literal as an N-Triples term", _of_edge("object")),
+        "kind": JsonKey(CitationKind, read=lambda selected: CITED_AS[selected.item.kind]),
+        "edge": JsonKey(str | None, read=_edge),
+        "item": JsonKey(str, "IRI of what was selected", attrgetter("item.iri")),
+        "label": JsonKey(str, "what was selected, in words", _label),
+        "edge_selection": JsonKey(str),
+        **{name: JsonKey(str | None, read=_of_edge(name)) for name in _TERMS},
+        "object": JsonKey(
+            str | None, "an IRI, or a literal as an N-Triples term", _of_edge("object")
+        ),
     },
 )
-SOURCE = Shape("SourceOut", Source, "A document that the answer cites.", "document title path")
-PLACE = Shape("PlaceOut", Evidence, "A place in a document.", "document path page start end quote")
-NOTE = Shape(
+SOURCE = JsonShape("SourceOut", Source, "A document that the answer cites.", "document title path")
+PLACE = JsonShape(
+    "PlaceOut", Evidence, "A place in a document.", "document path page start end quote"
+)
+NOTE = JsonShape(
     "NoteOut",
     Note,
     "What a reader must know beside the answer, such as that documents disagree.",
     "text facts places",
     (PLACE,),
 )
-USAGE = Shape("UsageOut", Usage, None, "input_tokens output_tokens calls")
-ASK = Shape(
+USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls")
+ASK = JsonShape(
     "AskOut",
     Answer,
     "What ``tgraph ask --json`` prints.",
     "question mode answer=text no_evidence sentences selection sources explain_id"
     " explain_collection usage model dropped notes",
     (SENTENCE, SELECTION, SOURCE, USAGE, NOTE),
-    {"selection": Key(tuple[Selected, ...], read=_selection)},
+    {"selection": JsonKey(tuple[Selected, ...], read=_selection)},
 )
-EVENT = Shape(
+EVENT = JsonShape(
     "EventOut",
     GraphRagResponse,
     "A line of ``tgraph ask --jsonl``: a message of the stream as it happened.\n\n"
@@ -116,9 +120,9 @@ EVENT = Shape(
     " sentence answer",
     (SENTENCE, ASK),
     {
-        "message_type": Key(Literal["explain", "chunk", ""]),
-        "sentence": Key(Sentence | None, default=None),
-        "answer": Key(Answer | None, default=None),
+        "message_type": JsonKey(Literal["explain", "chunk", ""]),
+        "sentence": JsonKey(Sentence | None, default=None),
+        "answer": JsonKey(Answer | None, default=None),
     },
     defaults=True,
 )
@@ -141,41 +145,41 @@ def event_json(
 # --- what is told of sessions ---------------------------------------------------------------------
 
 
-def session_shape() -> Shape:
+def session_shape() -> JsonShape:
     """An entry of ``tgraph sessions --json``."""
     from tgraph.explain.sessions import SessionSummary
 
     keys = "explain_id question mode started ended status questioned"
-    return Shape("SessionOut", SessionSummary, "An entry of ``tgraph sessions --json``.", keys)
+    return JsonShape("SessionOut", SessionSummary, "An entry of ``tgraph sessions --json``.", keys)
 
 
-def verification_shape() -> Shape:
+def verification_shape() -> JsonShape:
     """What ``tgraph verify --json`` prints."""
     from tgraph.explain.verified import Verification
 
-    return Shape(
+    return JsonShape(
         "VerificationOut",
         Verification,
         "What ``tgraph verify --json`` prints.",
         "session question mode judge passed counts recall precision sentences verification usage"
         " dropped notes",
         (USAGE,),
-        {"usage": Key(Usage, read=lambda found: Usage(**found.usage))},
+        {"usage": JsonKey(Usage, read=lambda found: Usage(**found.usage))},
     )
 
 
-def replay_shape() -> Shape:
+def replay_shape() -> JsonShape:
     """What ``tgraph replay --json`` prints."""
     from tgraph.engine.replaying import Replay
     from tgraph.explain.replay_form import Difference
 
-    difference = Shape(
+    difference = JsonShape(
         "DifferenceOut",
         Difference,
         "Where two records differ.",
         "subject property recorded replayed",
     )
-    return Shape(
+    return JsonShape(
         "ReplayOut",
         Replay,
         "What ``tgraph replay --json`` prints.",
@@ -183,8 +187,8 @@ def replay_shape() -> Shape:
         " first_difference",
         (difference,),
         {
-            "differences": Key(int, "how many properties differ", lambda r: len(r.differences)),
-            "first_difference": Key(Difference | None, read=_first_difference),
+            "differences": JsonKey(int, "how many properties differ", lambda r: len(r.differences)),
+            "first_difference": JsonKey(Difference | None, read=_first_difference),
         },
     )
 
@@ -196,48 +200,48 @@ def _first_difference(found: Replay) -> object:
 # --- evaluations ----------------------------------------------------------------------------------
 
 
-def evaluation_shape() -> Shape:
+def evaluation_shape() -> JsonShape:
     """What ``tgraph evaluate --json`` prints."""
     from tgraph.explain.evaluated import Assessment, Evaluation
     from tgraph.explain.evaluation import GROUPS
 
     figures = dict[str, float]
-    judge = Shape(
+    judge = JsonShape(
         "JudgeOut",
         Agent,
         "Who made the statements or checked them; a method's figures are approximations.",
         "kind name version",
     )
-    metrics = Shape(
+    metrics = JsonShape(
         "MetricsOut",
         Mapping,
         "Percentages with one decimal: unweighted means over the questions that have the figure.",
         " ".join(GROUPS),
-        given={group: Key(figures, ", ".join(names)) for group, names in GROUPS.items()},
+        given={group: JsonKey(figures, ", ".join(names)) for group, names in GROUPS.items()},
     )
-    assessment = Shape(
+    assessment = JsonShape(
         "AssessmentOut",
         Assessment,
         "One question; figures from 0 to 1.",
         "query_id=item.query_id query=item.query response=item.response metrics retrieval"
         " explain_id=item.session error",
         given={
-            "query_id": Key(str),
-            "query": Key(str),
-            "response": Key(str | None, "null where there is none, because asking failed"),
-            "explain_id": Key(
+            "query_id": JsonKey(str),
+            "query": JsonKey(str),
+            "response": JsonKey(str | None, "null where there is none, because asking failed"),
+            "explain_id": JsonKey(
                 str | None, "IRI of the session that answered", lambda a: a.item.session or None
             ),
-            "error": Key(str | None, "why it could not be judged", lambda a: a.error or None),
+            "error": JsonKey(str | None, "why it could not be judged", lambda a: a.error or None),
         },
     )
-    usage = Shape(
+    usage = JsonShape(
         "EvaluationUsageOut",
         Usage,
         "What the judging cost; answering is in the sessions.",
         "input_tokens output_tokens calls",
     )
-    return Shape(
+    return JsonShape(
         "EvaluationOut",
         Evaluation,
         "What ``tgraph evaluate --json`` prints.",
@@ -245,18 +249,18 @@ def evaluation_shape() -> Shape:
         " explain_collection usage dropped",
         (judge, metrics, assessment, usage),
         {
-            "metrics": Key(Mapping),
-            "failed": Key(
+            "metrics": JsonKey(Mapping),
+            "failed": JsonKey(
                 int,
                 "questions that could not be judged; they are in no mean",
                 lambda found: len(found.failed),
             ),
-            "evaluation": Key(
+            "evaluation": JsonKey(
                 str | None,
                 "IRI of the record; null where there is no graph",
                 lambda found: found.evaluation or None,
             ),
-            "explain_collection": Key(
+            "explain_collection": JsonKey(
                 str | None, read=lambda found: found.explain_collection or None
             ),
         },

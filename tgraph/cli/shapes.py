@@ -1,6 +1,6 @@
 """From a value to its JSON, and to the JSON Schema of that: one table for both.
 
-A ``Shape`` says which attributes of a value are printed, under which names and in which order.
+A ``JsonShape`` says which attributes of a value are printed, under which names and in which order.
 Types and descriptions are those of the value itself: a description stands beside the field, as
 ``Annotated[str, "IRI of the chunk"]``. Only making a schema imports pydantic.
 """
@@ -22,7 +22,7 @@ _REQUIRED: Any = ...
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class JsonKey:
     """A key that is not just an attribute: its type, its description and how it is read (by
     default as the attribute of its name). With a default it is not required."""
 
@@ -32,7 +32,7 @@ class Key:
     default: Any = _REQUIRED
 
 
-class Shape:
+class JsonShape:
     """The JSON object of the values of a class.
 
     ``keys`` names attributes, in the order in which they are printed; ``name=attribute`` prints an
@@ -47,8 +47,8 @@ class Shape:
         of: type,
         doc: str | None,
         keys: str,
-        parts: tuple[Shape, ...] = (),
-        given: Mapping[str, Key] | None = None,
+        parts: tuple[JsonShape, ...] = (),
+        given: Mapping[str, JsonKey] | None = None,
         *,
         defaults: bool = False,
     ) -> None:
@@ -97,14 +97,14 @@ class Shape:
         found = self._given.get(key) or self._key_of(self._attributes[key])
         return self._with_parts(found.type), Field(found.default, description=found.description)
 
-    def _key_of(self, attribute: str) -> Key:
+    def _key_of(self, attribute: str) -> JsonKey:
         """What the class says of its attribute, be that a field or a property."""
         hint, description = _hint(self.of, attribute), None
         if get_origin(hint) is Annotated:
             hint, description = get_args(hint)[:2]
         field = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
         default = field.default if self._defaults and field else MISSING
-        return Key(hint, description, default=_REQUIRED if default is MISSING else default)
+        return JsonKey(hint, description, default=_REQUIRED if default is MISSING else default)
 
     def _with_parts(self, hint: Any) -> Any:
         """The type with the models of the parts in the place of their classes."""
