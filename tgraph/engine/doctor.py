@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from tgraph import __version__
 from tgraph.engine.parts import Parts
 from tgraph.errors import TgraphError
 from tgraph.index.items import KINDS
@@ -23,6 +22,7 @@ from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
 from tgraph.store.snapshot import Snapshot
+from tgraph.version import __version__
 
 Status = Literal["ok", "note", "bad"]
 PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")

@@ -6,12 +6,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.engine.evaluating import EvaluationRun
+from tgraph.engine.ask.conversation import last, stream
+from tgraph.engine.evaluating import EvaluationRun, Judge
+from tgraph.engine.explaining import SessionReader
 from tgraph.engine.modes import method_of
 from tgraph.engine.opened import OpenCollection
 from tgraph.engine.parts import Parts
@@ -23,24 +24,27 @@ from tgraph.explain.evaluation import EvaluationItem
 from tgraph.explain.evaluation_context import ranking_of, shown_context
 from tgraph.explain.evaluation_files import read_items
 from tgraph.record.evaluation import EvaluationRecord
-
-if TYPE_CHECKING:
-    from tgraph.engine.graph import KnowledgeGraph
+from tgraph.retrieve.filters import NO_FILTERS
 
 Questions = str | Path | Sequence[EvaluationItem]
 
 
 def evaluation_run(parts: Parts, progress: OnProgress) -> EvaluationRun:
     """A run that judges with what the settings say, asks nothing and records nothing."""
-    return EvaluationRun(parts.judge, parts.settings.chat.concurrency, parts.cancel, progress)
+    return EvaluationRun(
+        Judge(parts.statements, parts.checker),
+        parts.settings.chat.concurrency,
+        parts.cancel,
+        progress,
+    )
 
 
 class GraphEvaluation:
     """One evaluation in a graph."""
 
-    def __init__(self, graph: KnowledgeGraph, opened: OpenCollection) -> None:
-        self._graph = graph
+    def __init__(self, opened: OpenCollection) -> None:
         self._opened = opened
+        self._sessions = SessionReader(opened)
         self._asked: set[str] = set()
 
     def run(self, questions: Questions, mode: str, progress: OnProgress) -> Evaluation:
@@ -54,23 +58,22 @@ class GraphEvaluation:
         run.answer = lambda item: self._answered(item, mode)
         run.answer_of = self._answer_of
         run.record = record = self._opened.record(EvaluationRecord)
-        settings = self._graph.settings
-        collection = settings.explain_collection
+        collection = self._opened.settings.explain_collection
         chosen = mode if unanswered else None
         with on_record(record, "evaluation"):
-            record.start(name, content, chosen, {}, self._graph.collection, collection)
+            record.start(name, content, chosen, {}, self._opened.folder.name, collection)
             evaluation = run.run(items, chosen)
             record.finish("completed")
         return replace(evaluation, explain_collection=collection)
 
     def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:
         """The question with the graph's answer, and what that was made from."""
-        answer = self._graph.ask(item.query, mode, history=())
+        answer = last(stream(self._opened, item.query, mode, (), NO_FILTERS))
         self._asked.add(answer.session)
         ranking = None
         if item.gold_documents or item.gold_passages:
             context = self._opened.context()
-            trace = self._graph.trace_so_far(answer.session)
+            trace = self._sessions.trace_so_far(answer.session)
             ranking = ranking_of(trace, context.store, context.texts)
         return replace(
             item,
@@ -93,9 +96,9 @@ class GraphEvaluation:
             kept = NamedNode(v.answer_text_iri(uuid))
         except ValueError:
             return None
-        found = self._graph.read().match(kept, v.tg("contentHash"), None, None)
+        found = self._opened.read().match(kept, v.tg("contentHash"), None, None)
         texts = [
-            self._graph.librarian.get_text(quad.object.value)
+            self._opened.librarian.get_text(quad.object.value)
             for quad in found
             if isinstance(quad.object, Literal)
         ]

@@ -256,7 +256,7 @@ class KnowledgeGraph:
         """
         from tgraph.engine.evaluating_graph import GraphEvaluation
 
-        return GraphEvaluation(self, self._opened).run(questions, mode, progress)
+        return GraphEvaluation(self._opened).run(questions, mode, progress)
 
     # --- the same for asyncio ---
 

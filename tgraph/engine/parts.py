@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.model import ModelSynthesiser
     from tgraph.answer.support import SupportJudge
-    from tgraph.engine.evaluating import Judge
     from tgraph.extract.base import Extractor
     from tgraph.extract.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
@@ -197,7 +196,7 @@ class Parts:
     _support_judge: Step[SupportJudge] = Step(
         "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
     )
-    _statements: Step[StatementExtractor] = Step(
+    statements: Step[StatementExtractor] = Step(
         "tgraph.answer.judging_embedded.SentenceStatements",
         "tgraph.answer.judging_model.ModelStatements",
         remembers=True,
@@ -260,15 +259,9 @@ class Parts:
         by_model = self.settings.contextual_search.by_model
         return self._model_situator if by_model else self._structural_situator
 
-    @property
-    def judge(self) -> Judge:
-        """Who takes answers apart and checks them."""
-        from tgraph.engine.evaluating import Judge
-
-        return Judge(self._statements, self._checker)
-
     @cached_property
-    def _checker(self) -> EntailmentChecker:
+    def checker(self) -> EntailmentChecker:
+        """Who says whether a text entails a statement."""
         own = {"embedder": self.embedder} if self.chat is None else {}
         return Parts._entailment.make(self, **own)
 
