@@ -11,8 +11,8 @@ from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError, nearest_names
 from tgraph.model import Agent, Candidate, Retrieval
 from tgraph.models.base import ChatModel
-from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared
+from tgraph.retrieve.base import Context, Keywords, Question, Retriever
+from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared, load
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.version import __version__
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from tgraph.answer.base import Selector, Synthesiser
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.engine.global_search import GlobalSearch
-    from tgraph.retrieve.contextual import Rank
-    from tgraph.retrieve.ppr import SeedFilter
+    from tgraph.retrieve.base import Rank, SeedFilter
 
 
 def method_of(mode: str, parts: Parts) -> Method:
@@ -159,13 +158,13 @@ def _seed_filter(selector: Selector) -> SeedFilter:
 
 
 def _retriever(mode: Mode, parts: Parts) -> Retriever:
-    assert mode.retriever is not None
-    return mode.retriever(parts.settings, _Lent(parts))
+    made: Retriever = load(mode.retriever)(parts.settings, _Lent(parts))
+    return made
 
 
 def _selecting(mode: Mode, parts: Parts) -> Selecting:
     assert mode.selecting is not None
-    return mode.selecting(parts.settings)
+    return mode.selecting(getattr(parts.settings, mode.main_section))
 
 
 def _selector(selecting: Selecting, parts: Parts) -> Selector:
@@ -185,5 +184,5 @@ def _keywords(mode: Mode, parts: Parts) -> KeywordFinder | None:
         return None
     from tgraph.answer.keywords import GivenKeywords
 
-    given = mode.keywords.given(parts.settings)
-    return GivenKeywords(given, mode.keywords.levels, parts.keywords)
+    low, high = mode.keywords.given(getattr(parts.settings, mode.main_section))
+    return GivenKeywords(Keywords(tuple(low), tuple(high)), mode.keywords.levels, parts.keywords)

@@ -19,12 +19,14 @@ from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Keywords
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.labels import reified
+from tgraph.retrieve.modes.base import load
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.retrieve.narrowing import narrowed
 from tgraph.retrieve.orders import (
     AskedAction,
     CutOff,
     Missing,
+    ModeOrders,
     RatedReport,
     RecordedSearch,
     first_cut,
@@ -49,7 +51,7 @@ def cut_off(
     Where a vector is needed that is on no record, the limit is named without a rank."""
     mode = mode_named(trace.mode)
     reports = mode.reports if mode else None
-    orders = mode.load_orders() if mode else no_orders
+    orders: ModeOrders = load(mode.orders) if mode and mode.orders else no_orders
     left = narrowed(whole, asked.filters)
     own = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
     told = partial(_has_report, expected=expected, trace=trace)

@@ -14,8 +14,7 @@ from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import Embedder
-from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.contextual import Rank
+from tgraph.retrieve.base import Context, Question, Rank
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import Settings
 from tgraph.store.base import Store

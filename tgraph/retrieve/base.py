@@ -10,7 +10,7 @@ from tgraph.index.evidence import EvidenceReader, StoredEvidence
 from tgraph.index.lookup_table import LookupTable
 from tgraph.index.shelf import Shelf
 from tgraph.index.sources import Texts
-from tgraph.model import Retrieval, Turn
+from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.memory import Remembered
@@ -105,6 +105,25 @@ class Context:
     def remembered(self, name: str, limit: int) -> Remembered[Any, Any]:
         """The store of that name, which lives as long as the published state is open."""
         return self._memory.setdefault(name, Remembered(limit))
+
+
+Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
+"""Ranks texts for a question: the index and score of each, best first."""
+
+SeedFilter = Callable[[Question, Sequence[Candidate], Context], Sequence[str]]
+"""Which of the edges are worth starting from, by IRI: the model's part, where it has one."""
+
+
+class Services(Protocol):
+    """What a retriever may borrow of the steps above it."""
+
+    @property
+    def rerank(self) -> Rank | None:
+        """A server that ranks texts for a question; None where none is set."""
+
+    @property
+    def filter_edges(self) -> SeedFilter | None:
+        """A model's choice among edges; None where there is no model."""
 
 
 class Retriever(Protocol):

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import chunk_candidate, ranked
 from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.modes.basic import BasicSearchSettings
+from tgraph.settings import Settings
 
 
 class BasicRetriever:
@@ -57,3 +58,13 @@ def chunk_candidates(hits: Sequence[tuple[str, float]], context: Context) -> lis
 def in_conversation(question: Question) -> str:
     """What is searched for: the question, and the user's questions before it."""
     return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])
+
+
+def basic_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``basic``."""
+    return BasicRetriever(settings.basic_search)
+
+
+def naive_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``naive``."""
+    return BasicRetriever(settings.naive_search)

@@ -6,21 +6,20 @@ fusion (Cormack, Clarke and Büttcher 2009), and a server may rank the best anew
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.errors import EndpointError, ModelError
 from tgraph.index.contexts import context_text, spelled_out, standing_contexts, with_context
 from tgraph.model import Candidate, Evidence, Retrieval
-from tgraph.models.base import CallSink
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.bm25 import WordIndex
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
+from tgraph.settings import Settings
 
-Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]
 Hits = Sequence[tuple[str, float]]
 
 UNRANKED = "a ranking that can't be used"
@@ -169,3 +168,8 @@ def _candidates(
         )
         for rank, each in enumerate(found, 1)
     )
+
+
+def contextual_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``contextual``."""
+    return ContextualRetriever(settings.contextual_search, services.rerank, settings.rerank.pool)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.bridge import Bridge, Part, antecedent, cross, described
 from tgraph.retrieve.corpus import frequencies
 from tgraph.retrieve.costs import edge_cost
@@ -37,6 +37,7 @@ from tgraph.retrieve.seeds import match_entities, match_names, triple_of
 from tgraph.retrieve.stated import stated_in
 from tgraph.retrieve.subgraph import Subgraph, edges_of, ends, grow
 from tgraph.retrieve.weights import weights_of
+from tgraph.settings import Settings
 
 __all__ = ["GraphRetriever", "match_entities", "match_names"]
 
@@ -334,3 +335,8 @@ def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
     if named:
         return f"the question names {' and '.join(named)}"
     return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
+
+
+def graph_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``graph``."""
+    return GraphRetriever()

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.basic import chunk_candidates, in_conversation, nearest_chunks
 from tgraph.retrieve.candidates import (
     chunk_candidate,
@@ -27,10 +28,20 @@ from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
 from tgraph.retrieve.entities import KnownEntity, degree, known_entities
 from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.linking import in_turn, linked_edges, linked_entities
-from tgraph.retrieve.modes.lightrag import LegName, LightragSearchSettings
+from tgraph.retrieve.modes.base import Mode
+from tgraph.retrieve.modes.lightrag import (
+    LEGS,
+    LIGHTRAG_GLOBAL,
+    LIGHTRAG_HYBRID,
+    LIGHTRAG_LOCAL,
+    LIGHTRAG_MIX,
+    LegName,
+    LightragSearchSettings,
+)
 from tgraph.retrieve.picking import Groups, pick_by_vector, pick_by_weight, shared_by
 from tgraph.retrieve.seeds import triple_of
 from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.settings import Settings
 
 _PLACES = 40
 """Places of an edge that are looked at for chunks."""
@@ -249,3 +260,13 @@ def _why(match: EntityMatch) -> str:
     if match.method == "edge":
         return f"an edge that is similar in meaning to “{match.concept}” leads to it"
     return f"it is {match.score:.2f} similar in meaning to “{match.concept}”"
+
+
+def _over(mode: Mode, settings: Settings, services: Services) -> Retriever:
+    return LightRetriever(LEGS[mode.name], settings.lightrag_search)
+
+
+lightrag_local_retriever = partial(_over, LIGHTRAG_LOCAL)
+lightrag_global_retriever = partial(_over, LIGHTRAG_GLOBAL)
+lightrag_hybrid_retriever = partial(_over, LIGHTRAG_HYBRID)
+lightrag_mix_retriever = partial(_over, LIGHTRAG_MIX)

@@ -27,7 +27,7 @@ from tgraph.model import (
     Item,
     Retrieval,
 )
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.candidates import chunk_candidate, edge_candidate, entity_candidate, ranked
 from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
@@ -38,6 +38,7 @@ from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.seeds import entity_names, match_names
 from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.settings import Settings
 
 MOST_REPORTS = 20
 """Reports considered; the budget holds fewer."""
@@ -299,3 +300,23 @@ class Surroundings:
         return memory.get_all(
             (edge.iri for edge, _ in edges), partial(self.context.evidence.of_edges, limit=most)
         )
+
+
+def local_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``local``."""
+    return LocalRetriever(settings.local_search)
+
+
+def drift_retriever(settings: Settings, services: Services) -> Retriever:
+    """Local search within the limits of a DRIFT search."""
+    own = settings.drift_search
+    return LocalRetriever(
+        LocalSearchSettings(
+            top_k_entities=own.top_k_entities,
+            top_k_relationships=own.top_k_relationships,
+            community_level=own.community_level,
+            report_share=own.report_share,
+            chunk_share=own.chunk_share,
+            max_context_tokens=own.max_context_tokens,
+        )
+    )

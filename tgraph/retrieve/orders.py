@@ -21,7 +21,7 @@ from tgraph.store.base import Store
 from tgraph.vocabulary import tg
 
 if TYPE_CHECKING:
-    from tgraph.retrieve.contextual import Rank
+    from tgraph.retrieve.base import Rank
 
 
 @dataclass(frozen=True, slots=True)

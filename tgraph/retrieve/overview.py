@@ -7,10 +7,11 @@ from dataclasses import replace
 from tgraph.errors import UsageError
 from tgraph.index.communities import read_communities
 from tgraph.model import EntityMatch, Retrieval, Turn
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.entities import degree, known_entities
 from tgraph.retrieve.local import around, match_by_vector
 from tgraph.retrieve.modes.local import LocalSearchSettings
+from tgraph.settings import Settings
 
 
 class OverviewRetriever:
@@ -51,3 +52,8 @@ class OverviewRetriever:
 def _said(history: tuple[Turn, ...]) -> Question:
     last = history[-1]
     return replace(Question(f"{last.question} {last.answer}"), history=history[:-1])
+
+
+def overview_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of what proposes questions."""
+    return OverviewRetriever(settings.local_search)

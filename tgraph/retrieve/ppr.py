@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pyoxigraph import NamedNode
 
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
@@ -31,6 +31,7 @@ from tgraph.retrieve.lexical import STOP_WORDS
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.ranking import Network, network_of
 from tgraph.retrieve.seeds import triple_of
+from tgraph.settings import Settings
 
 if TYPE_CHECKING:
     from numpy import float32, float64
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
 
 K = TypeVar("K")
 Hits = Sequence[tuple[str, float]]
-SeedFilter = Callable[[Question, Sequence[Candidate], Context], Sequence[str]]
-"""Which of the edges are worth starting from, by IRI: the model's part, where it has one."""
-
 SHARPNESS = 10.0
 """How much sooner the walk starts from a chunk that is more like the question (cosine)."""
 
@@ -333,3 +331,9 @@ class _Found:
         matches = [start.match for start in self.starts]
         labels = labels_of(self.context.store, [NamedNode(m.entity) for m in matches])
         return tuple(replace(m, label=labels[NamedNode(m.entity)]) for m in matches)
+
+
+def ppr_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``ppr``."""
+    own = settings.ppr_search
+    return PprRetriever(own, services.filter_edges if own.filter else None)

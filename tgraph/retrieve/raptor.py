@@ -19,11 +19,12 @@ from tgraph.index.tree import (
     ways_down,
 )
 from tgraph.model import Candidate, Evidence, Item, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.basic import in_conversation
 from tgraph.retrieve.chunks import chunk_evidence, chunk_item, chunk_tokens
 from tgraph.retrieve.costs import cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
+from tgraph.settings import Settings
 
 Hits = Sequence[tuple[str, float]]
 
@@ -174,3 +175,13 @@ def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
                     place, start=start, end=start + len(match.group()), quote=match.group()
                 )
                 break
+
+
+def tree_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``raptor``."""
+    return CollapsedTree(settings.raptor_search)
+
+
+def traversal_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``raptor-traversal``."""
+    return TreeTraversal(settings.raptor_search)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tgraph.model import Candidate, CommunityReport, Retrieval
-from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.reports import item_of, reports_of
+from tgraph.settings import Settings
 
 
 class ReportSearch:
@@ -67,3 +68,8 @@ def weighted(
         items=len(candidates),
         dropped={reason: count for reason, count in left_out.items() if count},
     )
+
+
+def report_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``global``."""
+    return ReportSearch()

@@ -1,24 +1,17 @@
 """What a mode of retrieval is: all that sets it apart from the others, as one value.
 
 A mode's module is read with the settings, by every command. So it imports nothing but this module
-and other modes; its retriever and its orders are imported where they are made.
+and other modes, and names its retriever and its orders, which are imported when they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Keywords, Retriever
-    from tgraph.retrieve.contextual import Rank
-    from tgraph.retrieve.orders import ModeOrders
-    from tgraph.retrieve.ppr import SeedFilter
-    from tgraph.settings import Settings
 
 PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
@@ -40,18 +33,6 @@ class Section(BaseModel):
     """A section of the settings."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Services(Protocol):
-    """What a retriever may borrow of the steps above it."""
-
-    @property
-    def rerank(self) -> Rank | None:
-        """A server that ranks texts for a question; None where none is set."""
-
-    @property
-    def filter_edges(self) -> SeedFilter | None:
-        """A model's choice among edges; None where there is no model."""
 
 
 # --- how candidates become the selection ----------------------------------------------------------
@@ -89,7 +70,7 @@ class KeywordNeed:
     """A mode that starts from keywords: of which levels, and which the settings give."""
 
     levels: tuple[Level, ...]
-    given: Callable[[Settings], Keywords]
+    given: Callable[[Any], tuple[Sequence[str], Sequence[str]]]
 
 
 # --- what the command, the index and the docs say of it -------------------------------------------
@@ -147,8 +128,10 @@ class Mode:
     are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
     questions of the breadth ``answers``.
 
-    ``orders`` names the function (``module:function``) that yields the orders in which it ranked
-    and the places at which these were cut, for why-not; empty where it has none.
+    ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
+    the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
+    ranked and the places at which these were cut, for why-not; empty where it has none.
+    ``selecting`` says how candidates become the selection, by the section of the settings.
     """
 
     name: str
@@ -156,8 +139,8 @@ class Mode:
     section: str = ""
     beneath: tuple[str, ...] = ()
     pipeline: Pipeline = "two stages"
-    retriever: Callable[[Settings, Services], Retriever] | None = None
-    selecting: Callable[[Settings], Selecting] | None = None
+    retriever: str = ""
+    selecting: Callable[[Any], Selecting] | None = None
     method: str = ""
     concepts: bool = False
     keywords: KeywordNeed | None = None
@@ -168,8 +151,13 @@ class Mode:
     answers: Breadth | None = None
     orders: str = ""
 
-    def load_orders(self) -> ModeOrders:
-        """The function that ``orders`` names; one that yields nothing where there is none."""
-        module, _, name = (self.orders or "tgraph.retrieve.orders:no_orders").partition(":")
-        found: ModeOrders = getattr(import_module(module), name)
-        return found
+    @property
+    def main_section(self) -> str:
+        """The section of the settings that says how much is selected."""
+        return self.section or self.beneath[0]
+
+
+def load(entry: str) -> Any:
+    """What an entry of a mode names (``module:function``)."""
+    module, _, name = entry.partition(":")
+    return getattr(import_module(module), name)

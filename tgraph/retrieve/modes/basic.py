@@ -4,15 +4,9 @@ LightRAG's defaults.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Services, Shared
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
+from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
 
 
 class BasicSearchSettings(Section):
@@ -36,26 +30,12 @@ def only_chunks(tokens: int) -> Selecting:
     return Shared(tokens, {"chunk": 1.0})
 
 
-def _nearest(own: BasicSearchSettings) -> Retriever:
-    from tgraph.retrieve.basic import BasicRetriever
-
-    return BasicRetriever(own)
-
-
-def _basic(settings: Settings, services: Services) -> Retriever:
-    return _nearest(settings.basic_search)
-
-
-def _naive(settings: Settings, services: Services) -> Retriever:
-    return _nearest(settings.naive_search)
-
-
 BASIC = Mode(
     "basic",
     Row("whose words stand in the text", "the nearest chunks", "1"),
     section="basic_search",
-    retriever=_basic,
-    selecting=lambda settings: only_chunks(settings.basic_search.max_context_tokens),
+    retriever="tgraph.retrieve.basic:basic_retriever",
+    selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
     orders="tgraph.retrieve.modes.basic_orders:basic_orders",
 )
@@ -67,8 +47,8 @@ NAIVE = Mode(
         "1",
     ),
     section="naive_search",
-    retriever=_naive,
-    selecting=lambda settings: only_chunks(settings.naive_search.max_context_tokens),
+    retriever="tgraph.retrieve.basic:naive_retriever",
+    selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
     orders="tgraph.retrieve.modes.basic_orders:naive_orders",
 )

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field, SecretStr
 
-from tgraph.retrieve.modes.base import Mode, Need, Row, Section, Selecting, Services
+from tgraph.retrieve.modes.base import Mode, Need, Row, Section, Selecting
 from tgraph.retrieve.modes.basic import only_chunks
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
 
 
 class ContextualSearchSettings(Section):
@@ -45,15 +39,8 @@ class RerankSettings(Section):
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.contextual import ContextualRetriever
-
-    own, pool = settings.contextual_search, settings.rerank.pool
-    return ContextualRetriever(own, services.rerank, pool)
-
-
-def _selecting(settings: Settings) -> Selecting:
-    return only_chunks(settings.contextual_search.max_context_tokens)
+def _selecting(own: ContextualSearchSettings) -> Selecting:
+    return only_chunks(own.max_context_tokens)
 
 
 CONTEXTUAL = Mode(
@@ -66,7 +53,7 @@ CONTEXTUAL = Mode(
     ),
     section="contextual_search",
     beneath=("rerank",),
-    retriever=_retriever,
+    retriever="tgraph.retrieve.contextual:contextual_retriever",
     selecting=_selecting,
     need=Need(
         "contexts",

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Services, Shared
+from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
-from tgraph.retrieve.modes.local import LocalSearchSettings, with_rest
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
+from tgraph.retrieve.modes.local import with_rest
 
 
 class DriftSearchSettings(Section):
@@ -52,25 +46,7 @@ class DriftSearchSettings(Section):
     )
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    """Local search within the limits of a DRIFT search."""
-    from tgraph.retrieve.local import LocalRetriever
-
-    own = settings.drift_search
-    return LocalRetriever(
-        LocalSearchSettings(
-            top_k_entities=own.top_k_entities,
-            top_k_relationships=own.top_k_relationships,
-            community_level=own.community_level,
-            report_share=own.report_share,
-            chunk_share=own.chunk_share,
-            max_context_tokens=own.max_context_tokens,
-        )
-    )
-
-
-def _selecting(settings: Settings) -> Selecting:
-    own = settings.drift_search
+def _selecting(own: DriftSearchSettings) -> Selecting:
     return Shared(own.max_context_tokens, with_rest(own.report_share, own.chunk_share))
 
 
@@ -85,7 +61,7 @@ DRIFT = Mode(
     section="drift_search",
     beneath=("local_search",),
     pipeline="follow-ups",
-    retriever=_retriever,
+    retriever="tgraph.retrieve.local:drift_retriever",
     selecting=_selecting,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},

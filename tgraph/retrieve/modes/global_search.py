@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Mode, Row, Section, Services
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
+from tgraph.retrieve.modes.base import Flag, Mode, Row, Section
 
 
 class GlobalSearchSettings(Section):
@@ -52,12 +46,6 @@ DYNAMIC_SELECTION = Flag(
 )
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.report_search import ReportSearch
-
-    return ReportSearch()
-
-
 GLOBAL = Mode(
     "global",
     Row(
@@ -67,7 +55,7 @@ GLOBAL = Mode(
     ),
     section="global_search",
     pipeline="map-reduce",
-    retriever=_retriever,
+    retriever="tgraph.retrieve.report_search:report_retriever",
     reports="only",
     flags={
         COMMUNITY_LEVEL: "global_search.community_level",

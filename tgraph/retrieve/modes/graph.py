@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Judged, Mode, Row, Section, Selecting, Services
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
+from tgraph.retrieve.modes.base import Flag, Judged, Mode, Row, Section, Selecting
 
 
 class GraphSettings(Section):
@@ -46,14 +40,8 @@ GROWTH = {
 """The flags that count wherever the graph mode reads; all have TrustGraph's names."""
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.graph import GraphRetriever
-
-    return GraphRetriever()
-
-
-def _selecting(settings: Settings) -> Selecting:
-    return Judged(settings.graph.max_context_tokens)
+def _selecting(own: GraphSettings) -> Selecting:
+    return Judged(own.max_context_tokens)
 
 
 GRAPH = Mode(
@@ -64,7 +52,7 @@ GRAPH = Mode(
         "3",
     ),
     section="graph",
-    retriever=_retriever,
+    retriever="tgraph.retrieve.graph:graph_retriever",
     selecting=_selecting,
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},

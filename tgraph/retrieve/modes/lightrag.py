@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -17,13 +17,8 @@ from tgraph.retrieve.modes.base import (
     Row,
     Section,
     Selecting,
-    Services,
 )
 from tgraph.retrieve.modes.graph import SUBGRAPH
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Keywords, Retriever
-    from tgraph.settings import Settings
 
 
 class LightragSearchSettings(Section):
@@ -73,34 +68,24 @@ _LOW = {LOW_KEYWORD: "lightrag_search.low_keywords"}
 _HIGH = {HIGH_KEYWORD: "lightrag_search.high_keywords"}
 
 
-def _given(settings: Settings) -> Keywords:
-    from tgraph.retrieve.base import Keywords
-
-    own = settings.lightrag_search
-    return Keywords(own.low_keywords, own.high_keywords)
+def _given(own: LightragSearchSettings) -> tuple[Sequence[str], Sequence[str]]:
+    return own.low_keywords, own.high_keywords
 
 
-def _selecting(settings: Settings) -> Selecting:
-    own = settings.lightrag_search
+def _selecting(own: LightragSearchSettings) -> Selecting:
     caps = {"entity": own.max_entity_tokens, "edge": own.max_relationship_tokens}
     return Capped(own.max_total_tokens - PROMPT, caps)
 
 
 def _mode(name: str, row: Row) -> Mode:
     legs = LEGS[name]
-
-    def retriever(settings: Settings, services: Services) -> Retriever:
-        from tgraph.retrieve.lightrag import LightRetriever
-
-        return LightRetriever(legs, settings.lightrag_search)
-
     low, high = "local" in legs, "global" in legs
     levels: tuple[Level, ...] = (*(("low",) if low else ()), *(("high",) if high else ()))
     return Mode(
         name,
         row,
         section="lightrag_search",
-        retriever=retriever,
+        retriever=f"tgraph.retrieve.lightrag:{name.replace('-', '_')}_retriever",
         selecting=_selecting,
         keywords=KeywordNeed(levels, _given),
         reads_text="chunks" in legs,

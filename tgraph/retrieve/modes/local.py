@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Mode, Row, Section, Selecting, Services, Shared
+from tgraph.retrieve.modes.base import Flag, Mode, Row, Section, Selecting, Shared
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
 
 
 class LocalSearchSettings(Section):
@@ -55,14 +49,7 @@ def with_rest(report_share: float, chunk_share: float) -> dict[str, float]:
     return {"report": report_share, "graph": rest, "chunk": chunk_share}
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.local import LocalRetriever
-
-    return LocalRetriever(settings.local_search)
-
-
-def _selecting(settings: Settings) -> Selecting:
-    own = settings.local_search
+def _selecting(own: LocalSearchSettings) -> Selecting:
     return Shared(own.max_context_tokens, with_rest(own.report_share, own.chunk_share))
 
 
@@ -74,7 +61,7 @@ LOCAL = Mode(
         "1",
     ),
     section="local_search",
-    retriever=_retriever,
+    retriever="tgraph.retrieve.local:local_retriever",
     selecting=_selecting,
     reports="beside",
     flags={

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Services, Shared
+from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
 from tgraph.retrieve.modes.graph import GROWTH
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
 
 
 class PprSearchSettings(Section):
@@ -42,15 +36,7 @@ class PprSearchSettings(Section):
     edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")
 
 
-def _retriever(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.ppr import PprRetriever
-
-    own = settings.ppr_search
-    return PprRetriever(own, services.filter_edges if own.filter else None)
-
-
-def _selecting(settings: Settings) -> Selecting:
-    own = settings.ppr_search
+def _selecting(own: PprSearchSettings) -> Selecting:
     shares = {"graph": own.edge_share, "chunk": 1.0 - own.edge_share}
     return Shared(own.max_context_tokens, shares)
 
@@ -64,7 +50,7 @@ PPR = Mode(
         "2",
     ),
     section="ppr_search",
-    retriever=_retriever,
+    retriever="tgraph.retrieve.ppr:ppr_retriever",
     selecting=_selecting,
     reads_text=True,
     flags=GROWTH,

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Capped, Mode, Need, Row, Section, Selecting, Services
-
-if TYPE_CHECKING:
-    from tgraph.retrieve.base import Retriever
-    from tgraph.settings import Settings
+from tgraph.retrieve.modes.base import Capped, Mode, Need, Row, Section, Selecting
 
 
 class RaptorSettings(Section):
@@ -41,20 +35,8 @@ class RaptorSearchSettings(Section):
     evidence_limit: int = Field(3, ge=1, description="chunks that a summary is cited by")
 
 
-def _collapsed(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.raptor import CollapsedTree
-
-    return CollapsedTree(settings.raptor_search)
-
-
-def _traversal(settings: Settings, services: Services) -> Retriever:
-    from tgraph.retrieve.raptor import TreeTraversal
-
-    return TreeTraversal(settings.raptor_search)
-
-
-def _selecting(settings: Settings) -> Selecting:
-    return Capped(settings.raptor_search.max_context_tokens)
+def _selecting(own: RaptorSearchSettings) -> Selecting:
+    return Capped(own.max_context_tokens)
 
 
 _TREE = Need(
@@ -70,7 +52,7 @@ RAPTOR = Mode(
         "1",
     ),
     section="raptor_search",
-    retriever=_collapsed,
+    retriever="tgraph.retrieve.raptor:tree_retriever",
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
@@ -84,7 +66,7 @@ RAPTOR_TRAVERSAL = Mode(
         "1",
     ),
     section="raptor_search",
-    retriever=_traversal,
+    retriever="tgraph.retrieve.raptor:traversal_retriever",
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
