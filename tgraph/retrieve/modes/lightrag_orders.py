@@ -99,9 +99,9 @@ def _picked(missing: Missing, search: RecordedSearch, context: Context) -> Order
         return any(candidate.item.iri in missing.chunks for candidate in found.candidates)
 
     beside: dict[str, int] = {}
-    for field, most in _LIFTED.items():
-        yield from rerun(own, field, most, beside, lets_in, "its chunk is among the candidates")
-        beside[field] = most
+    for limit, most in _LIFTED.items():
+        yield from rerun(own, limit, most, beside, lets_in, "its chunk is among the candidates")
+        beside[limit] = most
 
 
 def _unpicked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
