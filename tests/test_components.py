@@ -35,4 +35,4 @@ def test_who_does_a_step_stays_the_same(tmp_path):
     parts = Parts(load_settings(None), tmp_path, chat=ScriptedModel(), embedder=HashingEmbedder())
     assert parts.report_writer is parts.report_writer
     assert parts.extractor is parts.extractor
-    assert parts.judge == parts.judge
+    assert parts.checker is parts.checker

@@ -16,8 +16,8 @@ from tgraph.extract.summaries import (
     DistinctSentences,
     JoinedDescriptions,
     count_words,
-    one_line,
 )
+from tgraph.ingest.base import one_line
 from tgraph.models.base import ChatRequest
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import ScriptedModel

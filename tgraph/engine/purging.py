@@ -1,8 +1,8 @@
 """Purging a document: once it is retracted, its text is erased from everything that is kept.
 
 A new store and new texts are prepared beside the old ones, under the locks of index runs and
-writers, and take their place at once; ``tgraph.record.erasing`` has what a crash leaves. Design,
-section 3.7.
+writers, and take their place at once; ``tgraph.record.erasing`` has what a crash
+leaves. Design, section 3.7.
 """
 
 from __future__ import annotations

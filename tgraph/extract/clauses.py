@@ -3,7 +3,8 @@
 Covered are active and passive clauses, copulas, relative and participial clauses, coordination of
 subjects, verbs and objects, open complements ("begin to explore") and prepositional objects, whose
 preposition joins the predicate ("be born in"). Labels are those of ClearNLP, which spaCy's English
-pipelines use. Arguments stay tokens here; ``tgraph.extract.arguments`` says what they stand for.
+pipelines use. Arguments stay tokens here; ``tgraph.extract.arguments`` says what they
+stand for.
 """
 
 from __future__ import annotations
