@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tgraph
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.explain.audit import Audit, list_audits
+from tgraph.explain.audit.named_audits import Audit, list_audits
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ONE = (sys.executable, "-m", "benchmarks.audit", "--one")

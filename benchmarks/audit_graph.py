@@ -25,11 +25,11 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.opened import now
-from tgraph.engine.parts import Parts
+from tgraph.engine.open_collection import now
 from tgraph.errors import ModelError
-from tgraph.explain.evaluation import EvaluationItem
+from tgraph.explain.assess.evaluation_metrics import EvaluationItem
 from tgraph.record.bundle import KINDS
 from tgraph.record.chain import Chain
 from tgraph.settings import load_settings
@@ -128,8 +128,8 @@ class Writer:
         return plausible_reply("synthesise_answer", request.messages)
 
 
-def _parts(folder: Path, model: str, writer: Writer) -> Parts:
-    return Parts(
+def _parts(folder: Path, model: str, writer: Writer) -> Components:
+    return Components(
         load_settings(None, {"graph": {"max_subgraph_size": CANDIDATES}}),
         folder / "cache",
         chat=ScriptedModel({"synthesise_answer": writer}, name=model, clock=now),

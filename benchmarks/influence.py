@@ -19,16 +19,16 @@ from pathlib import Path
 from random import Random
 from statistics import fmean
 
-from tgraph.engine.influencing import InfluenceRun, Influencing
 from tgraph.engine.progress import silent
-from tgraph.engine.regenerating import Regenerator
-from tgraph.explain.influence import Influence
-from tgraph.explain.influence_found import cited_by
-from tgraph.explain.influence_plan import Run, plan
-from tgraph.explain.traced import Trace, TracedItem, TracedSentence
+from tgraph.engine.rerun.influence import InfluenceAnalysis, InfluenceRun
+from tgraph.engine.rerun.replay import Regenerator
+from tgraph.explain.assess.ablations import AblatedRun, plan
+from tgraph.explain.assess.influence import Influence
+from tgraph.explain.assess.influence_result import cited_by
+from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
-from tgraph.record.influence import InfluenceRecord
+from tgraph.record.assessments import InfluenceRecord
 from tgraph.vocabulary import edge_selection_iri, session_iri, session_part_iri
 
 NAMES = ("Aster", "Boreal", "Cobalt", "Dover", "Ember")
@@ -55,10 +55,10 @@ class Planted(Regenerator):
     def is_sure(self) -> bool:
         return False
 
-    def prepare(self, runs: Sequence[Run]) -> None:
+    def prepare(self, runs: Sequence[AblatedRun]) -> None:
         pass
 
-    def write(self, run: Run, sink: CallSink) -> list[str]:
+    def write(self, run: AblatedRun, sink: CallSink) -> list[str]:
         gone = self._at_once and self._random.random() < self._forgets
         if run.alone or gone:
             return []
@@ -93,7 +93,7 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
     cited = cited_by(trace)
     with tempfile.TemporaryDirectory() as folder:
         record = InfluenceRecord(Path(folder), UUID, lambda: datetime.now(UTC))
-        analysis = Influencing(trace, writer, plan(count, cited, cited))
+        analysis = InfluenceAnalysis(trace, writer, plan(count, cited, cited))
         run = InfluenceRun(analysis, record, silent)
         found = run.run("explainability")
     planted = {edge_selection_iri(UUID, n) for n in needs if n is not None}
@@ -104,7 +104,7 @@ def analysed(count: int, forgets: float, *, at_once: bool, seed: int) -> Found:
 def traced(count: int, needs: Sequence[int | None], random: Random) -> Trace:
     """A session; its first sentence cites an item that it does not need."""
     items = tuple(
-        TracedItem(
+        TraceItem(
             edge_selection_iri(UUID, n), "edge", f"urn:trustgraph:edge:{n}", f"item {n}",
             random.random(), "", n + 1, 0, 0,
         )
@@ -113,7 +113,7 @@ def traced(count: int, needs: Sequence[int | None], random: Random) -> Trace:
     wrong = next(n for n in range(count) if n not in needs)
     cites = [wrong, *(wrong if n is None else n for n in needs[1:])]
     sentences = tuple(
-        TracedSentence(
+        TraceSentence(
             session_part_iri("sentence", UUID, n), sentence(name), (items[cites[n]].iri,), ()
         )
         for n, name in enumerate(NAMES)

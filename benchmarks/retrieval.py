@@ -42,9 +42,9 @@ import tgraph
 from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
 from benchmarks.retrieval_plot import plot
 from tgraph import vocabulary as v
-from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import method_of
-from tgraph.engine.parts import Parts
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.methods import TwoStages
+from tgraph.engine.components import Components
 from tgraph.errors import TgraphError, UsageError
 from tgraph.extract.base import Extractor
 from tgraph.ingest.chunk import chunk_document
@@ -85,7 +85,7 @@ class Measured:
     first: float
 
 
-class GivenParts(Parts):
+class GivenParts(Components):
     """Parts whose extractor is given."""
 
     given: Extractor | None = None
@@ -115,7 +115,7 @@ def passages_of(candidates: Iterable[Candidate], ids: Mapping[str, str]) -> Iter
     yield from dict.fromkeys(ids[iri] for iri in named)
 
 
-def measurable(mode: str, parts: Parts) -> bool:
+def measurable(mode: str, parts: Components) -> bool:
     """Whether a mode retrieves by itself, in one step, without a model."""
     try:
         return isinstance(method_of(mode, parts), TwoStages)
@@ -123,7 +123,7 @@ def measurable(mode: str, parts: Parts) -> bool:
         return False
 
 
-def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet) -> Measured:
+def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Components, data: DataSet) -> Measured:
     """The score of every question. ``UsageError`` for a mode that retrieves nothing by itself."""
     method = method_of(mode, parts)
     if not isinstance(method, TwoStages):
@@ -165,7 +165,7 @@ def _question(asked: Asked, method: TwoStages, context: Context) -> Question:
 @contextmanager
 def graph_of(
     data: DataSet, how: str, work: Path, settings: Mapping[str, Any]
-) -> Iterator[tuple[tgraph.KnowledgeGraph, Parts, float]]:
+) -> Iterator[tuple[tgraph.KnowledgeGraph, Components, float]]:
     """The data set's graph, open, with the CPU seconds that indexing took (0: it was there)."""
     parts = GivenParts(load_settings(None, {**DEEP, **WHOLE, **settings}), work / "cache")
     if how == "openie":
@@ -248,13 +248,17 @@ def _worth(scores: Sequence[Score]) -> float:
 
 
 def tune(
-    mode: str, options: argparse.Namespace, kg: tgraph.KnowledgeGraph, parts: Parts, data: DataSet
+    mode: str,
+    options: argparse.Namespace,
+    kg: tgraph.KnowledgeGraph,
+    parts: Components,
+    data: DataSet,
 ) -> None:
     """Print the figures of every combination, and those of cross-validation."""
     found = {}
     for chosen in combinations(options.tune):
         named = ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in chosen.items())
-        changed = Parts(
+        changed = Components(
             load_settings(None, {**DEEP, **_pairs(options.set), **chosen}),
             kg.root / "cache",
             embedder=parts.embedder,
@@ -284,7 +288,7 @@ def chart(title: str, found: Mapping[str, Measured]) -> str:
     return plot(title, {m: {k: means[m][f"R@{k}"] for k in DEPTHS} for m in means})
 
 
-def _modes(named: str, parts: Parts) -> list[str]:
+def _modes(named: str, parts: Components) -> list[str]:
     return named.split(",") if named else [mode for mode in MODES if measurable(mode, parts)]
 
 

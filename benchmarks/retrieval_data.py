@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import UsageError
-from tgraph.extract.located import Located
+from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.model import (
     Agent,
     Chunk,
@@ -244,7 +244,7 @@ class OpenIEExtractor:
 
 
 def _extraction(found: Mapping[str, Any], chunk: Chunk) -> Extraction:
-    located = Located(chunk)
+    located = QuoteFinder(chunk)
     entities = [
         ExtractedEntity(name, "concept", span=located.find(name))
         for name in dict.fromkeys(map(str, found["extracted_entities"]))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from tgraph.index.vectors import HnswParameters, VectorSet, build, load
+from tgraph.index.vectors.vector_index import HnswParameters, VectorSet, build, load
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 

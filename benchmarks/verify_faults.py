@@ -19,7 +19,7 @@ from typing import Any
 
 import tgraph
 from tgraph.answer.support import LexicalJudge
-from tgraph.explain.verified import JudgedSentence
+from tgraph.explain.assess.verification import JudgedSentence
 from tgraph.models.base import no_sink
 from tgraph.testing import ScriptedServer
 from tgraph.testing.script import blocks, plausible_reply

@@ -22,12 +22,12 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
 from tgraph.errors import ModelError
-from tgraph.explain.audit import Audit, AuditResult, list_audits
-from tgraph.explain.evaluation import EvaluationItem
-from tgraph.explain.safety import one_line
+from tgraph.explain.assess.evaluation_metrics import EvaluationItem
+from tgraph.explain.audit.named_audits import Audit, AuditResult, list_audits
+from tgraph.rendering import one_line
 from tgraph.resources import read_text
 from tgraph.settings import load_settings
 from tgraph.store.folder import GraphFolder
@@ -95,7 +95,7 @@ def _opener(folder: Path, replies: Mapping[str, Any]) -> Opener:
 
     def opened(model: str, **settings: str) -> KnowledgeGraph:
         values = {"person": "Ada", **settings}
-        parts = Parts(
+        parts = Components(
             load_settings(None, values),
             folder / "cache",
             chat=ScriptedModel(replies, name=model, clock=clock),

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import tgraph
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.indexing import IndexReport
-from tgraph.engine.parts import Parts
+from tgraph.engine.index.run import IndexReport
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -32,7 +32,7 @@ def opened(
     **options: Any,
 ) -> KnowledgeGraph:
     """The graph in the folder, with that model or none and hashed vectors."""
-    parts = Parts(
+    parts = Components(
         load_settings(None, settings or {}),
         folder / "cache",
         chat=model,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.report_context import Child, ClaimDetail, Details, EdgeDetail, EntityDetail
+from tgraph.index.reports.context import Child, ClaimDetail, Details, EdgeDetail, EntityDetail
 from tgraph.model import Community, CommunityReport, Edge, Evidence, Finding
 
 

@@ -9,10 +9,10 @@ import pytest
 from tests.corpora import opened, write
 from tests.test_modes import CATALOGUE, TEXTS
 from tgraph import Filters
-from tgraph.answer.choosing import EmbeddedChooser
+from tgraph.answer.mode_choice import EmbeddedChooser
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.render.text import stage_lines
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.wording import stage_lines
 from tgraph.model import Turn
 from tgraph.retrieve.base import Question
 from tgraph.testing import ScriptedModel

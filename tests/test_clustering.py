@@ -12,10 +12,10 @@ from rdflib import Graph
 
 from tests.workers import generation, knowledge, open_graph, snapshot
 from tgraph import vocabulary as v
-from tgraph.engine.indexing import IndexReport
-from tgraph.explain.export import serialise
-from tgraph.explain.record_quads import classic
-from tgraph.index.communities import isolated_entities, read_communities
+from tgraph.engine.index.run import IndexReport
+from tgraph.explain.export.formats import serialise
+from tgraph.explain.trace.record_quads import classic
+from tgraph.index.communities.communities import isolated_entities, read_communities
 from tgraph.model import Community
 from tgraph.resources import read_text
 

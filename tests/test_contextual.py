@@ -15,22 +15,27 @@ from pyoxigraph import QuerySolutions
 from rdflib import Graph
 
 from tests import corpora
-from tgraph.engine.indexing import IndexReport
-from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import method_of
-from tgraph.engine.parts import Parts
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.methods import TwoStages
+from tgraph.engine.components import Components
+from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.record_quads import classic
-from tgraph.explain.shapes import check_shapes
-from tgraph.index.contexts import Setting, enclosing_lines, names_that_matter, pieces
-from tgraph.index.situate_model import ModelSituator
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.trace.record_quads import classic
+from tgraph.index.chunk_contexts import (
+    ModelSituator,
+    Setting,
+    enclosing_lines,
+    names_that_matter,
+    pieces,
+)
 from tgraph.model import Chunk, Retrieval
 from tgraph.models.base import Call
 from tgraph.models.tokens import count_tokens
 from tgraph.resources import read_text
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.bm25 import WordIndex, search_terms
-from tgraph.retrieve.contextual import fused
+from tgraph.retrieve.search.contextual import fused
+from tgraph.retrieve.text.bm25 import WordIndex, search_terms
 from tgraph.settings import load_settings
 from tgraph.store.statements import nquads
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
@@ -77,7 +82,7 @@ class Corpus(corpora.Corpus):
 
     def retrieve(self, question: str, **settings: object) -> Retrieval:
         values = load_settings(None, {**self.settings, **settings})
-        parts = Parts(values, self.folder / "cache", embedder=HashingEmbedder())
+        parts = Components(values, self.folder / "cache", embedder=HashingEmbedder())
         try:
             method = method_of("contextual", parts)
             assert isinstance(method, TwoStages)

@@ -16,15 +16,15 @@ from pyoxigraph import Literal
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.drift_found import BEHIND_OTHERS
+from tgraph.engine.ask.drift import BEHIND_OTHERS
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, ModelError
-from tgraph.explain.shapes import check_shapes
-from tgraph.explain.traced import Trace, TracedAction
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.trace.values import Trace, TraceAction
 from tgraph.model import Answer
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.faults import FaultKind
 from tgraph.testing.script import blocks
+from tgraph.testing.server import FaultKind
 
 TEXTS = {
     "curie.md": "# Marie Curie\n\nMarie Curie discovered Polonium in Paris. Pierre Curie worked"
@@ -82,8 +82,8 @@ def asked(made: Path) -> Asked:
     return ask
 
 
-def actions(trace: Trace) -> list[TracedAction]:
-    def below(action: TracedAction) -> Iterator[TracedAction]:
+def actions(trace: Trace) -> list[TraceAction]:
+    def below(action: TraceAction) -> Iterator[TraceAction]:
         yield action
         for child in action.children:
             yield from below(child)

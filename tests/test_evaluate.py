@@ -16,11 +16,10 @@ from pyoxigraph import Literal, NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import EndpointError, ModelError, StoreError, UsageError
-from tgraph.explain.evaluation import METRICS, ContextText, EvaluationItem
-from tgraph.explain.evaluation_files import read_items
-from tgraph.explain.evaluation_ranking import RETRIEVAL
+from tgraph.explain.assess.evaluation_files import read_items
+from tgraph.explain.assess.evaluation_metrics import METRICS, RETRIEVAL, ContextText, EvaluationItem
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -53,7 +52,7 @@ def opened(
     names, clock = count(1000 if SAVED else 0), ticking_clock()
     chat = ScriptedModel(replies, clock=clock) if model else None
     settings = load_settings(None, {"chat.provider": "embedded", "chat.concurrency": 2})
-    parts = Parts(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
+    parts = Components(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
     with tgraph.open(
         root / "g",
         create=True,
@@ -303,7 +302,9 @@ def test_a_wrong_call_leaves_no_record(tmp_path):
 
 def test_an_empty_graph_judges_what_brings_its_answers(tmp_path):
     settings = load_settings(None)
-    parts = Parts(settings, tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder())
+    parts = Components(
+        settings, tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
+    )
     with tgraph.open(tmp_path / "g", create=True, parts=parts) as kg:
         found = kg.evaluate([GIVEN])
         assert said(kg, found.evaluation, "status") == ["completed"]
@@ -312,7 +313,7 @@ def test_an_empty_graph_judges_what_brings_its_answers(tmp_path):
 
 
 def test_a_process_that_dies_leaves_an_aborted_evaluation(tmp_path):
-    from tgraph.record.evaluation import EvaluationRecord
+    from tgraph.record.assessments import EvaluationRecord
 
     with opened(tmp_path) as kg:
         uuid = "00000000-0000-4000-8000-999999999999"

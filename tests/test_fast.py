@@ -10,9 +10,9 @@ from pyoxigraph import NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.cooccurring import RELATION
-from tgraph.engine.parts import Parts
-from tgraph.extract import pipeline
+from tgraph.engine.components import Components
+from tgraph.engine.index.cooccurrence_graph import RELATION
+from tgraph.extract.english import parser
 from tgraph.extract.fast import FastExtractor
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
@@ -49,7 +49,7 @@ class Place:
 
     def open(self) -> tgraph.KnowledgeGraph:
         values = load_settings(None, {"chat.provider": "embedded", **self._settings})
-        parts = Parts(values, self.folder / "cache", embedder=HashingEmbedder())
+        parts = Components(values, self.folder / "cache", embedder=HashingEmbedder())
         return tgraph.open(
             self.folder / "graph",
             create=True,
@@ -221,8 +221,8 @@ def test_other_languages_go_by_their_words(text, names):
 
 
 def test_english_without_spacy_goes_by_its_words_too(monkeypatch):
-    monkeypatch.setattr(pipeline, "versions", lambda: ("", ""))
-    monkeypatch.setattr(pipeline, "load", lambda: pytest.fail("the pipeline is not needed"))
+    monkeypatch.setattr(parser, "versions", lambda: ("", ""))
+    monkeypatch.setattr(parser, "load", lambda: pytest.fail("the pipeline is not needed"))
     found = [named for _, named in read("Then they say that Nansen met Archer.")]
     assert found[0] == ["Nansen", "Archer"]
 

@@ -13,13 +13,13 @@ from tgraph import Filters
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
-from tgraph.explain.render.text import stage_lines
-from tgraph.explain.shapes import check_shapes
-from tgraph.index.reports import evidence
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.wording import stage_lines
+from tgraph.index.reports.report import evidence
 from tgraph.index.sources import document_of_chunk, text_value
-from tgraph.index.tree import standing_tree, ways_down
-from tgraph.retrieve.filters import admitted_documents
-from tgraph.retrieve.narrowing import narrowed
+from tgraph.index.summary_tree import standing_tree, ways_down
+from tgraph.retrieve.filters.criteria import admitted_documents
+from tgraph.retrieve.filters.subset import narrowed
 from tgraph.testing import ScriptedModel
 
 QUESTION = "Where did Roald Amundsen sail from?"

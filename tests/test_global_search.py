@@ -18,21 +18,20 @@ from pyoxigraph import NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.answer.report_rows import batched, fits_of, rows, whole_cost
+from tgraph.answer.report_batches import batched, fits_of, rows, whole_cost
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.shelf import read_shelf
+from tgraph.index.reports.report_cache import read_report_cache
 from tgraph.index.sources import Texts
 from tgraph.model import Candidate, CommunityReport, Finding, Turn
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
-from tgraph.retrieve.base import Question
-from tgraph.retrieve.breadth import is_broad
-from tgraph.retrieve.costs import cost_of
-from tgraph.retrieve.memory import Remembered
+from tgraph.retrieve.base import BoundedCache, Question
+from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
+from tgraph.retrieve.text.question_analysis import is_broad
 from tgraph.testing import Fault, ScriptedServer
 from tgraph.testing.script import blocks
 
@@ -51,7 +50,7 @@ CATALOGUE = v.collection_iri("explainability")
 
 def as_read(kg: KnowledgeGraph) -> Reports:
     store = kg.read()
-    return Reports(read_shelf(store), stored_evidence(store, Texts(store, kg.librarian)))
+    return Reports(read_report_cache(store), stored_evidence(store, Texts(store, kg.librarian)))
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +126,8 @@ def report(number: int, findings: int, words: int) -> CommunityReport:
 def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, seed):
     reports = {r.iri: r for r in (report(n, *size) for n, size in enumerate(sizes))}
     candidates = [Candidate(item_of(r), n, 0.5) for n, r in enumerate(reports.values(), 1)]
-    fits = fits_of(list(reports.values()), room, DEFAULT_ENCODING, Remembered(10))
-    assert fits == fits_of(list(reports.values()), room, DEFAULT_ENCODING, Remembered(100))
+    fits = fits_of(list(reports.values()), room, DEFAULT_ENCODING, BoundedCache(10))
+    assert fits == fits_of(list(reports.values()), room, DEFAULT_ENCODING, BoundedCache(100))
     before = random.getstate()
     found = batched(candidates, reports, fits, room, seed)
     assert random.getstate() == before
@@ -140,7 +139,7 @@ def test_every_report_is_in_one_batch_or_rejected_and_budgets_hold(sizes, room, 
         chosen = [
             (reports[c.item.iri], n) for c, n in zip(batch.candidates, batch.findings, strict=True)
         ]
-        assert count_tokens(rows(chosen, Remembered(9)).text) <= batch.tokens <= room
+        assert count_tokens(rows(chosen, BoundedCache(9)).text) <= batch.tokens <= room
         assert list(batch.candidates) == sorted(
             batch.candidates, key=lambda c: (-c.score, -reports[c.item.iri].rating, c.item.iri)
         )

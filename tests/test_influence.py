@@ -21,13 +21,12 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.influence import Influence
-from tgraph.explain.influence_plan import calls_of, plan
-from tgraph.explain.influence_weighing import by_chance, lasso, spearman
-from tgraph.explain.said_again import SaidAgain
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.assess.ablations import calls_of, plan
+from tgraph.explain.assess.attribution import ClaimOverlap, by_chance, lasso, spearman
+from tgraph.explain.assess.influence import Influence
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import (
@@ -102,7 +101,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = " ".join(f"Fram carried {cargo(n)}." for n in range(CARGOES))
     (folder / "fram.txt").write_text(f"{text}\n")
     settings = load_settings(None, {"summaries.enabled": False})
-    parts = Parts(settings, folder / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    parts = Components(settings, folder / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
     with tgraph.open(folder / "graph", create=True, parts=parts) as kg:
         kg.index([folder / "fram.txt"])
     return folder
@@ -394,7 +393,9 @@ def test_every_mode_can_be_measured(tmp_path):
     (tmp_path / "curie.md").write_text(TEXT)
     for way, modes in (("model", MODEL_MODES), ("embedded", ["graph", "global", "drift"])):
         chat = ScriptedModel() if way == "model" else None
-        parts = Parts(load_settings(None), tmp_path / "c", chat=chat, embedder=HashingEmbedder())
+        parts = Components(
+            load_settings(None), tmp_path / "c", chat=chat, embedder=HashingEmbedder()
+        )
         with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
             kg.index([tmp_path / "curie.md"])
             for mode in modes:
@@ -510,7 +511,7 @@ def test_a_plan_covers_every_item_within_its_budget(items, data):
 
 
 def test_a_sentence_is_said_again_in_other_words_but_not_with_another_name_or_number():
-    again = SaidAgain(["Curie discovered Polonium in 1898.", "The ship sank."])
+    again = ClaimOverlap(["Curie discovered Polonium in 1898.", "The ship sank."])
     assert again.of(["In 1898 Polonium was discovered by Curie."]) == (True, False)
     assert again.of(["Curie discovered Radium in 1898.", "The ship never sank."]) == (False, False)
     assert again.of([]) == (False, False)

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import NotAGraphError, StoreError, UsageError
 from tgraph.model import Turn
 from tgraph.settings import load_settings
@@ -33,7 +33,7 @@ def graph(tmp_path: Path):
     root = tmp_path / "graph"
     ticks = iter(range(1_000_000))
     names = iter(range(1_000_000))
-    parts = Parts(
+    parts = Components(
         load_settings(None), tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
     )
     with tgraph.open(

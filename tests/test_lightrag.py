@@ -8,18 +8,16 @@ import pytest
 
 from tests.corpora import opened, write
 from tests.test_modes import CATALOGUE, QUESTION, TEXTS, stored_text
-from tgraph.answer.capped import CappedSelector
 from tgraph.answer.keywords import GivenKeywords
 from tgraph.answer.model import VERIFY
+from tgraph.answer.token_budget import CappedSelector
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.render.text import stage_lines
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.wording import stage_lines
 from tgraph.model import Agent, Candidate, Edge, Item, Retrieval
 from tgraph.retrieve.base import Context, Keywords, Question
-from tgraph.retrieve.lightrag import LightRetriever
-from tgraph.retrieve.linking import in_turn, linked_entities
 from tgraph.retrieve.modes.lightrag import LEGS, LightragSearchSettings
-from tgraph.retrieve.picking import pick_by_weight
+from tgraph.retrieve.search.lightrag import LightRetriever, in_turn, linked_entities, pick_by_weight
 from tgraph.testing import ScriptedModel
 
 

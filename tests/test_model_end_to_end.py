@@ -20,12 +20,12 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, ModelError, TgraphError, UsageError
-from tgraph.explain.trace import Trace
+from tgraph.explain.trace.reader import Trace
 from tgraph.model import Answer, Turn
 from tgraph.models.tokens import count_tokens
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.faults import PROSE, FaultKind
 from tgraph.testing.script import blocks
+from tgraph.testing.server import PROSE, FaultKind
 
 TEXT = """# Marie Curie
 

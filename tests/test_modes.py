@@ -13,12 +13,12 @@ from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite, with_grounds
-from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import method_of
-from tgraph.engine.parts import Parts
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.methods import TwoStages
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.render.trees import trace_tree
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.text_trees import trace_tree
 from tgraph.model import Candidate, Edge, Retrieval, Selected, Turn
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.registry import MODES
@@ -141,7 +141,9 @@ class Found:
 
 
 def retrieve(graph: tgraph.KnowledgeGraph, mode: str, **settings: object) -> Found:
-    parts = Parts(load_settings(None, settings), graph.root / "cache", embedder=HashingEmbedder())
+    parts = Components(
+        load_settings(None, settings), graph.root / "cache", embedder=HashingEmbedder()
+    )
     method = method_of(mode, parts)
     assert isinstance(method, TwoStages)
     context = graph.context(mode)

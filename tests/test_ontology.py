@@ -16,7 +16,7 @@ from rdflib.collection import Collection
 from rdflib.term import Node
 
 import tgraph
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import ModelError
 from tgraph.resources import names, read_text
 from tgraph.retrieve.modes.registry import MODES
@@ -118,11 +118,11 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     )
     broken = ScriptedModel({"synthesise_answer": ModelError("The model is gone.")}, clock=clock)
     working, failing = (
-        Parts(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
+        Components(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
         for chat in (model, broken)
     )
 
-    def opened(parts: Parts) -> tgraph.KnowledgeGraph:
+    def opened(parts: Components) -> tgraph.KnowledgeGraph:
         return tgraph.open(
             root / "graph",
             create=True,

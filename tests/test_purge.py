@@ -21,13 +21,13 @@ from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError, UsageError
-from tgraph.explain.erased import read_erasure
-from tgraph.explain.evaluation import EvaluationItem
-from tgraph.explain.integrity import check_integrity
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.assess.evaluation_metrics import EvaluationItem
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.integrity.check import check_integrity
+from tgraph.explain.integrity.erasures import read_erasure
 from tgraph.record.chain import Head
-from tgraph.record.wording import Wording
-from tgraph.retrieve.filters import Filters
+from tgraph.record.erasure.traces import TraceCollector
+from tgraph.retrieve.filters.criteria import Filters
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
@@ -518,7 +518,7 @@ def test_a_purge_killed_at_any_change_of_the_disk_can_be_finished(small, tmp_pat
 
 
 def test_traces_are_words_names_and_phrases_that_nobody_else_has():
-    wording = Wording()
+    wording = TraceCollector()
     wording.add_text("On Monday March Vance saw the old zorblatt of the northern lights.")
     wording.keep("He saw the old zeppelin of the northern lights on Monday.")
     traces = wording.traces(["March Vance", "Monday"])
@@ -527,11 +527,11 @@ def test_traces_are_words_names_and_phrases_that_nobody_else_has():
     assert traces.find("the old zeppelin of the northern lights") is None
     assert traces.find("monday saw lights") is None
     assert wording.is_kept("of the northern lights on Monday")
-    wording = Wording()
+    wording = TraceCollector()
     wording.add_text("they said that all of it was true")
     assert wording.traces([]).find("We know: all of it was true.") == "all of it was true"
     assert wording.traces([]).find("all of it is true") is None
-    wording = Wording()
+    wording = TraceCollector()
     wording.add_text("国王在花园里种了一棵树")
     assert wording.traces([]).find("他说国王在花园里") is not None
     assert wording.traces([]).find("国王在房子里") is None

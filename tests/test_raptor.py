@@ -16,15 +16,23 @@ from rdflib import Graph
 
 import tgraph
 from tests import corpora
-from tgraph.engine.indexing import IndexReport
-from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import method_of
-from tgraph.engine.parts import Parts
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.methods import TwoStages
+from tgraph.engine.components import Components
+from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError
-from tgraph.explain.record_quads import classic
-from tgraph.index.cluster_summaries import ModelWriter, Passage, QuotingWriter
-from tgraph.index.mixture import Limits, soft_clusters
-from tgraph.index.tree import TreeNode, is_chunk, standing_tree, summary_text, ways_down
+from tgraph.explain.trace.record_quads import classic
+from tgraph.index.gaussian_mixture import Limits, soft_clusters
+from tgraph.index.summary_tree import (
+    ClusterPassage,
+    ModelWriter,
+    QuotingWriter,
+    TreeNode,
+    is_chunk,
+    standing_tree,
+    summary_text,
+    ways_down,
+)
 from tgraph.model import Retrieval
 from tgraph.models.base import no_sink
 from tgraph.models.tokens import count_tokens
@@ -73,7 +81,7 @@ class Corpus(corpora.Corpus):
 
     def retrieve(self, question: str, mode: str, **values: object) -> Retrieval:
         made = load_settings(None, {**self.settings, **values})
-        parts = Parts(made, self.folder / "cache", embedder=HashingEmbedder())
+        parts = Components(made, self.folder / "cache", embedder=HashingEmbedder())
         method = method_of(mode, parts)
         assert isinstance(method, TwoStages)
         with self.open() as kg:
@@ -217,19 +225,22 @@ def test_two_chunks_are_a_tree_and_one_is_none(corpus: Corpus) -> None:
 
 
 def test_quotations_stand_in_the_passages() -> None:
-    passages = [Passage("A", ship("Fram")), Passage("B", ship("Gauss"))]
+    passages = [ClusterPassage("A", ship("Fram")), ClusterPassage("B", ship("Gauss"))]
     made = QuotingWriter(30).write(passages)
     flat = " ".join(" ".join(passage.text.split()) for passage in passages)
     assert made.text
     assert all(line in flat for line in made.text.splitlines())
     assert len(made.text.split()) <= 30
-    assert QuotingWriter(20).write([Passage("A", "Word"), Passage("B", "")]).text == "Word"
+    assert (
+        QuotingWriter(20).write([ClusterPassage("A", "Word"), ClusterPassage("B", "")]).text
+        == "Word"
+    )
 
 
 def test_what_has_no_room_is_cut_and_counted() -> None:
     model = ScriptedModel()
     long = "The ship lay in the ice. " * 200
-    made = ModelWriter(model, 50, 500).write([Passage("A", long), Passage("B", long)])
+    made = ModelWriter(model, 50, 500).write([ClusterPassage("A", long), ClusterPassage("B", long)])
     assert made.dropped == {"passage cut for its summary": 2}
     shown = str(model.requests[0].messages[-1]["content"])
     assert count_tokens(shown) < 600

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import open_graph
-from tgraph.engine.parts import Parts
 from tgraph.errors import UsageError
-from tgraph.index.reports import read_reports
+from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
-from tgraph.index.standing import value
+from tgraph.index.standing_knowledge import value
 from tgraph.model import Prompt
 from tgraph.models.base import ChatModel, ChatRequest
 from tgraph.retrieve.modes.registry import MODES
@@ -100,7 +100,7 @@ def carol(tmp_path_factory):
         pytest.skip("the shared data (TGRAPH_SHARED_DATA) is not there")
     home = tmp_path_factory.mktemp("carol")
     model = RecordedModel(read_recorded(folder / "mock_cache.json"))
-    parts = Parts(load_settings(None), home / "cache", chat=model, embedder=HashingEmbedder())
+    parts = Components(load_settings(None), home / "cache", chat=model, embedder=HashingEmbedder())
     with open_graph(home, create=True, parts=parts) as graph:
         report = graph.index([str(folder / "mock_data.txt")])
     return home, report, model
@@ -157,7 +157,7 @@ def test_real_reports_become_reports_on_the_communities(carol):
 def test_a_question_is_answered_over_that_graph_in_every_mode(carol, mode):
     home, _, _ = carol
     settings = load_settings(None, {"embedding.provider": "hashing", "chat.provider": "embedded"})
-    with open_graph(home, parts=Parts(settings, home / "cache")) as graph:
+    with open_graph(home, parts=Components(settings, home / "cache")) as graph:
         answer = graph.ask("Who came into the ball of Fezziwig with a music-book?", mode=mode)
         assert not answer.no_evidence
         assert "Fezziwig" in answer.text

@@ -11,10 +11,10 @@ from pyoxigraph import NamedNode, Quad
 import tgraph
 from tests.workers import collection, edges, generation, knowledge, open_graph, snapshot
 from tgraph import vocabulary as v
-from tgraph.engine.indexing import IndexReport
+from tgraph.engine.index.run import IndexReport
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
-from tgraph.index.standing import value
+from tgraph.index.standing_knowledge import value
 from tgraph.librarian import Librarian
 from tgraph.record.chain import canonical_hash
 

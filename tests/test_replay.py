@@ -15,19 +15,19 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.parameters import history_of, recorded, restored
-from tgraph.engine.parts import Parts
-from tgraph.engine.replaying import Replaying
+from tgraph.engine.ask.parameters import history_of, recorded, restored
+from tgraph.engine.components import Components
+from tgraph.engine.rerun.replay import SessionReplay
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.compared import compare
-from tgraph.explain.past_vectors import LostVectorsError, PastVectors, VectorsOnRecord
-from tgraph.explain.recorded import read_recorded
+from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
+from tgraph.explain.trace.comparison import compare
+from tgraph.explain.trace.recorded_session import read_recorded
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
 from tgraph.models.base import decode_vectors, encode_vectors
 from tgraph.models.minilm import MiniLMEmbedder
-from tgraph.models.replay import RecordedCalls
-from tgraph.retrieve.filters import Filters
+from tgraph.models.recorded_calls import RecordedCalls
+from tgraph.retrieve.filters.criteria import Filters
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
@@ -52,7 +52,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 def parts_of(root, way, clock, **settings):
     chat = ScriptedModel(clock=clock) if way == "model" else None
-    return Parts(
+    return Components(
         load_settings(None, settings), root / "cache", chat=chat, embedder=HashingEmbedder()
     )
 
@@ -126,7 +126,7 @@ def replaying(graph, session, change):
     found = read_recorded(store, graph.librarian, summary.bundle, summary.explain_id)
     found = replace(found, calls=RecordedCalls(change(list(found.calls.calls))))
     options = graph._opened.generation, graph._opened.parts, graph.settings, graph.librarian
-    return Replaying(found, context, *options).run()
+    return SessionReplay(found, context, *options).run()
 
 
 def test_nothing_of_a_replay_is_recorded(graph):
@@ -140,7 +140,7 @@ def test_nothing_of_a_replay_is_recorded(graph):
 def test_a_session_replays_with_its_own_parameters(graph, tmp_path):
     limits = {"graph.edge_limit": 2, "graph.max_path_length": 1, "answer.response_type": "a list"}
     chat, embedder = graph._opened.parts.chat, graph._opened.parts.embedder
-    parts = Parts(load_settings(None, limits), tmp_path, chat=chat, embedder=embedder)
+    parts = Components(load_settings(None, limits), tmp_path, chat=chat, embedder=embedder)
     with tgraph.open(graph.root, settings=limits, parts=parts) as other:
         answer = other.ask(QUESTION, "graph", history=[])
     assert len(answer.selection) <= 2
@@ -166,7 +166,7 @@ def test_a_failed_session_replays_to_its_failure(graph, way, tmp_path):
         pytest.skip("nothing fails without a model")
     usual = graph._opened.parts
     model = ScriptedModel({"synthesise_answer": EndpointError("The server is on fire.")})
-    graph._opened.parts = Parts(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
+    graph._opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
     try:
         with pytest.raises(EndpointError):
             graph.ask(QUESTION, "graph", history=[])
@@ -232,7 +232,7 @@ def test_a_live_replay_shows_what_another_model_says(graph, way, tmp_path):
         pytest.skip("there is no model to call")
     answer = graph.ask(QUESTION, "graph", history=[])
     usual, model = graph._opened.parts, ScriptedModel({"synthesise_answer": "It is not known."})
-    graph._opened.parts = Parts(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
+    graph._opened.parts = Components(graph.settings, tmp_path, chat=model, embedder=usual.embedder)
     try:
         found = graph.replay(answer.session, live=True)
     finally:
@@ -290,7 +290,7 @@ def test_with_the_embedding_model_of_now_replays_are_alike_after_documents_chang
     files = [tmp_path / name for name in ("ross-sea-party.txt", "amundsen.md")]
     for file in files:
         file.write_bytes((source / file.name).read_bytes())
-    parts = Parts(load_settings(None, {}), tmp_path / "cache", embedder=MiniLMEmbedder())
+    parts = Components(load_settings(None, {}), tmp_path / "cache", embedder=MiniLMEmbedder())
     with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
         kg.index(files)
         question = "What happened to the Aurora in May 1915?"

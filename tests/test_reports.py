@@ -18,19 +18,19 @@ from tests.workers import open_graph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.export import serialise
-from tgraph.explain.record_quads import classic
-from tgraph.index.communities import read_communities
+from tgraph.explain.export.formats import serialise
+from tgraph.explain.trace.record_quads import classic
+from tgraph.index.communities.communities import read_communities
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.report_details import DetailReader
-from tgraph.index.reports import evidence, keys_of_reports, read_reports
+from tgraph.index.reports.packing import DetailReader
+from tgraph.index.reports.report import evidence, keys_of_reports, read_reports
 from tgraph.index.sources import Texts, range_of_chunk, text_value
 from tgraph.model import CommunityReport
 from tgraph.models.tokens import count_tokens
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.testing import Fault, ScriptedServer
-from tgraph.testing.faults import FaultKind
+from tgraph.testing.server import FaultKind
 
 STEP = "community_report"
 CURIE = """Marie Curie discovered polonium.

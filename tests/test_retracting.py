@@ -14,10 +14,10 @@ import tgraph
 from tests import workers
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import ModelError, StoreError, TgraphError, UsageError
-from tgraph.explain.shapes import check_shapes
-from tgraph.record.invalidation import InvalidationRecord
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.record.assessments import InvalidationRecord
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -32,7 +32,9 @@ CATALOGUE = v.collection_iri("explainability")
 
 
 def opened(root: Path) -> tgraph.KnowledgeGraph:
-    parts = Parts(load_settings(None), root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    parts = Components(
+        load_settings(None), root / "c", chat=ScriptedModel(), embedder=HashingEmbedder()
+    )
     return tgraph.open(root / "g", create=True, parts=parts, settings={"person": "Ada"})
 
 
@@ -170,7 +172,7 @@ def test_names_and_paths_of_an_old_session_stay_as_they_were(made, folder):
 
 def test_a_session_without_an_answer_is_not_called_into_question(made, folder):
     silent = ScriptedModel({"synthesise_answer": ""})
-    parts = Parts(load_settings(None), folder / "c2", chat=silent, embedder=HashingEmbedder())
+    parts = Components(load_settings(None), folder / "c2", chat=silent, embedder=HashingEmbedder())
     with tgraph.open(folder / "g", parts=parts) as graph:
         with pytest.raises(ModelError):
             graph.ask(QUESTIONS[0], history=[])

@@ -14,9 +14,9 @@ import tgraph
 from tests import corpora
 from tests.workers import knowledge, open_graph
 from tgraph import vocabulary as v
-from tgraph.engine.indexing import IndexReport
+from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError
-from tgraph.index.standing import value
+from tgraph.index.standing_knowledge import value
 from tgraph.testing import Fault, ScriptedModel, ScriptedServer
 
 STEP = "summarise_descriptions"

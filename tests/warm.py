@@ -104,9 +104,9 @@ def _load() -> None:
             import_module(module.name)
     for name in _HEAVY:
         import_module(name)
-    from tgraph.extract import pipeline
+    from tgraph.extract.english import parser
 
-    pipeline.load()
+    parser.load()
 
 
 def _run(connection: socket.socket) -> None:

@@ -26,13 +26,13 @@ from pyoxigraph import NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
 from tgraph.engine.progress import Progress
 from tgraph.errors import TgraphError
 from tgraph.extract.base import Extractor
 from tgraph.index.knowledge import is_statement
-from tgraph.index.standing import value
+from tgraph.index.standing_knowledge import value
 from tgraph.librarian import Librarian
 from tgraph.model import (
     Agent,
@@ -53,14 +53,14 @@ from tgraph.store.snapshot import Snapshot
 for module in (
     "tgraph.answer.embedded",
     "tgraph.answer.model",
-    "tgraph.engine.asking",
+    "tgraph.engine.ask.question_run",
     "tgraph.engine.graph",
-    "tgraph.engine.indexing",
-    "tgraph.explain.sessions",
-    "tgraph.extract.language_model",
+    "tgraph.engine.index.run",
+    "tgraph.explain.trace.sessions",
+    "tgraph.extract.model.extractor",
     "tgraph.models.hashing",
     "tgraph.models.openai",
-    "tgraph.retrieve.graph",
+    "tgraph.retrieve.search.graph",
 ):
     import_module(module)  # once, before processes are forked
 
@@ -107,7 +107,7 @@ class LineExtractor:
         return Extraction(chunk.iri, tuple(entities.values()), tuple(relationships), reply)
 
 
-class LineParts(Parts):
+class LineParts(Components):
     """The embedded parts with ``LineExtractor``."""
 
     @property

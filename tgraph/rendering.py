@@ -5,14 +5,54 @@ Values stand below what draws them and never import it.
 
 from __future__ import annotations
 
+import re
 from pkgutil import resolve_name
 
 _RENDERERS = {
-    "notebook": "tgraph.explain.render.html:notebook",
-    "markdown": "tgraph.explain.evaluation_report:markdown",
+    "notebook": "tgraph.explain.render.templates:notebook",
+    "markdown": "tgraph.explain.assess.evaluation:markdown",
 }
 
 
 def render(value: object, form: str) -> str:
     """The value in a form; ``TypeError`` where nothing draws such a value in it."""
     return str(resolve_name(_RENDERERS[form])(value))
+
+
+# --- text from documents and models, made safe for a terminal or a page, and short ----------------
+
+
+# C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def safe(text: str) -> str:
+    """The text with every character that could command a terminal shown as its escape."""
+    return UNSAFE.sub(_escape, text.replace("\r\n", "\n"))
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def flat(text: str) -> str:
+    """The text on one line."""
+    return " ".join(text.split())
+
+
+def shortened(text: str, most: int | None) -> str:
+    """The text, cut with an ellipsis where it is longer."""
+    if most is None or len(text) <= most:
+        return text
+    return text[: max(most - 1, 0)].rstrip() + "…"
+
+
+def one_line(text: str, most: int | None = None) -> str:
+    """The text on one line, harmless, and cut with an ellipsis where it is too long."""
+    return shortened(safe(flat(text)), most)
+
+
+def many(count: int, what: str, more: str = "") -> str:
+    """So many of a thing, in words; ``more`` is its plural where that is not with an s."""
+    return f"{count:,} {what if count == 1 else more or f'{what}s'}"

@@ -10,7 +10,7 @@ from tgraph.answer.base import Draft
 from tgraph.answer.citations import ENOUGH, cite
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Candidate, Evidence, Item, Selected
-from tgraph.retrieve.lexical import terms
+from tgraph.retrieve.text.lexical import terms
 
 WORDS = ("Scrooge", "ghost", "chains", "night", "the", "turkey", "Marley's", "1843")
 PIECES = st.sampled_from(

@@ -12,7 +12,7 @@ from pyoxigraph import NamedNode
 import tgraph
 from tgraph.answer.base import Notes
 from tgraph.answer.embedded import EmbeddedConcepts, EmbeddedSelector, EmbeddedSynthesiser
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.model import Candidate, Edge, Evidence, Retrieval, Turn
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Question
@@ -41,7 +41,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
     (folder / "keepers.csv").write_text(
         "name,home,colleague\nSolveig Brandt,Bergen,Nils Ekdal\nNils Ekdal,Riga,Solveig Brandt\n"
     )
-    parts = Parts(load_settings(None), folder / "cache", embedder=HashingEmbedder())
+    parts = Components(load_settings(None), folder / "cache", embedder=HashingEmbedder())
     with tgraph.open(folder / "graph", create=True, parts=parts) as kg:
         assert not kg.index([folder / "keepers.csv"]).failed
         yield kg

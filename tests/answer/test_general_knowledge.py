@@ -20,7 +20,7 @@ from tgraph.answer.base import Notes
 from tgraph.answer.model import UNASKED, UNMARKED, VERIFY, ModelSynthesiser
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.model import Selection
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Question

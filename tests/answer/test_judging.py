@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.answer.judging import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL, spoken
-from tgraph.answer.judging_embedded import LikenessEntailment, SentenceStatements
-from tgraph.answer.judging_model import (
-    NO_VERDICT,
-    TOGETHER,
-    ModelEntailment,
-    ModelStatements,
+from tgraph.answer.entailment import (
+    CONTRADICTION,
+    ENTAILMENT,
+    LABELS,
+    NEUTRAL,
+    LikenessEntailment,
+    SentenceStatements,
+    spoken,
 )
+from tgraph.answer.entailment_model import NO_VERDICT, TOGETHER, ModelEntailment, ModelStatements
 from tgraph.errors import ModelError
 from tgraph.models.base import Call, no_sink
 from tgraph.testing import HashingEmbedder, ScriptedModel

@@ -13,8 +13,7 @@ from tgraph import vocabulary as v
 from tgraph.answer.base import Notes
 from tgraph.answer.citations import cite
 from tgraph.answer.model import ModelConcepts, ModelSelector, ModelSynthesiser
-from tgraph.answer.replies import NO_REASON, read_citations, read_selection, score_of
-from tgraph.answer.shown import show
+from tgraph.answer.rows import NO_REASON, read_citations, read_selection, score_of, show
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Candidate, Edge, Evidence, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import no_sink

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.answer.shown import _most, show
+from tgraph.answer.rows import _most, show
 from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
-from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.candidates import cost_of
 
 PIECES = st.one_of(
     st.sampled_from(

@@ -13,7 +13,7 @@ import pytest
 
 from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import console
-from tgraph.explain.audit import list_audits
+from tgraph.explain.audit.named_audits import list_audits
 
 from .conftest import CURIE, QUESTION, SHIPS
 
@@ -123,7 +123,7 @@ def test_what_is_written_to_a_file_leaves_pipes_links_and_folders_alone(run, tmp
 
 
 def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
-    monkeypatch.setattr("tgraph.cli.sessions.is_terminal", lambda: True)
+    monkeypatch.setattr("tgraph.cli.trace.is_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
     lines = run("sessions").stdout.splitlines()
     assert max(map(len, lines)) <= 40

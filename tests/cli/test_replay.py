@@ -10,7 +10,7 @@ import pytest
 
 from tgraph.cli.replay import print_comparison
 from tgraph.cli.schemas import schemas
-from tgraph.explain.compared import Comparison, OneSided, Place
+from tgraph.explain.trace.comparison import Comparison, OneSided, OneSidedPlace
 
 QUESTION = "What did Marie Curie discover?"
 
@@ -40,7 +40,9 @@ def test_a_replay_says_that_it_is_the_same_and_calls_nobody(terminal, server, mo
 
 def test_a_changed_computation_ends_with_exit_code_4(terminal, monkeypatch):
     session = asked(terminal, QUESTION)
-    monkeypatch.setattr("tgraph.engine.asking.joined", lambda sentences: "Something else.")
+    monkeypatch.setattr(
+        "tgraph.engine.ask.question_run.joined", lambda sentences: "Something else."
+    )
     result = terminal("replay", "-r", str(terminal.root), session, code=4)
     assert "Different." in result.stdout
     assert "First difference: contentHash of urn:trustgraph:answer:" in result.stdout
@@ -70,7 +72,7 @@ def test_the_last_session_alone_has_nothing_to_be_compared_with(terminal):
 
 def test_what_is_long_is_cut_where_sessions_are_compared(capsys):
     long = "word " * 2000
-    place = Place("d", "curie.md", None, 0, len(long), long)
+    place = OneSidedPlace("d", "curie.md", None, 0, len(long), long)
     item = OneSided("i", long, 1, 0.5, long)
     nothing = Comparison("a", "b", *[()] * 9)
     found = replace(nothing, citations_added=(place,), selected_added=(item,))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import tgraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.asked import read_request
+from tgraph.engine.components import Components
 from tgraph.explain.render.report import MOST_ASKED, MOST_OF_ALL, shown_calls, shown_prompts
+from tgraph.explain.trace.recorded_session import read_request
 from tgraph.resources import read_text
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -26,7 +26,7 @@ QUESTION = f"What did Marie Curie discover? {EVIL}"
 def graph(tmp_path: Path):
     (tmp_path / "curie.md").write_text(TEXT)
     chat, embedder = ScriptedModel(), HashingEmbedder()
-    parts = Parts(load_settings(None), tmp_path / "cache", chat=chat, embedder=embedder)
+    parts = Components(load_settings(None), tmp_path / "cache", chat=chat, embedder=embedder)
     with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:
         kg.index([tmp_path / "curie.md"])
         yield kg

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import tgraph
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.audit import list_audits, read_header, run_audit
-from tgraph.explain.shapes import check_shapes
+from tgraph.explain.audit.named_audits import list_audits, read_header, run_audit
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -27,7 +27,7 @@ def graph(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
     (folder / "one.txt").write_text(ONE)
     (folder / "two.txt").write_text(TWO)
-    parts = Parts(
+    parts = Components(
         load_settings(None), folder / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
     )
     days = iter(range(10_000))

@@ -12,9 +12,9 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.audit import find_audit, run_audit
+from tgraph.explain.audit.named_audits import find_audit, run_audit
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
@@ -56,7 +56,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         "synthesise_answer": write,
         "answer_alone": json.dumps({"sentence": "Ships sail."}),
     }
-    parts = Parts(
+    parts = Components(
         load_settings(None, {"summaries.enabled": False}),
         folder / "cache",
         chat=ScriptedModel(replies),

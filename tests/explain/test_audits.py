@@ -16,8 +16,8 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.explain.audit import GROUPS, find_audit, list_audits, run_audit
-from tgraph.explain.trace import Trace
+from tgraph.explain.audit.named_audits import GROUPS, find_audit, list_audits, run_audit
+from tgraph.explain.trace.reader import Trace
 from tgraph.store.oxigraph import OxigraphStore
 
 REPOSITORY = Path(__file__).parent.parent.parent

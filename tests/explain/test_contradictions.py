@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 import tgraph
 from tgraph.cli.main import cli
-from tgraph.engine.parts import Parts
-from tgraph.explain.audit import find_audit, run_audit
-from tgraph.retrieve.contradictions import once_only
+from tgraph.engine.components import Components
+from tgraph.explain.audit.named_audits import find_audit, run_audit
+from tgraph.retrieve.contradictions.disputes import once_only
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -95,7 +95,7 @@ def graph(tmp_path_factory):
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
     settings = load_settings(None, {"claims.enabled": True})
     replies = {"extract_graph": extraction, "extract_claims": claims}
-    parts = Parts(
+    parts = Components(
         settings, folder / "cache", chat=ScriptedModel(replies), embedder=HashingEmbedder()
     )
     root = folder / "graph"

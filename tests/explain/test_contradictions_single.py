@@ -14,10 +14,10 @@ from pyoxigraph import Literal, NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.audit import find_audit, run_audit
-from tgraph.retrieve.amounts import amount_of, measured
+from tgraph.explain.audit.named_audits import find_audit, run_audit
+from tgraph.retrieve.contradictions.single_values import amount_of, measured
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -115,7 +115,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
         (folder / f"{name}.txt").write_text(text(name))
     values = {"extract.gleanings": 0}
     model = ScriptedModel({"extract_graph": extraction})
-    parts = Parts(
+    parts = Components(
         load_settings(None, values), folder / "cache", chat=model, embedder=HashingEmbedder()
     )
     with tgraph.open(folder / "graph", create=True, parts=parts, settings=values) as kg:

@@ -13,19 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tgraph.answer.judging import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
+from tgraph.answer.entailment import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from tgraph.errors import UsageError
-from tgraph.explain.evaluated import Assessment, Evaluation
-from tgraph.explain.evaluation import (
+from tgraph.explain.assess.evaluation import Assessment, Evaluation
+from tgraph.explain.assess.evaluation_files import ragchecker_item, read_items
+from tgraph.explain.assess.evaluation_metrics import (
     GROUPS,
     METRICS,
+    RETRIEVAL,
     ContextText,
     EvaluationItem,
     metrics_of,
     percent,
+    retrieval_metrics,
 )
-from tgraph.explain.evaluation_files import ragchecker_item, read_items
-from tgraph.explain.evaluation_ranking import RETRIEVAL, retrieval_metrics
 
 SHARED = Path(os.environ.get("TGRAPH_SHARED_DATA") or Path(__file__).parents[3] / "shared" / "data")
 EXAMPLE = SHARED / "ragchecker" / "checking_outputs.json"

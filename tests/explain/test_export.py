@@ -20,9 +20,8 @@ from rdflib.compare import isomorphic
 from tests.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.export import FORMATS, serialise
-from tgraph.explain.prov_formats import prov_document, to_prov
-from tgraph.explain.record_quads import classic
+from tgraph.explain.export.formats import FORMATS, prov_document, serialise, to_prov
+from tgraph.explain.trace.record_quads import classic
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie in Paris.\n"
 QUESTION = "What did Marie Curie discover?"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.errors import QueryError
-from tgraph.explain.guard import check, gives_triples
+from tgraph.explain.query.guard import check, gives_triples
 
 REACHING = [
     "SELECT * { SERVICE <http://x/> { ?s ?p ?o } }",

@@ -14,9 +14,9 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.integrity import Integrity, check_integrity
+from tgraph.explain.integrity.check import Integrity, check_integrity
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, chain_hash
 from tgraph.settings import load_settings
@@ -29,7 +29,7 @@ OTHER = NamedNode("urn:other")
 
 def opened(root: Path, **options):
     settings = load_settings(None)
-    parts = Parts(settings, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    parts = Components(settings, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
     return tgraph.open(root, parts=parts, **options)
 
 

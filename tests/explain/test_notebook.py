@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tgraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.audit import AuditResult, find_audit
-from tgraph.explain.chained import Problem
-from tgraph.explain.erased import Erasure
-from tgraph.explain.render.html import ROWS, notebook, template
-from tgraph.explain.signed import Signatures
+from tgraph.engine.components import Components
+from tgraph.explain.audit.named_audits import AuditResult, find_audit
+from tgraph.explain.integrity.entries import Problem, Signatures
+from tgraph.explain.integrity.erasures import Erasure
+from tgraph.explain.render.templates import ROWS, notebook, template
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -78,7 +77,7 @@ def checked(value: object) -> str:
 def graph(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("notebook")
     (folder / "evil.txt").write_text(TEXT)
-    parts = Parts(
+    parts = Components(
         load_settings(None), folder / "c", chat=ScriptedModel(), embedder=HashingEmbedder()
     )
     with tgraph.open(folder / "g", create=True, parts=parts) as kg:

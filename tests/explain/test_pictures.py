@@ -12,7 +12,7 @@ from networkx import DiGraph
 
 from tests.corpora import made
 from tgraph.explain.render.layout import figures, reduced, to_svg
-from tgraph.explain.render.picture import Node, Picture, to_dot
+from tgraph.explain.render.picture import Picture, PictureNode, to_dot
 from tgraph.explain.render.svg import NARROW, WIDE, fitted, pixels, svg
 
 TEXT = (
@@ -56,7 +56,7 @@ def test_a_picture_is_made_of_an_answer_only(graph):
 
 def drawn(chains: list[list[int]], label: str) -> Picture:
     """A picture of sentences that cite pieces of evidence, each of a chunk of its own or shared."""
-    nodes = [Node("urn:answer", "entity", "Answer", label)]
+    nodes = [PictureNode("urn:answer", "entity", "Answer", label)]
     arrows: set[tuple[int, int, str]] = set()
     found: list[tuple[int, ...]] = []
     places: dict[str, int] = {}
@@ -64,7 +64,7 @@ def drawn(chains: list[list[int]], label: str) -> Picture:
     def place(iri: str, kind: str) -> int:
         if iri not in places:
             places[iri] = len(nodes)
-            nodes.append(Node(iri, "entity", kind, label))
+            nodes.append(PictureNode(iri, "entity", kind, label))
         return places[iri]
 
     for number, cited in enumerate(chains):
@@ -117,7 +117,9 @@ def test_no_figure_is_higher_than_a_page_shows_legibly():
 
 
 def test_what_derives_in_a_circle_is_drawn_too():
-    nodes = tuple(Node(f"urn:{n}", "entity", k, "") for n, k in enumerate(("Sentence", "A", "B")))
+    nodes = tuple(
+        PictureNode(f"urn:{n}", "entity", k, "") for n, k in enumerate(("Sentence", "A", "B"))
+    )
     links = ((0, 1, "wasDerivedFrom"), (1, 2, "wasDerivedFrom"), (2, 1, "wasDerivedFrom"))
     assert len(figures(Picture(nodes, links, ((0, 1, 2),)))) == 2
     assert figures(Picture((), ())) == []
@@ -137,7 +139,7 @@ def test_what_a_longer_way_says_as_well_is_left_out():
 def test_arrows_pass_beside_what_they_do_not_lead_to():
     """Sentence 0 leads past a full row of other things straight to the last."""
     kinds = ("Sentence", "Sentence", "A", "A", "A", "A", "B")
-    nodes = tuple(Node(f"urn:{n}", "entity", kind, str(n)) for n, kind in enumerate(kinds))
+    nodes = tuple(PictureNode(f"urn:{n}", "entity", kind, str(n)) for n, kind in enumerate(kinds))
     links = [(0, 6), *((1, n) for n in (2, 3, 4, 5)), *((n, 6) for n in (2, 3, 4))]
     arrows = tuple((s, t, "wasDerivedFrom") for s, t in sorted(links))
     picture = Picture(nodes, arrows, ((0, 6), (1, 2, 3, 4, 5, 6)))
@@ -179,6 +181,6 @@ def test_words_fit_into_their_lines(text, widths):
 
 @given(st.text(max_size=40))
 def test_dot_is_quoted(label):
-    node = Node("urn:a", "entity", "Answer", " ".join(label.split()))
+    node = PictureNode("urn:a", "entity", "Answer", " ".join(label.split()))
     line = to_dot(Picture((node,), ())).decode().split("\n")[3]
     assert re.fullmatch(r'  n0 \[(?:[a-zA-Z]+=(?:"(?:[^"\\]|\\.)*"|\w+),? ?)+\];', line, re.DOTALL)

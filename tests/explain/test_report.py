@@ -13,7 +13,7 @@ from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.render.report import MOST_QUOTED, _ends, in_script
-from tgraph.explain.safety import UNSAFE, safe
+from tgraph.rendering import UNSAFE, safe
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
 

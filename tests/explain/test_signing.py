@@ -18,11 +18,11 @@ from pyoxigraph import Literal, NamedNode, Quad
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.audit import find_audit, run_audit
-from tgraph.explain.chained import read_entries
-from tgraph.explain.integrity import Integrity, check_integrity
+from tgraph.explain.audit.named_audits import find_audit, run_audit
+from tgraph.explain.integrity.check import Integrity, check_integrity
+from tgraph.explain.integrity.entries import read_entries
 from tgraph.record.chain import CHAIN_HASH, GENESIS, Head, canonical_hash, chain_hash
 from tgraph.record.signing import (
     KIND,
@@ -42,7 +42,7 @@ QUESTION = "What did Marie Curie discover?"
 def opened(root: Path, key: Path | None = None, **options):
     settings = {"integrity.signing_key": str(key)} if key else {}
     values = load_settings(None, settings)
-    parts = Parts(values, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
+    parts = Components(values, root / "c", chat=ScriptedModel(), embedder=HashingEmbedder())
     return tgraph.open(root, parts=parts, settings=settings, **options)
 
 

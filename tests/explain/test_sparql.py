@@ -17,7 +17,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, Triple
 
 from tgraph.errors import QueryError
-from tgraph.explain.sparql import Bounds, run_update, stream_query
+from tgraph.explain.query.sparql import Bounds, run_update, stream_query
 from tgraph.vocabulary import PREFIXES
 
 A, B = NamedNode("urn:x:a"), NamedNode("urn:x:b")
@@ -177,7 +177,7 @@ def listener() -> Iterator[Listener]:
 def worker(job: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
     """The worker as it is, without the tokenizer before it."""
     return subprocess.run(
-        [sys.executable, "-m", "tgraph.explain.query_worker"],
+        [sys.executable, "-m", "tgraph.explain.query.worker"],
         input=json.dumps(job).encode(),
         capture_output=True,
     )
@@ -224,7 +224,7 @@ def test_an_update_s_worker_reaches_nothing_either(tmp_path, listener):
 def test_each_barrier_holds_by_itself(listener, barrier):
     code = f"""
 import socket, sys
-import tgraph.explain.isolation as isolation
+import tgraph.explain.query.worker as isolation
 if isolation.{barrier}() is False:
     sys.exit("not permitted here")
 try:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
 
 import tgraph
-from tgraph.engine.parts import Parts
-from tgraph.engine.updating import difference
+from tgraph.engine.change.update import difference
+from tgraph.engine.components import Components
 from tgraph.errors import QueryError
 from tgraph.settings import load_settings
 from tgraph.store.files import FileLock
@@ -27,7 +27,7 @@ INSERT = 'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a
 def graph(tmp_path: Path):
     document = tmp_path / "curie.txt"
     document.write_text(TEXT)
-    parts = Parts(
+    parts = Components(
         load_settings(None), tmp_path / "cache", chat=ScriptedModel(), embedder=HashingEmbedder()
     )
     with tgraph.open(tmp_path / "graph", create=True, parts=parts) as kg:

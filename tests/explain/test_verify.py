@@ -18,11 +18,11 @@ import tgraph
 from tgraph.answer.support import LexicalJudge, Support
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import EndpointError, UsageError
-from tgraph.explain.audit import find_audit, run_audit
-from tgraph.explain.verified import citation_precision, citation_recall
-from tgraph.explain.verify import Verifier
+from tgraph.explain.assess.support_lineage import Verifier
+from tgraph.explain.assess.verification import citation_precision, citation_recall
+from tgraph.explain.audit.named_audits import find_audit, run_audit
 from tgraph.model import Agent
 from tgraph.models.base import no_sink
 from tgraph.settings import load_settings
@@ -100,9 +100,9 @@ def judged(text: str, quotes: Sequence[str], trace):
 
 class _NoOrigins:
     def of_item(self, item):
-        from tgraph.explain.origins import Node
+        from tgraph.explain.trace.derivation import DerivationNode
 
-        return Node(item.item, "description", "")
+        return DerivationNode(item.item, "description", "")
 
     def before(self, node):
         return []
@@ -132,7 +132,7 @@ def test_recall_and_precision_are_alces(graph):
 
 
 def opened(folder: Path, replies=None):
-    parts = Parts(
+    parts = Components(
         load_settings(None),
         folder / "cache",
         chat=ScriptedModel(replies or {}),

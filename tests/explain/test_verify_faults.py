@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tgraph.explain.said import kind_of
+from tgraph.explain.trace.bundle_reader import kind_of
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))  # benchmarks are no part of the package

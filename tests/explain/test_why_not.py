@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import tgraph
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -43,7 +43,7 @@ def opened(folder: Path, replies=None, **limits):
         name.replace("__", ".") if "__" in name else f"graph.{name}": value
         for name, value in limits.items()
     }
-    parts = Parts(
+    parts = Components(
         load_settings(None, settings),
         folder / "cache",
         chat=ScriptedModel(replies or {}),
@@ -194,7 +194,9 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
 
 def test_asking_why_not_asks_no_model_and_records_nothing(folder):
     model = ScriptedModel()
-    parts = Parts(load_settings(None), folder / "cache", chat=model, embedder=HashingEmbedder())
+    parts = Components(
+        load_settings(None), folder / "cache", chat=model, embedder=HashingEmbedder()
+    )
     with tgraph.open(folder / "graph", parts=parts) as graph:
         answer = graph.ask(QUESTION, history=[])
         calls, sessions = len(model.requests), len(graph.sessions())

@@ -14,13 +14,13 @@ from pyoxigraph import Literal, NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.traced import Trace
-from tgraph.explain.whynot import WhyNot
+from tgraph.explain.trace.values import Trace
+from tgraph.explain.whynot.causes import WhyNot
 from tgraph.index.sources import derived
-from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.retrieve.local import MOST_CHUNKS, MOST_REPORTS
+from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
+from tgraph.retrieve.search.local import MOST_CHUNKS, MOST_REPORTS
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -61,7 +61,7 @@ class Asking:
     @contextmanager
     def open(self, replies: Any = None, **settings: Any) -> Iterator[KnowledgeGraph]:
         values = {"extract.gleanings": 0, "chunk.by": "sentences", "chunk.overlap": 0, **settings}
-        parts = Parts(
+        parts = Components(
             load_settings(None, values),
             self.folder / "cache",
             chat=ScriptedModel(replies or {}),

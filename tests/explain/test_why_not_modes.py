@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import tgraph
+from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.parts import Parts
-from tgraph.explain.traced import Trace, TracedItem
-from tgraph.explain.whynot import WhyNot
-from tgraph.index.tree import is_chunk, standing_tree, summary_text
-from tgraph.retrieve.filters import Filters
+from tgraph.explain.trace.values import Trace, TraceItem
+from tgraph.explain.whynot.causes import WhyNot
+from tgraph.index.summary_tree import is_chunk, standing_tree, summary_text
+from tgraph.retrieve.filters.criteria import Filters
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -71,7 +71,7 @@ class Asking:
 
     def open(self, replies: Any = None, **settings: object) -> KnowledgeGraph:
         values = {"extract.gleanings": 0, **settings}
-        parts = Parts(
+        parts = Components(
             load_settings(None, values),
             self.folder / "cache",
             chat=ScriptedModel(replies or {}),
@@ -113,7 +113,7 @@ def asking(tmp_path_factory: pytest.TempPathFactory) -> Asking:
     return found
 
 
-def chunks(items: tuple[TracedItem, ...]) -> list[TracedItem]:
+def chunks(items: tuple[TraceItem, ...]) -> list[TraceItem]:
     return [item for item in items if item.kind == "chunk"]
 
 

@@ -11,8 +11,8 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, ModelError
-from tgraph.extract.claims import ClaimRow, ModelClaims, read_claim
-from tgraph.extract.located import Located
+from tgraph.extract.model.claims import ClaimRow, ModelClaims, read_claim
+from tgraph.extract.model.quote_location import QuoteFinder
 from tgraph.model import Chunk
 from tgraph.testing import ScriptedModel
 from tgraph.testing.script import blocks
@@ -45,7 +45,7 @@ def row(**changes: Any) -> dict[str, Any]:
 
 def read(**changes: Any):
     dropped: Counter[str] = Counter()
-    claim = read_claim(ClaimRow.model_validate(row(**changes)), Located(chunk()), dropped)
+    claim = read_claim(ClaimRow.model_validate(row(**changes)), QuoteFinder(chunk()), dropped)
     return claim, dict(dropped)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.embedded import EmbeddedExtractor
-from tgraph.extract.language_model import ModelExtractor
+from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.model import Chunk, Extraction, Span
 from tgraph.models.base import Call
 from tgraph.testing import ScriptedModel

@@ -11,10 +11,10 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, ModelError
-from tgraph.extract.language_model import ModelExtractor
+from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.model import Chunk
 from tgraph.models.base import Call
-from tgraph.models.cache import CachedChat
+from tgraph.models.reply_cache import CachedChat
 from tgraph.testing import ScriptedModel
 from tgraph.testing.script import blocks
 

@@ -14,10 +14,10 @@ from rdflib import Literal as RdflibLiteral
 from rdflib import URIRef
 
 from tgraph import vocabulary as v
-from tgraph.extract.parse import GraphReply, read_reply, typed_literal
+from tgraph.extract.model.replies import GraphReply, typed_literal, usable_rows
 from tgraph.model import Chunk, ExtractedRelationship
-from tgraph.models.reading import Read
-from tgraph.models.reading import read_reply as read_json
+from tgraph.models.json_parsing import Read
+from tgraph.models.json_parsing import read_reply as read_json
 
 PAGE = "Preface. “Roald Amundsen”  reached\nthe South Pole — on 14 December 1911, with Ann.\n"
 START = 9
@@ -31,7 +31,7 @@ def relationships(quote: str, text: str = PAGE[START:], **changes: object):
     row = {"subject": "A", "predicate": "reach", "object": "B", "quote": quote, **changes}
     dropped: Counter[str] = Counter()
     reply = GraphReply.model_validate({"relationships": [row]})
-    _, found = read_reply(reply, chunk(text), dropped)
+    _, found = usable_rows(reply, chunk(text), dropped)
     return found, dropped
 
 
@@ -156,7 +156,7 @@ def test_rows_are_read_with_what_models_leave_out_or_write_their_own_way():
     read = read_json(json.dumps(reply), GraphReply)
     assert isinstance(read, Read)
     dropped: Counter[str] = Counter()
-    entities, found = read_reply(read.value, chunk(), dropped)
+    entities, found = usable_rows(read.value, chunk(), dropped)
     assert [(e.name, e.type, e.aliases) for e in entities] == [
         ("Roald Amundsen", "person", ()),
         ("Fram", "concept", ("the Fram", "Fram I")),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolve import Name, name_key, resolve
+from tgraph.extract.resolution import Name, name_key, resolve
 
 
 def name(text: str, *aliases: str, kind: str = "") -> Name:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.errors import ModelError
-from tgraph.extract.model_summaries import ModelSummariser
+from tgraph.extract.model.summariser import ModelSummariser
 from tgraph.extract.summaries import (
     DistinctSentences,
     JoinedDescriptions,

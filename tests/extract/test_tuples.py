@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.extract.language_model import ModelExtractor
-from tgraph.extract.parse import read_reply
-from tgraph.extract.tuples import RELATED, read_graph, read_tuples
+from tgraph.extract.model.extractor import ModelExtractor
+from tgraph.extract.model.replies import RELATED, read_graph, read_tuples, usable_rows
 from tgraph.model import Chunk
 from tgraph.testing import ScriptedModel
 
@@ -30,7 +29,7 @@ def chunk() -> Chunk:
 def evidence(source: str, target: str, description: str = ""):
     reply = read_tuples(f'("relationship"<|>"{source}"<|>"{target}"<|>"{description}"<|>7)').value
     dropped: Counter[str] = Counter()
-    _, (found,) = read_reply(reply, chunk(), dropped)
+    _, (found,) = usable_rows(reply, chunk(), dropped)
     if found.span is None:
         return None, dropped
     assert found.span.quote == PAGE[found.span.start : found.span.end]
@@ -105,7 +104,7 @@ def test_noise_never_fails(text):
     for noise in (text, f"{ENTITY}##{text}", f"{text}\n{LINK}"):
         read = read_tuples(noise)
         assert read.dropped >= 0
-        read_reply(read.value, chunk(), Counter())
+        usable_rows(read.value, chunk(), Counter())
 
 
 def test_the_evidence_is_the_smallest_run_of_sentences_that_names_both_ends():
@@ -125,11 +124,11 @@ def test_of_equal_runs_the_description_decides():
     text = "Ann met Bob. Ann paid Bob dearly. Ann met Bob."
     page = Chunk("0" * 64, None, 0, 0, len(text), text, 12)
     reply = read_tuples('("relationship"<|>"Ann"<|>"Bob"<|>"She saw him."<|>7)').value
-    _, (found,) = read_reply(reply, page, Counter())
+    _, (found,) = usable_rows(reply, page, Counter())
     assert found.span is not None
     assert found.span.quote == "Ann met Bob."  # words of up to three letters say nothing
     reply = read_tuples('("relationship"<|>"Ann"<|>"Bob"<|>"He was paid dearly."<|>7)').value
-    _, (found,) = read_reply(reply, page, Counter())
+    _, (found,) = usable_rows(reply, page, Counter())
     assert found.span is not None
     assert found.span.quote == "Ann paid Bob dearly."
 

@@ -13,11 +13,11 @@ from rich.console import Console
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import UsageError
-from tgraph.explain.render.trees import source_tree
-from tgraph.explain.shapes import check_shapes
-from tgraph.index.claims import claims_of
+from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.text_trees import source_tree
+from tgraph.index.knowledge import claims_of
 from tgraph.index.sources import Texts
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
@@ -48,7 +48,7 @@ class Place:
     def open(self, **settings: object) -> tgraph.KnowledgeGraph:
         values = load_settings(None, {"claims.enabled": True, **settings})
         cache = self.folder / "cache"
-        parts = Parts(values, cache, chat=self.model, embedder=HashingEmbedder())
+        parts = Components(values, cache, chat=self.model, embedder=HashingEmbedder())
         return tgraph.open(
             self.folder / "graph",
             create=True,

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.clustering import Reclustering, compare
-from tgraph.index.communities import (
+from tgraph.engine.index.community_reports import Reclustering, compare
+from tgraph.index.communities.communities import (
     isolated_entities,
     read_communities,
     read_components,
     read_relationships,
 )
+from tgraph.index.communities.leiden import Clustering
 from tgraph.index.knowledge import is_statement
-from tgraph.index.leiden import Clustering
 from tgraph.model import Agent, Community
 from tgraph.record.activities import Authorship
-from tgraph.record.clusterings import clustering_quads, standing_hierarchies
+from tgraph.record.communities import clustering_quads, standing_hierarchies
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, iri
 from tgraph.testing import ticking_clock

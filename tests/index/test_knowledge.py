@@ -14,7 +14,7 @@ from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
 from tgraph.index.knowledge import Derivation, Touched
-from tgraph.index.standing import value
+from tgraph.index.standing_knowledge import value
 from tgraph.model import Chunk, ExtractedEntity, Extraction
 from tgraph.record.activities import Authorship
 from tgraph.record.sources import ExtractionRecord

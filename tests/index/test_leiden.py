@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tgraph.index.leiden import Clustering, Group, Tie, hierarchy
+from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
 
 QUALITIES = ("modularity", "cpm", "surprise")
 

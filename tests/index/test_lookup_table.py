@@ -14,9 +14,16 @@ from tests.workers import collection, open_graph, snapshot
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
-from tgraph.index.counts import MOST_COUNTED, degree_of, degrees, tokens_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.lookup_table import HEAD, STEM, load_table
+from tgraph.index.evidence_cache import (
+    HEAD,
+    MOST_COUNTED,
+    STEM,
+    degree_of,
+    degrees,
+    load_table,
+    tokens_of,
+)
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
@@ -189,7 +196,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
 
 def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_path, monkeypatch):
     """It is not read as a whole before."""
-    monkeypatch.setattr("tgraph.index.lookup_table.CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.evidence_cache.CHECKED_WHOLE", 0)
     with snapshot(states["indexed"]) as found:
         shutil.copytree(found.vectors, tmp_path / "v")
         generation = found.pointer.generation

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report_builders import child_of, details_of, edge_of, evidence_of, name
-from tgraph.index.report_context import Child, Details, EdgeDetail, EntityDetail, ReportContext
-from tgraph.index.report_packing import CENTRAL, Sizes, pack
+from tgraph.index.reports.context import Child, Details, EdgeDetail, EntityDetail, ReportContext
+from tgraph.index.reports.packing import CENTRAL, Sizes, pack
 from tgraph.model import Community, Edge
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 

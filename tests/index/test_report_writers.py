@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from tests.report_builders import child_of, details_of, edge_of, evidence_of
 from tgraph.errors import ModelError
-from tgraph.index.report_context import EdgeDetail, EntityDetail, ReportContext, SubReport
-from tgraph.index.report_extractive import ExtractiveWriter
-from tgraph.index.report_model import ModelReportWriter
-from tgraph.index.report_packing import Sizes, pack
-from tgraph.index.reports import (
+from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
+from tgraph.index.reports.extractive import ExtractiveWriter
+from tgraph.index.reports.language_model import ModelReportWriter
+from tgraph.index.reports.packing import Sizes, pack
+from tgraph.index.reports.report import (
     DraftFinding,
     ReportDraft,
     ReportWriter,
@@ -25,7 +25,7 @@ from tgraph.index.reports import (
 )
 from tgraph.model import Community
 from tgraph.models.base import Call, ChatRequest
-from tgraph.models.cache import CachedChat
+from tgraph.models.reply_cache import CachedChat
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens
 from tgraph.testing import ScriptedModel
 

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.index.shelf import FILE, Shelf, load_shelf, save_shelf
+from tgraph.index.reports.report_cache import (
+    FILE,
+    ReportCache,
+    load_report_cache,
+    save_report_cache,
+)
 from tgraph.model import Community, CommunityReport, Finding
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
@@ -14,7 +19,7 @@ COUNTS = st.dictionaries(TEXT, st.integers(0, 10**9), max_size=3)
 
 
 @st.composite
-def shelves(draw: st.DrawFn) -> Shelf:
+def shelves(draw: st.DrawFn) -> ReportCache:
     names = sorted(draw(st.sets(TEXT, max_size=5)))
     communities = tuple(
         Community(
@@ -41,7 +46,7 @@ def shelves(draw: st.DrawFn) -> Shelf:
         )
         for name in names
     }
-    return Shelf(
+    return ReportCache(
         communities, reports, draw(COUNTS), draw(COUNTS), draw(st.dictionaries(TEXT, COUNTS))
     )
 
@@ -49,18 +54,18 @@ def shelves(draw: st.DrawFn) -> Shelf:
 @given(shelves())
 def test_what_is_saved_is_read_again(tmp_path_factory, shelf):
     folder = tmp_path_factory.mktemp("shelf")
-    save_shelf(folder, 3, shelf)
-    assert load_shelf(folder, 3) == shelf
-    assert load_shelf(folder, 4) is None
+    save_report_cache(folder, 3, shelf)
+    assert load_report_cache(folder, 3) == shelf
+    assert load_report_cache(folder, 4) is None
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"", lambda data: b"{}"])
 def test_what_is_damaged_is_not_read(tmp_path, damage):
-    save_shelf(tmp_path, 1, Shelf((), {}))
+    save_report_cache(tmp_path, 1, ReportCache((), {}))
     file = tmp_path / FILE
     file.write_bytes(damage(file.read_bytes()))
-    assert load_shelf(tmp_path, 1) is None
+    assert load_report_cache(tmp_path, 1) is None
 
 
 def test_a_folder_without_one_has_none(tmp_path):
-    assert load_shelf(tmp_path, 1) is None
+    assert load_report_cache(tmp_path, 1) is None

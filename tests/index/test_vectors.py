@@ -16,10 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tgraph.errors import StoreError, UsageError
-from tgraph.index import vector_files
-from tgraph.index.ann import Hnsw
-from tgraph.index.keys import Keys
-from tgraph.index.vectors import (
+from tgraph.index.vectors import files
+from tgraph.index.vectors.files import Hnsw
+from tgraph.index.vectors.vector_index import (
     DamagedIndexError,
     HnswParameters,
     StaleIndexError,
@@ -27,6 +26,7 @@ from tgraph.index.vectors import (
     build,
     load,
 )
+from tgraph.index.vectors.vector_set import Keys
 from tgraph.model import Agent
 from tgraph.models.hashing import HashingEmbedder
 
@@ -240,7 +240,7 @@ def test_without_hnswlib_searches_are_exact_and_that_is_said(tmp_path):
     )
     (tmp_path / "tests_double.py").write_text(
         "from pathlib import Path\n"
-        "from tgraph.index.vectors import HnswParameters, build\n"
+        "from tgraph.index.vectors.vector_index import HnswParameters, build\n"
         "from tgraph.models.hashing import HashingEmbedder\n"
         "def build_and_search(folder):\n"
         "    e = HashingEmbedder()\n"
@@ -351,7 +351,7 @@ def test_a_damaged_file_is_noticed(tmp_path, role, harm, verify):
 
 
 def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp_path, monkeypatch):
-    monkeypatch.setattr("tgraph.index.vector_files.CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.vectors.files.CHECKED_WHOLE", 0)
     _saved(tmp_path)
     (path,) = tmp_path.glob("entity.vectors.*")
     _flip(path, path.stat().st_size - 1)
@@ -383,7 +383,7 @@ def test_a_manifest_of_another_format_is_stale(tmp_path):
     path = tmp_path / "entity.json"
     facts = {**json.loads(path.read_text()), "format": 99}
     del facts["checksum"]
-    facts["checksum"] = vector_files._checksum(facts)
+    facts["checksum"] = files._checksum(facts)
     path.write_text(json.dumps(facts))
     with pytest.raises(StaleIndexError, match="another format"):
         load(tmp_path, "entity")

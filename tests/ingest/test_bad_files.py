@@ -9,7 +9,7 @@ import pytest
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileLimits
-from tgraph.ingest.loaders import load
+from tgraph.ingest.files import load
 
 NOISE = random.Random(7).randbytes(5000)
 

@@ -10,8 +10,7 @@ import pytest
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileLimits
-from tgraph.ingest.discover import SourceFile, Unread, discover
-from tgraph.ingest.loaders import load
+from tgraph.ingest.files import SourceFile, Unread, discover, load
 
 
 @pytest.fixture(autouse=True)

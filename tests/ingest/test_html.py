@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tgraph.errors import IngestError
-from tgraph.ingest.loaders import load
+from tgraph.ingest.files import load
 
 
 def text_of(markup: str | bytes) -> str:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tgraph.ingest.base import DEFAULT_LIMITS
 from tgraph.ingest.chunk import chunk_document
-from tgraph.ingest.loaders import load, readable_stem
+from tgraph.ingest.files import load, readable_stem
 from tgraph.model import Document
 
 REPOSITORY = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tgraph.ingest.loaders import load
+from tgraph.ingest.files import load
 from tgraph.ingest.markdown import markdown_headings
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.models.base import canonical_json
-from tgraph.models.body import write_body
+from tgraph.models.openai import write_body
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 VALUES = st.recursive(

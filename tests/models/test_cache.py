@@ -15,11 +15,10 @@ import pytest
 from tgraph.errors import ModelError
 from tgraph.model import Prompt, Usage
 from tgraph.models.base import Call, ChatRequest, decode_vectors
-from tgraph.models.cache import CachedChat, CachedEmbedder, CacheFolder, chat_key
+from tgraph.models.embedding import windows
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.openai import OpenAIChat
-from tgraph.models.openai_embedder import OpenAIEmbedder
-from tgraph.models.windows import windows
+from tgraph.models.openai import OpenAIChat, OpenAIEmbedder
+from tgraph.models.reply_cache import CachedChat, CachedEmbedder, CacheFolder, chat_key
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
 
 PROMPT = Prompt("say", "Say it.", "0" * 64)

@@ -20,9 +20,9 @@ from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.models import minilm
 from tgraph.models.base import Call, Embedder, decode_vectors
+from tgraph.models.embedding import embed_windows, windows
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.models.minilm import MiniLMEmbedder, default_embedder
-from tgraph.models.windows import embed_windows, windows
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SENTENCES = [

@@ -21,12 +21,11 @@ from hypothesis import strategies as st
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.model import Prompt, Usage
 from tgraph.models.base import Call, ChatReply, ChatRequest, decode_vectors
-from tgraph.models.dialect import Dialect
+from tgraph.models.concurrency import Cancellation, Limiter, RunCancelledError, Window
 from tgraph.models.endpoint import Endpoint, back_off
 from tgraph.models.failures import retry_after
-from tgraph.models.limits import Cancellation, Limiter, RunCancelledError, Window
-from tgraph.models.openai import OpenAIChat
-from tgraph.models.openai_embedder import OpenAIEmbedder
+from tgraph.models.openai import OpenAIChat, OpenAIEmbedder
+from tgraph.models.server_capabilities import ServerCapabilities
 from tgraph.testing import Fault, ScriptedServer, ticking_clock
 from tgraph.testing.server import ServerRequest
 
@@ -235,7 +234,7 @@ def test_a_refusal_that_nothing_cures_is_an_error() -> None:
 
 @given(st.text(max_size=80))
 def test_learning_ends_whatever_a_server_says(said: str) -> None:
-    dialect: Dialect | None = Dialect()
+    dialect: ServerCapabilities | None = ServerCapabilities()
     for _ in range(12):
         assert dialect is not None
         dialect = dialect.after(said, dialect.body(STRUCTURED, "m", stream=True))
@@ -654,7 +653,7 @@ def test_importing_the_clients_does_not_import_openai() -> None:
     import sys
 
     code = (
-        "import sys, tgraph.models.openai, tgraph.models.openai_embedder, tgraph.models.cache;"
+        "import sys, tgraph.models.openai, tgraph.models.openai, tgraph.models.reply_cache;"
         "print([m for m in ('openai', 'httpx2', 'numpy', 'json_repair') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

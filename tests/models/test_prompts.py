@@ -10,16 +10,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tgraph.answer.alone import ModelAlone
-from tgraph.answer.choosing import ModelChooser
 from tgraph.answer.drift_model import ModelExplorer
-from tgraph.answer.judging_model import ModelEntailment, ModelStatements
+from tgraph.answer.entailment_model import ModelEntailment, ModelStatements
 from tgraph.answer.keywords import ModelKeywords
-from tgraph.answer.model import ModelConcepts, ModelSelector, ModelStep, ModelSynthesiser
-from tgraph.answer.suggest import ModelSuggester
+from tgraph.answer.mode_choice import ModelChooser
+from tgraph.answer.model import (
+    ModelAlone,
+    ModelConcepts,
+    ModelSelector,
+    ModelStep,
+    ModelSynthesiser,
+)
+from tgraph.answer.suggestions import ModelSuggester
 from tgraph.errors import UsageError
-from tgraph.extract.language_model import ModelExtractor
-from tgraph.index.report_model import ModelReportWriter
+from tgraph.extract.model.extractor import ModelExtractor
+from tgraph.index.reports.language_model import ModelReportWriter
 from tgraph.models.prompts import load_prompt, messages, placeholders
 from tgraph.resources import names
 from tgraph.testing import ScriptedModel

@@ -15,10 +15,9 @@ from pydantic import BaseModel, Field
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Prompt
 from tgraph.models.base import Call, ChatRequest
-from tgraph.models.cache import CachedChat
-from tgraph.models.jsonl import JsonlReader, read_jsonl
-from tgraph.models.reading import Read, complete_part, read_reply
-from tgraph.models.structured import ask, strict_schema
+from tgraph.models.json_parsing import JsonlReader, Read, complete_part, read_jsonl, read_reply
+from tgraph.models.reply_cache import CachedChat
+from tgraph.models.structured_output import ask, strict_schema
 from tgraph.testing import ScriptedModel
 
 

@@ -13,8 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tgraph.errors import UsageError
-from tgraph.models.token_table import pack, unpack
-from tgraph.models.tokens import count_tokens, encoding_for, is_exact, token_offsets, truncate
+from tgraph.models.tokens import (
+    count_tokens,
+    encoding_for,
+    is_exact,
+    pack,
+    token_offsets,
+    truncate,
+    unpack,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 ENCODINGS = ["o200k_base", "cl100k_base"]

@@ -16,14 +16,14 @@ from rdflib import Graph
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
 from tgraph.answer.citations import cite
-from tgraph.explain.export import serialise
-from tgraph.explain.record_quads import catalogue_quads, classic, session_quads
+from tgraph.explain.export.formats import serialise
+from tgraph.explain.trace.record_quads import catalogue_quads, classic, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
-from tgraph.index.communities import Found, community_quads, read_communities
-from tgraph.index.descriptions import Described, Original
+from tgraph.index.communities.communities import FoundCommunities, community_quads, read_communities
 from tgraph.index.evidence import stored_evidence
-from tgraph.index.report_context import EdgeDetail, EntityDetail, ReportContext, SubReport
-from tgraph.index.reports import DraftFinding, ReportDraft, made_report
+from tgraph.index.knowledge import Described, Original
+from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
+from tgraph.index.reports.report import DraftFinding, ReportDraft, made_report
 from tgraph.index.sources import Texts
 from tgraph.model import (
     Agent,
@@ -48,21 +48,25 @@ from tgraph.model import (
     Usage,
 )
 from tgraph.models.base import Call
-from tgraph.record.activities import Authorship
-from tgraph.record.agents import SOFTWARE, agent_quads, prompt_quads
-from tgraph.record.calls import describe_call
-from tgraph.record.clusterings import (
+from tgraph.record.activities import SOFTWARE, Authorship, agent_quads, prompt_quads
+from tgraph.record.assessments import (
+    EvaluationRecord,
+    InfluenceRecord,
+    InvalidationRecord,
+    VerificationRecord,
+)
+from tgraph.record.communities import (
     Hierarchy,
     Parameters,
     clustering_quads,
+    report_content,
+    report_quads,
     standing_hierarchies,
+    state_report,
 )
-from tgraph.record.evaluation import EvaluationRecord
-from tgraph.record.influence import InfluenceRecord
-from tgraph.record.invalidation import InvalidationRecord
 from tgraph.record.ledger import Ledger
-from tgraph.record.merges import merge_quads
-from tgraph.record.reports import knowledge_quads, record_report, report_content
+from tgraph.record.merges import curation_quads, merge_quads, rejoin_quads, split_quads
+from tgraph.record.recorder import describe_call
 from tgraph.record.session import SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
@@ -71,9 +75,7 @@ from tgraph.record.sources import (
     document_quads,
     run_quads,
 )
-from tgraph.record.splits import curation_quads, rejoin_quads, split_quads
-from tgraph.record.summaries import record_summary
-from tgraph.record.verification import VerificationRecord
+from tgraph.record.summaries import state_summary
 from tgraph.resources import read_text
 from tgraph.store.base import Store
 from tgraph.store.folder import CollectionFolder, GraphFolder
@@ -193,7 +195,7 @@ class SampleRecord:
         steps = [prompt("summarise_descriptions")]
         out = Statements(v.SOURCE_GRAPH)
         how = Authorship(RUN, MODEL, steps, self.now(), self.now(), "It did not answer.")
-        record_summary(out, described, self.summary, text, how)
+        state_summary(out, described, self.summary, text, how)
         return out.quads + prompt_quads(steps)
 
     def _curations(self) -> list[Quad]:
@@ -315,11 +317,17 @@ class SampleRecord:
         how: Parameters = {"max-size": 2, "quality": "modularity", "resolution": 1.0}
         for run, pair in ((RUN, gone), (LATER_RUN, near)):
             by = Authorship(run, LEIDEN, (), self.now(), self.now())
-            left = {gone.iri: community_quads([Found(gone, "Paris, Polonium")])} if ended else {}
+            left = (
+                {gone.iri: community_quads([FoundCommunities(gone, "Paris, Polonium")])}
+                if ended
+                else {}
+            )
             made = {v.digest(run): [all_three.iri, pair.iri]}
             quads += clustering_quads(by, how, 1, made, ended, left)
             ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
-        return quads + community_quads([Found(all_three, "Marie Curie"), Found(near, "Polonium")])
+        return quads + community_quads(
+            [FoundCommunities(all_three, "Marie Curie"), FoundCommunities(near, "Polonium")]
+        )
 
     def _reports(self, store: Store) -> list[Quad]:
         """A report of a part, which a model could not write, and one of the whole that cites it."""
@@ -347,8 +355,8 @@ class SampleRecord:
             )
             content = self.ledger.librarian.put_text(report_content(made, context))
             out = Statements(v.SOURCE_GRAPH)
-            record_report(out, made, how, content)
-            quads += knowledge_quads(made.report) + out.quads
+            state_report(out, made, how, content)
+            quads += report_quads(made.report) + out.quads
             below = (SubReport(made.report),)
         return quads
 

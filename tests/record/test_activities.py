@@ -20,7 +20,7 @@ from tgraph.record.activities import (
     state_entity,
     state_invalidation,
 )
-from tgraph.record.run import RunRecord
+from tgraph.record.recorder import RunRecord
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, read_nquads
 

@@ -12,9 +12,9 @@ from rdflib import RDF, BNode, Graph, Literal, Namespace, URIRef
 from rdflib.term import Node
 
 import tgraph
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.errors import ModelError
-from tgraph.explain.record_quads import catalogue_quads, session_quads
+from tgraph.explain.trace.record_quads import catalogue_quads, session_quads
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -306,7 +306,7 @@ SCRIPTS: dict[str, dict[str, str | ModelError]] = {
 def graph(tmp_path, request):
     names, clock = count(), ticking_clock()
     (tmp_path / "radium.md").write_text(TEXT)
-    parts = Parts(
+    parts = Components(
         load_settings(None),
         tmp_path / "cache",
         chat=ScriptedModel({**SCRIPTS[request.param]}, clock=clock),

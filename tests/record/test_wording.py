@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.record.wording import Traces, Wording, tokens
+from tgraph.record.erasure.traces import TraceCollector, Traces, tokens
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_combining_marks_belong_to_the_word_that_they_stand_in(text: str, words:
 
 
 def traces(text: str, kept: str, name: str) -> Traces:
-    wording = Wording()
+    wording = TraceCollector()
     wording.add_text(text)
     wording.keep(kept)
     return wording.traces([name])

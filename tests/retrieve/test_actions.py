@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tgraph.retrieve.actions import (
+from tgraph.retrieve.search.drift_actions import (
     LONGEST_QUERY,
     NO_CALLS,
     ROOT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.retrieve.descriptions import descriptions
+from tgraph.retrieve.text.question_analysis import descriptions
 
 
 @pytest.mark.parametrize(

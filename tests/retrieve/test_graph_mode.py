@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import tgraph
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.graph import GraphRetriever
+from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -24,7 +24,7 @@ QUESTION = "In which town does Clara live?"
 
 def open_graph(folder: Path, **limits: int):
     settings = {f"graph.{name}": value for name, value in limits.items()}
-    parts = Parts(load_settings(None, settings), folder / "cache", embedder=HashingEmbedder())
+    parts = Components(load_settings(None, settings), folder / "cache", embedder=HashingEmbedder())
     return tgraph.open(folder / "graph", create=True, parts=parts, settings=settings)
 
 

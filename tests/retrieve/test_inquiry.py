@@ -5,20 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tgraph.retrieve.descriptions import descriptions
-from tgraph.retrieve.inquiry import matched, read_question, roots_of
-from tgraph.retrieve.lexical import Frequencies, stem, terms, words
+from tgraph.retrieve.text.lexical import Frequencies, stem, terms, words
+from tgraph.retrieve.text.question_analysis import analyse, descriptions, matched, roots_of
 
 BODY = Frequencies(["The ship sank in the ice. The ship was strong.", "A dog barked at the ship."])
 
 
 def test_rare_terms_weigh_more():
-    weights = read_question("Did the dog see the ship?", BODY).weights
+    weights = analyse("Did the dog see the ship?", BODY).weights
     assert weights["dog"] > weights["ship"] > 0
 
 
 def test_names_are_known_and_left_out_of_what_is_asked():
-    inquiry = read_question("Where was Ada Byron born?", BODY)
+    inquiry = analyse("Where was Ada Byron born?", BODY)
     assert inquiry.names == {"ada", "byron"}
     assert inquiry.asked == "Where was born?"
 
@@ -39,5 +38,5 @@ def test_a_relative_of_a_word_counts_in_part():
 def test_any_text_can_be_read(text):
     assert all(words(text))
     assert all(stem(word) for word in words(text))
-    assert all(weight > 0 for weight in read_question(text, BODY).weights.values())
+    assert all(weight > 0 for weight in analyse(text, BODY).weights.values())
     descriptions(text)

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.engine.methods import TwoStages
-from tgraph.engine.modes import method_of
-from tgraph.engine.parts import Parts
-from tgraph.index.vectors import build
+from tgraph.engine.ask.method_factory import method_of
+from tgraph.engine.ask.methods import TwoStages
+from tgraph.engine.components import Components
+from tgraph.index.vectors.vector_index import build
 from tgraph.model import Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.ppr import names_in, shares
-from tgraph.retrieve.ranking import Network, network, network_of, synonyms
+from tgraph.retrieve.search.network import Network, network, network_of, synonyms
+from tgraph.retrieve.search.pagerank import names_in, shares
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -124,7 +124,7 @@ def graph(tmp_path_factory):
     root = tmp_path_factory.mktemp("ppr")
     for name, text in TEXTS.items():
         (root / name).write_text(text)
-    parts = Parts(load_settings(None), root / "cache", embedder=HashingEmbedder())
+    parts = Components(load_settings(None), root / "cache", embedder=HashingEmbedder())
     with tgraph.open(root / "graph", create=True, parts=parts) as kg:
         assert not kg.index([root / name for name in TEXTS]).failed
         yield kg
@@ -132,7 +132,7 @@ def graph(tmp_path_factory):
 
 def retrieve(graph: tgraph.KnowledgeGraph, question: str = QUESTION, chat=None, **changed: object):
     changes = {f"ppr_search.{name}": value for name, value in changed.items()}
-    parts = Parts(
+    parts = Components(
         load_settings(None, changes), graph.root / "cache", chat=chat, embedder=HashingEmbedder()
     )
     method = method_of("ppr", parts)
@@ -183,7 +183,9 @@ def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):
 def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph):
     chat = ScriptedModel({"select_edges": '{"none": true}'})
     calls: list[Call] = []
-    parts = Parts(load_settings(None), graph.root / "cache", chat=chat, embedder=HashingEmbedder())
+    parts = Components(
+        load_settings(None), graph.root / "cache", chat=chat, embedder=HashingEmbedder()
+    )
     method = method_of("ppr", parts)
     assert isinstance(method, TwoStages)
     context = graph.context().for_question(calls.append)

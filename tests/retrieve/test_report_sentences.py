@@ -6,7 +6,7 @@ import pytest
 
 from tests.report_builders import edge_of, evidence_of
 from tgraph.model import Evidence
-from tgraph.retrieve.report_sentences import without_heading
+from tgraph.retrieve.text.report_sentences import without_heading
 
 PROSE = "On 29 October Shackleton and three others started\nsouthward with the four ponies."
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tgraph.retrieve.lexical import terms
-from tgraph.retrieve.sought import Named, fits, kind_of_phrase, read_sought
+from tgraph.retrieve.text.answer_type import NamedAnswer, expected_answer_type, fits, kind_of_phrase
+from tgraph.retrieve.text.lexical import terms
 
 
-def named(label: str, kind: str) -> Named:
-    return Named(f"urn:{label}", label, frozenset(terms(label)), kind)
+def named(label: str, kind: str) -> NamedAnswer:
+    return NamedAnswer(f"urn:{label}", label, frozenset(terms(label)), kind)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def named(label: str, kind: str) -> Named:
     ],
 )
 def test_the_question_word_and_its_noun_tell_the_kind(question, kind):
-    assert read_sought(question).kind == kind
+    assert expected_answer_type(question).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -62,26 +62,26 @@ def test_the_question_word_and_its_noun_tell_the_kind(question, kind):
 )
 def test_an_answer_is_of_the_kind_asked_for(question, quote, holds):
     people = [named(word, "person") for word in ("Ada", "Berta") if word in quote]
-    held = read_sought(question).held_by(quote, people, set(terms(question)))
+    held = expected_answer_type(question).held_by(quote, people, set(terms(question)))
     assert (held > 0.5) is holds
 
 
 def test_the_kind_of_what_is_named_matters():
-    sought = read_sought("Where did she go?")
+    sought = expected_answer_type("Where did she go?")
     there = sought.held_by("She went to Riga.", [named("Riga", "place")], {"go"})
     with_whom = sought.held_by("She went to Riga.", [named("Riga", "person")], {"go"})
     assert there > with_whom
 
 
 def test_as_many_as_are_asked_for():
-    sought = read_sought("Which two men went?")
+    sought = expected_answer_type("Which two men went?")
     both = [named("Ada", "person"), named("Berta", "person")]
     assert sought.held_by("Ada and Berta went.", both, {"go"}) == 1.0
     assert sought.held_by("Ada went.", both[:1], {"go"}) < 0.5
 
 
 def test_a_name_that_is_given_answers_what_something_is_called():
-    sought = read_sought("What is the house called?")
+    sought = expected_answer_type("What is the house called?")
     hut = [named("Camp Ridley", "thing")]
     assert sought.held_by("The house was named Camp Ridley.", hut, {"hous"}) == 1.0
     assert sought.held_by("The house stood near Camp Ridley.", hut, {"hous"}) < 1.0

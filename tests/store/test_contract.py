@@ -24,9 +24,9 @@ from pyoxigraph import (
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
 from tgraph.store.base import Store, load_query, select
-from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, literal, nquads, reifier, to_bytes
+from tgraph.store.writer import LayeredStore
 
 A, B, P = NamedNode("urn:a"), NamedNode("urn:b"), NamedNode("urn:p")
 G = NamedNode("urn:g")

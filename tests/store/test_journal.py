@@ -58,7 +58,7 @@ def test_a_torn_tail_is_no_damage_at_any_length(path: Path) -> None:
     for length in range(len(data)):
         path.write_bytes(data[:length])
         whole = sum(end <= length for end in starts[1:])
-        assert read_journal(path) == journal.Content(tuple(FRAMES[:whole]), 0)
+        assert read_journal(path) == journal.JournalContent(tuple(FRAMES[:whole]), 0)
 
 
 def test_a_flipped_bit_costs_one_frame_and_is_noticed(path: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_last_frame_with_a_wrong_checksum_is_damage(path: Path) -> None:
     data = bytearray(written(path, FRAMES))
     data[-2] ^= 1
     path.write_bytes(bytes(data))
-    assert read_journal(path) == journal.Content(tuple(FRAMES[:2]), 1)
+    assert read_journal(path) == journal.JournalContent(tuple(FRAMES[:2]), 1)
 
 
 def test_a_failed_append_leaves_the_frames_before(
@@ -101,7 +101,7 @@ def test_a_failed_append_leaves_the_frames_before(
     monkeypatch.undo()
     assert read_journal(made.path).frames == (FRAMES[0],)
     made.append(FRAMES[2])
-    assert read_journal(made.path) == journal.Content((FRAMES[0], FRAMES[2]), 0)
+    assert read_journal(made.path) == journal.JournalContent((FRAMES[0], FRAMES[2]), 0)
 
 
 def test_an_interruption_leaves_no_part_of_a_frame(
@@ -117,7 +117,7 @@ def test_an_interruption_leaves_no_part_of_a_frame(
         with pytest.raises(KeyboardInterrupt):
             made.append(FRAMES[0])
     made.append(FRAMES[2])
-    assert read_journal(made.path) == journal.Content((FRAMES[2],), 0)
+    assert read_journal(made.path) == journal.JournalContent((FRAMES[2],), 0)
 
 
 def test_a_journal_is_free_when_its_owner_has_let_go(tmp_path: Path) -> None:

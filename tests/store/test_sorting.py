@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tgraph.librarian import Librarian
-from tgraph.store.sorting import sorted_lines
+from tgraph.store.writer import sorted_lines
 
 LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])))
 

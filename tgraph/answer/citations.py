@@ -24,8 +24,8 @@ from tgraph.model import (
     Sentence,
 )
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.lexical import term_set, terms
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
+from tgraph.retrieve.text.lexical import term_set, terms
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",

@@ -14,21 +14,20 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from tgraph.answer.drift import Point, Response, Told, with_way
+from tgraph.answer.drift import DriftPoint, Response, Told, with_way
+from tgraph.answer.map_reduce import closest
 from tgraph.answer.model import ModelStep, asked
-from tgraph.answer.points import closest
-from tgraph.answer.replies import clean, read_citations
-from tgraph.answer.report_rows import rows, single_rows
-from tgraph.answer.shown import show
+from tgraph.answer.report_batches import rows, single_rows
+from tgraph.answer.rows import clean, read_citations, show
 from tgraph.errors import ModelError
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Prompt, Selected
 from tgraph.models.base import Call, CallSink, ChatModel
-from tgraph.models.reading import Read, read_reply
-from tgraph.models.structured import strict_schema
-from tgraph.retrieve.actions import usable
+from tgraph.models.json_parsing import Read, read_reply
+from tgraph.models.structured_output import strict_schema
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.lexical import terms
-from tgraph.retrieve.nearest import NearReport, parts_of
+from tgraph.retrieve.search.community_reports import NearReport, parts_of
+from tgraph.retrieve.search.drift_actions import usable
+from tgraph.retrieve.text.lexical import terms
 
 LONGEST_STATEMENT = 1_200
 MOST_STATEMENTS = 12
@@ -236,16 +235,16 @@ class ModelExplorer:
 
     def weigh(
         self, question: Question, told: Sequence[Told], context: Context
-    ) -> list[list[Point]]:
+    ) -> list[list[DriftPoint]]:
         """A point is worth what the answer that it is of says of itself."""
         return [[replace(p, score=t.response.score) for p in t.response.points] for t in told]
 
 
 def _points(
     rows: Sequence[_Row], known: Mapping[str, _Citable], dropped: Counter[str]
-) -> list[Point]:
+) -> list[DriftPoint]:
     dropped["statement over the limit of one answer"] += max(0, len(rows) - MOST_STATEMENTS)
-    points: dict[str, Point] = {}
+    points: dict[str, DriftPoint] = {}
     for row in rows[:MOST_STATEMENTS]:
         text, cited, unknown = read_citations(row.statement, row.citations, known)
         dropped["citation of an id that was not shown"] += unknown
@@ -260,7 +259,7 @@ def _points(
     return list(points.values())
 
 
-def _point(text: str, cited: Sequence[_Citable]) -> Point:
+def _point(text: str, cited: Sequence[_Citable]) -> DriftPoint:
     said = frozenset(terms(text))
     evidence: dict[tuple[object, ...], Evidence] = {}
     for each in cited:
@@ -268,7 +267,7 @@ def _point(text: str, cited: Sequence[_Citable]) -> Point:
             place = (item.document, item.page, item.start, item.end)
             evidence.setdefault(place, with_way(item))
     candidates = {each.candidate.item.iri: each.candidate for each in cited}
-    return Point(text, tuple(candidates.values()), tuple(evidence.values()))
+    return DriftPoint(text, tuple(candidates.values()), tuple(evidence.values()))
 
 
 def _counts(dropped: Counter[str]) -> dict[str, int]:

@@ -18,9 +18,9 @@ from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Select
 from tgraph.models.base import CallSink
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.lexical import STOP_WORDS, words
-from tgraph.retrieve.passages import overlap
-from tgraph.retrieve.seeds import match_names
+from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.text.lexical import STOP_WORDS, words
+from tgraph.retrieve.text.sentence_ranking import overlap
 from tgraph.version import __version__
 
 LONGEST_NAME = 6
@@ -119,7 +119,7 @@ class EmbeddedSelector:
 
 
 @dataclass(frozen=True, slots=True)
-class _Quotation:
+class _QuotedSentence:
     """A sentence of a source with the selections that it is evidence for; ``others`` are the places
     that say the same in the same words."""
 
@@ -157,7 +157,7 @@ class EmbeddedSynthesiser:
             places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
             yield Draft(quotation.text, quotation.selections, places)
 
-    def _choose(self, quotations: Sequence[_Quotation]) -> list[_Quotation]:
+    def _choose(self, quotations: Sequence[_QuotedSentence]) -> list[_QuotedSentence]:
         best = quotations[0].score
         together = [q for q in quotations if q.score >= best - self.TIE][: self.MOST]
         others = [q for q in quotations if best - self.TIE > q.score >= best * self.CLOSE]
@@ -174,22 +174,22 @@ class EmbeddedSynthesiser:
         )
 
 
-def _quotations(selection: Selection) -> list[_Quotation]:
+def _quotations(selection: Selection) -> list[_QuotedSentence]:
     """The distinct sentences behind the selection, best first; of those that overlap the best."""
     by_place: dict[_Place, tuple[Evidence, list[Selected]]] = {}
     for selected in selection.selected:
         for evidence in _answering(selected):
             by_place.setdefault(_place(evidence), (evidence, []))[1].append(selected)
     found = [
-        _Quotation(evidence, tuple(selections), max(_score(evidence, s) for s in selections))
+        _QuotedSentence(evidence, tuple(selections), max(_score(evidence, s) for s in selections))
         for evidence, selections in by_place.values()
     ]
     return _distinct(sorted(found, key=lambda q: (-q.score, q.evidence.iri)))
 
 
-def _distinct(quotations: Iterable[_Quotation]) -> list[_Quotation]:
+def _distinct(quotations: Iterable[_QuotedSentence]) -> list[_QuotedSentence]:
     """Each wording once, with all places that have it, and no part of a text twice."""
-    kept: dict[str, _Quotation] = {}
+    kept: dict[str, _QuotedSentence] = {}
     for quotation in quotations:
         wording = quotation.text.casefold()
         if any(overlap(quotation.evidence, other.evidence) for other in kept.values()):

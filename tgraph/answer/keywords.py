@@ -15,8 +15,8 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Keywords, Question
+from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.modes.base import Level
-from tgraph.retrieve.seeds import match_names
 from tgraph.version import __version__
 
 MOST = 12

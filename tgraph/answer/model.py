@@ -15,22 +15,24 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from tgraph.answer.base import Draft, Notes
-from tgraph.answer.replies import (
+from tgraph.answer.rows import (
     SentenceRow,
+    ShownRows,
+    T,
     clean,
     read_citations,
     read_prose,
     read_selection,
     reasoning_of,
     score_of,
+    show,
 )
-from tgraph.answer.shown import Shown, T, show
 from tgraph.errors import EndpointError, ModelError
 from tgraph.model import Agent, Candidate, Prompt, Rejected, Retrieval, Selected, Selection, Turn
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
-from tgraph.models.jsonl import JsonlReader
+from tgraph.models.json_parsing import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured import Structured, ask
+from tgraph.models.structured_output import Structured, ask
 from tgraph.retrieve.base import Context, Question
 
 R = TypeVar("R", bound=BaseModel)
@@ -108,7 +110,7 @@ class ModelStep:
             seed=self._seed,
         )
 
-    def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> Shown[T]:
+    def _show(self, items: Sequence[T], name: str, values: Mapping[str, str]) -> ShownRows[T]:
         """The items that the prompt has room for, under ``name``, beside the other values."""
         return show(items, self.fixed(name, values), self.budget, self.agent.name)
 
@@ -293,3 +295,32 @@ def _history(turns: Sequence[Turn]) -> str:
         for turn in turns
     ]
     return "\n".join(lines)
+
+
+# --- the model alone: an answer from what it knows, which no document proves ----------------------
+
+
+class ModelAlone(ModelSynthesiser):
+    """Each sentence cites nothing and ends with ``[LLM: verify]``."""
+
+    name = "answer_alone"
+
+    def synthesise(
+        self, question: Question, selection: Selection, notes: Notes, sink: CallSink
+    ) -> Iterator[Draft]:
+        """As ``Synthesiser.synthesise``, whatever was selected."""
+        values = {**asked(question), "response_type": self._form["response_type"]}
+        yield from self._written(self.request(values), {}, notes, sink)
+
+    def _drafts(
+        self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes
+    ) -> Iterator[Draft]:
+        text = clean(row.sentence)
+        if row.no_evidence:
+            return
+        if not text:
+            notes.drop("malformed row")
+            return
+        notes.drop("sentence from general knowledge, to be verified")
+        marked = text if text.endswith(VERIFY) else f"{text} {VERIFY}"
+        yield Draft(marked, (), lead=self.lead_of(row))

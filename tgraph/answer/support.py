@@ -17,7 +17,7 @@ from tgraph.errors import ModelError
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink
-from tgraph.retrieve.lexical import STOP_WORDS, stem, terms, words
+from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
 from tgraph.version import __version__
 
 Verdict = Choice["supported", "partly", "unsupported", "undecided"]

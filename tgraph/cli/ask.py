@@ -1,7 +1,9 @@
-"""``tgraph ask``, also ``tg-invoke-graph-rag``."""
+"""``tgraph ask``, also ``tg-invoke-graph-rag``, and ``tgraph suggest``."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,214 @@ from tgraph.cli.options import (
     common,
     connection,
     filter_options,
+    filters_of,
     mode_option,
     reranking,
+    settings_of,
+    without_effect,
 )
-from tgraph.cli.running import command
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import json_line, json_text, many, one_line, safe, say
+from tgraph.engine.ask.question_run import SentenceMessage
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import TgraphError, UsageError
+from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
+from tgraph.vocabulary import normalise_name
+
+NO_EVIDENCE = 3
+UNCITED = " [no citation]"
+
+
+class Ask:
+    """One call of ``ask``."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._mode: str = options.pop("mode")
+        self._explain: bool = options.pop("explainable")
+        self._json: bool = options.pop("as_json")
+        self._jsonl: bool = options.pop("jsonl")
+        self._whole: bool = options.pop("no_streaming")
+        self._show_usage: bool = options.pop("show_usage")
+        self._history = read_history(options.pop("history"))
+        self._given = [name for name, value in options.items() if value not in (None, ())]
+        self._filters = filters_of(options)
+        self._settings = settings_of(options)
+        self._begun = False
+        if self._json and self._jsonl:
+            raise click.UsageError("Choose --json or --jsonl.")
+        _check_entities(options["include_entity"], options["exclude_entity"])
+
+    def run(self, question: str) -> None:
+        """Ask, print, and end with exit code 3 where there is no evidence."""
+        with opened(self._settings) as graph:
+            model = graph.settings.uses_model()
+            for note in without_effect(self._given, self._mode, model=model):
+                say(note)
+            stream = graph.stream(
+                question, self._mode, history=self._history, filters=self._filters
+            )
+            answer = self._listen(graph, stream)
+        if self._json:
+            from tgraph.cli.schemas import ask_json
+
+            click.echo(json_text(ask_json(answer)))
+        elif not self._jsonl:
+            click.echo()
+            _evidence(answer)
+        if self._show_usage:
+            usage = answer.usage
+            say(
+                f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
+                f"{many(usage.calls, 'call')} ({answer.model})"
+            )
+        for told in answer.notes:
+            say(f"Note: {one_line(told.text)}")
+        say(f"Session: {answer.session}")
+        if answer.no_evidence:
+            click.get_current_context().exit(NO_EVIDENCE)
+
+    def _listen(
+        self, graph: KnowledgeGraph, stream: Generator[GraphRagResponse, None, Answer]
+    ) -> Answer:
+        session = ""
+        last: GraphRagResponse | None = None
+        try:
+            while True:
+                try:
+                    message = next(stream)
+                except StopIteration as end:
+                    answer = end.value
+                    assert isinstance(answer, Answer)
+                    break
+                session = session or message.explain_id or ""
+                last = message
+                self._message(graph, session, message)
+        except (TgraphError, KeyboardInterrupt):
+            if self._begun:
+                click.echo()
+            if session:
+                say(f"Session: {session}")
+            raise
+        finally:
+            stream.close()
+        if self._jsonl and last is not None:
+            self._event(last, answer=answer)
+        elif self._whole and not self._json:
+            click.echo(_marked(answer), nl=False)
+        return answer
+
+    def _message(self, graph: KnowledgeGraph, session: str, message: GraphRagResponse) -> None:
+        if self._explain and message.message_type == "explain":
+            from tgraph.explain.render.wording import stage_lines
+
+            assert message.explain_id is not None
+            for line in stage_lines(graph.trace_so_far(session), message.explain_id):
+                say(line)
+        if self._jsonl:
+            if not message.end_of_session:
+                self._event(message)
+        elif message.message_type == "chunk" and not (self._json or self._whole):
+            click.echo(safe(message.response) + _mark(message), nl=False)
+            self._begun = True
+
+    def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
+        from tgraph.cli.schemas import event_json
+
+        sentence = message.sentence if isinstance(message, SentenceMessage) else None
+        click.echo(json_line(event_json(message, sentence, answer)))
+
+
+def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
+    """``UsageError`` for an entity that is to be started from and left out at once."""
+    left_out = {normalise_name(name) for name in excluded}
+    for name in included:
+        if normalise_name(name) in left_out:
+            raise UsageError(
+                f"{name!r} is both in --include-entity and in --exclude-entity.",
+                "Give it in one of them.",
+            )
+
+
+def print_suggestions(
+    count: int, history: Path | None, options: dict[str, Any], *, as_json: bool
+) -> None:
+    """The proposed questions, one to a line; exit code 3 where there are none."""
+    turns = read_history(history)
+    with opened(settings_of(options)) as graph:
+        answer = graph.suggest(count, history=turns)
+    if as_json:
+        from tgraph.cli.schemas import ask_json
+
+        click.echo(json_text(ask_json(answer)))
+    else:
+        for sentence in answer.sentences:
+            click.echo(safe(sentence.text))
+    say(f"Session: {answer.session}")
+    if answer.no_evidence:
+        click.get_current_context().exit(NO_EVIDENCE)
+
+
+def _mark(message: GraphRagResponse) -> str:
+    sentence = message.sentence if isinstance(message, SentenceMessage) else None
+    return UNCITED if sentence is not None and not sentence.citations else ""
+
+
+def _marked(answer: Answer) -> str:
+    if answer.no_evidence:
+        return safe(answer.text)
+    return " ".join(safe(s.text) + ("" if s.citations else UNCITED) for s in answer.sentences)
+
+
+def _evidence(answer: Answer) -> None:
+    """For each sentence the places that prove it."""
+    if answer.no_evidence:
+        return
+    say("")
+    say("Evidence:")
+    for number, sentence in enumerate(answer.sentences, 1):
+        for place in _places(sentence):
+            say(f"  [{number}] {place}")
+        if not sentence.citations:
+            say(f"  [{number}] no citation")
+
+
+def _places(sentence: Sentence) -> list[str]:
+    places = []
+    for c in sentence.citations:
+        page = f", page {c.page}" if c.page is not None else ""
+        where = f"{one_line(c.title)}{page}, characters {c.start}–{c.end}"
+        places.append(f"{where}  {one_line(c.path)}")
+    return list(dict.fromkeys(places))
+
+
+def read_history(path: Path | None) -> Sequence[Turn]:
+    """The turns in a file. ``UsageError`` for one that is neither form."""
+    if path is None:
+        return ()
+    text = path.read_text("utf-8-sig", errors="replace")
+    problem = f"{path} is not a history."
+    remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."
+    try:
+        whole = text.lstrip().startswith("[")
+        items = (
+            json.loads(text) if whole else [json.loads(x) for x in text.splitlines() if x.strip()]
+        )
+        turns = [Turn(item["question"], item["answer"]) for item in items]
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(problem, remedy) from error
+    if not all(isinstance(t.question, str) and isinstance(t.answer, str) for t in turns):
+        raise UsageError(problem, remedy)
+    return turns
+
+
+def print_schemas() -> None:
+    """The JSON Schemas of ``--json``, ``--jsonl`` and ``sessions --json`` as one object."""
+    from tgraph.cli.schemas import schemas
+
+    click.echo(json_text(schemas()))
+
+
+# --- ``tgraph ask``, also ``tg-invoke-graph-rag`` -------------------------------------------------
 
 
 @command("ask", ModeFlagsCommand)
@@ -60,7 +266,6 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask -m auto "What are the main themes?"
       tgraph ask -m global "What are the main themes?"
     """
-    from tgraph.cli.asking import Ask, print_schemas
 
     if options.pop("json_schema"):
         print_schemas()
@@ -68,3 +273,34 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
     if bool(words) == (question is not None):
         raise click.UsageError("Give one question, as the argument or with -q.")
     Ask(options).run(question if question is not None else " ".join(words))
+
+
+# --- ``tgraph suggest`` ---------------------------------------------------------------------------
+
+
+@command("suggest")
+@click.option(
+    "-n", "--count", type=click.IntRange(1, 50), default=5, show_default=True, metavar="N"
+)
+@click.option(
+    "--history",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The conversation so far: a JSON array, or JSON Lines, of {question, answer}.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, as `ask` does.")
+@chat_options
+@connection
+@common
+def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> None:
+    """Propose questions that the documents can answer.
+
+    Without a history they start from the centres of the collection, with one from what it was
+    about. Each question names what led to it; the session is recorded like any other.
+
+    \b
+    Examples:
+      tgraph suggest
+      tgraph suggest -n 3 --history conversation.json
+    """
+
+    print_suggestions(count, history, options, as_json=as_json)

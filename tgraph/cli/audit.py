@@ -26,9 +26,9 @@ from tgraph.cli.terminal import (
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
-    from tgraph.explain.audit import Audit, AuditResult
-    from tgraph.explain.integrity import Integrity
-    from tgraph.explain.signed import Signatures
+    from tgraph.explain.audit.named_audits import Audit, AuditResult
+    from tgraph.explain.integrity.check import Integrity
+    from tgraph.explain.integrity.entries import Signatures
 
 _LEAST, _INDENT = 20, "  "
 _TEXT_WIDTH, _TEXT_INDENT = 100, " " * 6
@@ -99,7 +99,7 @@ def print_audits() -> None:
     """Every audit with its arguments and the question it answers, group by group."""
     from itertools import groupby
 
-    from tgraph.explain.audit import list_audits
+    from tgraph.explain.audit.named_audits import list_audits
 
     for group, audits in groupby(list_audits(), key=lambda audit: audit.group):
         click.echo(f"{group}\n")
@@ -244,7 +244,7 @@ def _say_checked(found: Integrity) -> None:
             f"{many(found.batches, 'batch', 'batches')}, {found.quads} quads, "
             f"{many(found.texts, 'text')}."
         )
-    from tgraph.explain.erased import counted
+    from tgraph.explain.integrity.erasures import counted
 
     for erased in found.erased:
         what = counted(erased.bundles, erased.batches, erased.texts)

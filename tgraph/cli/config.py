@@ -1,4 +1,4 @@
-"""``tgraph config``."""
+"""``tgraph config`` and ``tgraph doctor``."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def show(as_json: bool) -> None:
       tgraph config show --json | jq '.["chat.model"]'
     """
     from tgraph.cli import terminal
-    from tgraph.engine.effective import effective_settings
     from tgraph.errors import NotAGraphError
+    from tgraph.settings import effective_settings
 
     try:
         root = find_root()
@@ -71,3 +71,37 @@ def signing_key(file: str) -> None:
 
 config.add_command(show)
 config.add_command(signing_key)
+
+
+# --- ``tgraph doctor`` ----------------------------------------------------------------------------
+
+
+@command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@common
+def doctor(as_json: bool) -> None:
+    """Check that everything tgraph needs is in order. Exit code 1: something is not.
+
+    \b
+    Example:
+      tgraph doctor --root my-graph
+    """
+    from tgraph.cli import terminal
+    from tgraph.engine.checks import examine
+    from tgraph.errors import NotAGraphError
+
+    try:
+        root = find_root()
+    except NotAGraphError:
+        root = None
+    collection = (click.get_current_context().obj or {}).get("collection")
+    findings = list(examine(root, collection))
+    if as_json:
+        terminal.print_json(findings)
+    else:
+        rows = ((f.status, f.subject, terminal.one_line(f.detail)) for f in findings)
+        terminal.show(terminal.table(("", "What", "Finding"), rows))
+    bad = [finding.subject for finding in findings if finding.status == "bad"]
+    if bad:
+        terminal.say(f"Not in order: {', '.join(bad)}.")
+        click.get_current_context().exit(1)

@@ -12,7 +12,7 @@ from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import one_line, print_json, say, show, table, time
 
 if TYPE_CHECKING:
-    from tgraph.explain.entities import Merge, Split
+    from tgraph.explain.trace.entities import Merge, Split
 
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")

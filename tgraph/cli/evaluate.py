@@ -14,7 +14,7 @@ from tgraph.errors import NotAGraphError
 
 if TYPE_CHECKING:
     from tgraph.engine.progress import OnProgress
-    from tgraph.explain.evaluated import Evaluation
+    from tgraph.explain.assess.evaluation import Evaluation
 
 
 @command("evaluate")
@@ -88,13 +88,13 @@ def _without_graph(file: Path, settings: dict[str, Any], progress: OnProgress) -
     """A file that brings its answers needs no graph; nothing is recorded then."""
     import tempfile
 
-    from tgraph.engine.evaluating_graph import evaluation_run
-    from tgraph.engine.parts import Parts
-    from tgraph.explain.evaluation_files import read_items
+    from tgraph.engine.components import Components
+    from tgraph.engine.rerun.evaluation import evaluation_run
+    from tgraph.explain.assess.evaluation_files import read_items
     from tgraph.settings import load_settings
 
     with tempfile.TemporaryDirectory() as folder:
-        parts = Parts(load_settings(None, settings), Path(folder))
+        parts = Components(load_settings(None, settings), Path(folder))
         try:
             evaluation = evaluation_run(parts, progress).run(read_items(file), None)
         finally:
@@ -111,7 +111,7 @@ def _write(evaluation: Evaluation, target: Path) -> None:
 
 
 def _print(evaluation: Evaluation) -> None:
-    from tgraph.explain.evaluation_report import QUESTION_COLUMNS, questions, remarks, rows
+    from tgraph.explain.assess.evaluation import QUESTION_COLUMNS, questions, remarks, rows
 
     for title, found in rows(evaluation):
         show(table((title, "%", "meaning"), found))

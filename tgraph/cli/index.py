@@ -12,7 +12,7 @@ from tgraph.cli.running import Command, command, find_root, opened
 from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
-    from tgraph.engine.indexing import IndexReport
+    from tgraph.engine.index.run import IndexReport
 
 
 class _Index(Command):
@@ -104,7 +104,7 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:
     """``TgraphError`` where a graph would be made and no path leads to a file: a slip of the
     fingers leaves no empty graph behind."""
     from tgraph.errors import TgraphError
-    from tgraph.ingest.discover import Unread, discover
+    from tgraph.ingest.files import Unread, discover
     from tgraph.store.folder import MARKER
 
     root = find_root(create=True)
@@ -164,7 +164,7 @@ _FACTS = (
 
 
 def _facts(report: IndexReport, root: str) -> dict[str, Any]:
-    from tgraph.cli.shapes import JsonShape
+    from tgraph.cli.json_shape import JsonShape
 
     failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
     return JsonShape("index", type(report), None, _FACTS).plain(report, root=root, failed=failed)
@@ -172,7 +172,7 @@ def _facts(report: IndexReport, root: str) -> dict[str, Any]:
 
 def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
     """Say what indexing would cost, before anything is spent."""
-    from tgraph.engine.estimate import estimate_index
+    from tgraph.engine.index.cost_estimate import estimate_index
 
     as_json = options.pop("as_json")
     options.pop("quiet")

@@ -5,24 +5,18 @@ from __future__ import annotations
 import click
 
 from tgraph import __version__
-from tgraph.cli.ask import ask
+from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
-from tgraph.cli.config import config
-from tgraph.cli.doctor import doctor
-from tgraph.cli.documents import impact, remove, retract
+from tgraph.cli.config import config, doctor
+from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
+from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.index import index
-from tgraph.cli.influence import influence
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
-from tgraph.cli.sessions import sessions
-from tgraph.cli.source import source
 from tgraph.cli.sparql import sparql
-from tgraph.cli.suggest import suggest
-from tgraph.cli.trace import export, trace
-from tgraph.cli.verify import verify
-from tgraph.cli.why_not import why_not
+from tgraph.cli.trace import export, sessions, trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

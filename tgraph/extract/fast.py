@@ -14,15 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tgraph.extract import pipeline, statistics
+from tgraph.extract import language
 from tgraph.extract.blocks import Block, cut
 from tgraph.extract.embedded import titles_of
-from tgraph.extract.english import without_common_words
-from tgraph.extract.kinds import kind_of_name, kind_of_noun
+from tgraph.extract.english import parser
+from tgraph.extract.english.mentions import Mention, find_mentions
+from tgraph.extract.english.parser import lemma
+from tgraph.extract.english.rules import without_common_words
+from tgraph.extract.entity_types import kind_of_name, kind_of_noun
+from tgraph.extract.facts import UNKNOWN, NamedEntity, NameTable
 from tgraph.extract.language import language_of
-from tgraph.extract.mentions import Mention, find_mentions
-from tgraph.extract.names import UNKNOWN, Named, Names
-from tgraph.extract.pipeline import lemma
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Occurrence, Prompt, Span
 from tgraph.models.base import CallSink, no_sink
@@ -42,12 +43,12 @@ _EMPTY = word_set("english", "telling_nothing")
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _NamedPlace:
     """An entity named in a sentence, both as positions in the block's text."""
 
     block: Block
     sentence: tuple[int, int]
-    entity: Named
+    entity: NamedEntity
     place: tuple[int, int]
 
 
@@ -72,14 +73,14 @@ class FastExtractor:
     @cached_property
     def key(self) -> str:
         """A digest of the method's version, its options and the versions of what it stands on."""
-        return digest(NAME, VERSION, str(self._longest), *pipeline.versions())
+        return digest(NAME, VERSION, str(self._longest), *parser.versions())
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """What the sentences of a chunk name; never raises for its text, whatever it holds."""
         blocks = [block for block in cut(chunk.text, chunk.headings) if block.kind != "display"]
         titles = titles_of(title, chunk.headings)
         prose = " ".join(block.text for block in blocks if block.kind == "prose")
-        tagged = language_of(prose) == "en" and all(pipeline.versions())
+        tagged = language_of(prose) == "en" and all(parser.versions())
         found = _tagged(blocks, titles, self._longest) if tagged else _counted(blocks)
         return _extraction(chunk, list(found))
 
@@ -87,12 +88,12 @@ class FastExtractor:
 # --- English ------------------------------------------------------------------------------------
 
 
-def _tagged(blocks: Sequence[Block], titles: Sequence[str], longest: int) -> Iterator[_Found]:
-    docs = pipeline.tag([block.text for block in blocks])
+def _tagged(blocks: Sequence[Block], titles: Sequence[str], longest: int) -> Iterator[_NamedPlace]:
+    docs = parser.tag([block.text for block in blocks])
     mentions = [find_mentions(doc, titles) for doc in docs]
     mentions = without_common_words(docs, mentions)
     named = [[mention for mention in found if mention.is_name] for found in mentions]
-    names = Names()
+    names = NameTable()
     for mention in (mention for found in named for mention in found):
         names.add(mention.text, mention.type)
     names.link()
@@ -149,7 +150,9 @@ def _is_term(texts: Sequence[str], longest: int) -> bool:
     return (len(spoken) > 1 or compound) and all(1 < len(text) <= longest for text in spoken)
 
 
-def _by_sentence(block: Block, places: Sequence[tuple[Named, tuple[int, int]]]) -> Iterator[_Found]:
+def _by_sentence(
+    block: Block, places: Sequence[tuple[NamedEntity, tuple[int, int]]]
+) -> Iterator[_NamedPlace]:
     """Rows are one sentence; what a sentence's end cuts in two is left out, and so are names inside
     longer ones."""
     whole = [(0, len(block.text))]
@@ -157,12 +160,12 @@ def _by_sentence(block: Block, places: Sequence[tuple[Named, tuple[int, int]]]) 
     for sentence in whole if block.kind == "row" else sentences(block.text):
         for entity, place in outer:
             if sentence[0] <= place[0] and place[1] <= sentence[1]:
-                yield _Found(block, sentence, entity, place)
+                yield _NamedPlace(block, sentence, entity, place)
 
 
 def _outermost(
-    places: Sequence[tuple[Named, tuple[int, int]]],
-) -> Iterator[tuple[Named, tuple[int, int]]]:
+    places: Sequence[tuple[NamedEntity, tuple[int, int]]],
+) -> Iterator[tuple[NamedEntity, tuple[int, int]]]:
     reached = 0
     for entity, place in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
         if place[1] > reached:
@@ -173,25 +176,25 @@ def _outermost(
 # --- any language -------------------------------------------------------------------------------
 
 
-def _counted(blocks: Sequence[Block]) -> Iterator[_Found]:
-    terms = statistics.terms_of(blocks)
-    names = Names()
+def _counted(blocks: Sequence[Block]) -> Iterator[_NamedPlace]:
+    terms = language.terms_of(blocks)
+    names = NameTable()
     for term in terms:
         names.add(term, kind_of_name(term) or "term")
     names.link()
     for block in blocks:
-        for match in statistics.SENTENCE.finditer(block.text):
-            start, end = statistics.stripped(block.text, *match.span())
-            for place in statistics.occurrences(block.text, start, end, terms):
+        for match in language.SENTENCE.finditer(block.text):
+            start, end = language.stripped(block.text, *match.span())
+            for place in language.occurrences(block.text, start, end, terms):
                 entity = names.find(block.text[slice(*place)])
                 if entity is not None:
-                    yield _Found(block, (start, end), entity, place)
+                    yield _NamedPlace(block, (start, end), entity, place)
 
 
 # --- the result ---------------------------------------------------------------------------------
 
 
-def _extraction(chunk: Chunk, found: Sequence[_Found]) -> Extraction:
+def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
     index: dict[int, int] = {}
     entities: list[ExtractedEntity] = []
     by_sentence: dict[tuple[int, int], dict[int, None]] = {}
@@ -210,7 +213,7 @@ def _extraction(chunk: Chunk, found: Sequence[_Found]) -> Extraction:
     return Extraction(chunk.iri, tuple(entities), (), sentences=tuple(occurrences))
 
 
-def _entity(chunk: Chunk, item: _Found) -> ExtractedEntity:
+def _entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
     start, end = _located(chunk, item.block, item.place)
     quote = chunk.text[start - chunk.start : end - chunk.start]
     name, kind = item.entity.name, item.entity.type

@@ -1,10 +1,15 @@
-"""Which way of reading a text needs: by its script, and for Latin script by its stop words."""
+"""Which way of reading a text needs, and the reading of any language without a parser."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Literal as Choice
 
+from tgraph.extract.blocks import Block
+from tgraph.extract.facts import MENTIONS, ChunkReading, NamedEntity, NameTable, StatedFact
 from tgraph.resources import word_set
 
 Language = Choice["en", "zh", "other"]
@@ -39,3 +44,134 @@ def language_of(text: str) -> Language:
 def _by_share(others: int, words: list[str]) -> Language:
     """Code, tables and lists have no stop words at all: they are read as English."""
     return "other" if others >= 0.06 * len(words) else "en"
+
+
+# --- any language without a parser: capitalised spans, recurring word sequences, co-occurrence ----
+
+
+RELATED = "be mentioned with"
+SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
+_CAPITALS = re.compile(
+    r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
+    r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
+)
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_HAN_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
+_MOST_PERSENTENCE = 8
+_MOST_GRAMS = 60
+_LONGEST_NAME = 80
+
+
+def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
+    """The reading of prose in any language. Names are runs of capitalised words that don't only
+    open sentences, or, in scripts without capitals, word sequences that recur in the chunk. Two
+    names in one sentence are related, weakly; how, is not claimed."""
+    reading = ChunkReading(names)
+    terms = terms_of(blocks)
+    for term in terms:
+        names.add(term, "term")
+    names.link()
+    topic = names.find(titles[0]) if titles else None
+    for block in blocks:
+        for match in SENTENCE.finditer(block.text):
+            _read_sentence(reading, block, match.span(), terms, topic)
+    return reading
+
+
+def relate(
+    reading: ChunkReading,
+    block: Block,
+    span: tuple[int, int],
+    found: Sequence[NamedEntity],
+    topic: NamedEntity | None,
+) -> None:
+    """Weak edges between neighbouring names of a sentence, or from the topic to a single one."""
+    entities = list(dict.fromkeys(found))[:_MOST_PERSENTENCE]
+    for one, other in pairwise(entities):
+        reading.facts.append(StatedFact(one, RELATED, other, 3.0, block, *span))
+    if len(entities) == 1 and topic is not None and topic is not entities[0]:
+        reading.facts.append(StatedFact(topic, MENTIONS, entities[0], 2.0, block, *span))
+
+
+def _read_sentence(
+    reading: ChunkReading,
+    block: Block,
+    span: tuple[int, int],
+    terms: set[str],
+    topic: NamedEntity | None,
+) -> None:
+    start, end = stripped(block.text, *span)
+    if start >= end:
+        return
+    found = []
+    for first, last in occurrences(block.text, start, end, terms):
+        entity = reading.names.get(block.text[first:last], "term")
+        reading.see(entity, block, first, last)
+        found.append(entity)
+    relate(reading, block, (start, end), found, topic)
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def terms_of(blocks: Sequence[Block]) -> set[str]:
+    """The names of a text, or, in scripts without capitals, the word sequences that recur in it."""
+    cased = any(c.isupper() for block in blocks for c in block.text)
+    if cased:
+        return _capitalised(blocks)
+    grams = Counter(gram for block in blocks for gram in _grams(block.text))
+    frequent = [gram for gram, count in grams.most_common() if count > 1]
+    kept: list[str] = []
+    for gram in sorted(frequent, key=lambda g: (-len(g) * (grams[g] - 1), g)):
+        if not any(gram in longer for longer in kept):
+            kept.append(gram)
+    return set(kept[:_MOST_GRAMS])
+
+
+def _capitalised(blocks: Sequence[Block]) -> set[str]:
+    """Capitalised spans seen inside a sentence, or of several words, or never in small letters."""
+    small = {w for block in blocks for w in _LETTERS.findall(block.text) if w[0].islower()}
+    found = set()
+    for block in blocks:
+        for sentence in SENTENCE.finditer(block.text):
+            opening = len(sentence.group()) - len(sentence.group().lstrip())
+            for match in _CAPITALS.finditer(sentence.group()):
+                text = match.group()
+                inside = match.start() > opening
+                first, _, rest = text.partition(" ")
+                if not inside and rest and first.lower() in small:
+                    text, inside = rest, True
+                if len(text) > 1 and (
+                    inside or (" " in text and text.split()[0].lower() not in small)
+                ):
+                    found.add(text[:_LONGEST_NAME])
+    return {term for term in found if term.lower() not in small}
+
+
+def _grams(text: str) -> Iterator[str]:
+    words = list(_LETTERS.finditer(text))
+    for size in (1, 2, 3):
+        for place in range(len(words) - size + 1):
+            gram = text[words[place].start() : words[place + size - 1].end()]
+            if len(gram) > 3 and gram.count(" ") == size - 1:
+                yield gram
+    for run in _HAN_RUN.finditer(text):
+        for size in (2, 3, 4, 5, 6):
+            yield from (run.group()[i : i + size] for i in range(len(run.group()) - size + 1))
+
+
+def occurrences(text: str, start: int, end: int, terms: set[str]) -> list[tuple[int, int]]:
+    """Where terms stand, in order, longer ones first where they overlap."""
+    taken = bytearray(end - start)
+    found = []
+    for term in sorted(terms, key=lambda t: (-len(t), t)):
+        at = text.find(term, start, end)
+        if at >= 0 and not any(taken[at - start : at - start + len(term)]):
+            taken[at - start : at - start + len(term)] = b"\1" * len(term)
+            found.append((at, at + len(term)))
+    return sorted(found)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
 
-from tgraph.extract.resolve import name_key
+from tgraph.extract.resolution import name_key
 from tgraph.index.sources import document_of_chunk, page_of_chunk
 from tgraph.model import ExtractedEntity, Extraction, Occurrence, Span
 from tgraph.models.base import canonical_json

@@ -2,7 +2,7 @@
 
 ``EvidenceReader`` says what stands and what comes first; where the rows are read is its source's
 matter: the store itself (``StoredEvidence``), or the table that an index run leaves beside the
-vectors (``tgraph.index.lookup_table``).
+vectors (``tgraph.index.evidence_cache``).
 """
 
 from __future__ import annotations

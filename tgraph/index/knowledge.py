@@ -7,6 +7,7 @@ evidence or whose canonical name changed.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
@@ -14,9 +15,10 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolve import Name, resolve
-from tgraph.index.claims import claim_quads
-from tgraph.index.standing import (
+from tgraph.extract.resolution import Name, resolve
+from tgraph.index.evidence import documents_of, evidence_of_row, row_of
+from tgraph.index.sources import Texts, document_of_chunk, text_value
+from tgraph.index.standing_knowledge import (
     Properties,
     StandingEvidence,
     Weigh,
@@ -25,8 +27,102 @@ from tgraph.index.standing import (
     type_of,
     value,
 )
-from tgraph.store.base import Store
+from tgraph.model import Claim, ClaimStatus, Evidence
+from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Statable, Statements, iri, reifier
+
+# --- claims: from standing evidence into knowledge, and from there to whoever asks about ----------
+
+
+_STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
+
+
+def claim_quads(
+    claim: str, evidence: Sequence[Properties], merges: Mapping[str, str]
+) -> list[Quad]:
+    """The claim in the knowledge graph, under the canonical names of whom it is about; nothing
+    where no evidence stands. All evidence of a claim says the same: the IRI is a digest of it."""
+    if not evidence:
+        return []
+    said = evidence[0]
+    out = Statements(v.KNOWLEDGE_GRAPH)
+    out.add(
+        claim,
+        (v.RDF_TYPE, v.tg("Claim")),
+        (v.tg("subject"), _canonical(said["subject"], merges)),
+        (v.tg("object"), _canonical(said.get("object", ()), merges)),
+        (v.tg("claimType"), said["claimType"]),
+        (v.tg("claimStatus"), said["claimStatus"]),
+        (v.tg("claimStart"), said.get("claimStart", ())),
+        (v.tg("claimEnd"), said.get("claimEnd", ())),
+        (v.tg("description"), said["description"]),
+    )
+    return out.quads
+
+
+def _canonical(
+    entities: Sequence[NamedNode | Literal], merges: Mapping[str, str]
+) -> list[NamedNode]:
+    return [NamedNode(merges.get(entity.value, entity.value)) for entity in entities]
+
+
+def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, tuple[Claim, ...]]:
+    """For each entity the claims about it, as subject or object, with their standing evidence.
+
+    ``entities`` are canonical IRIs, and keep their order; those without claims are left out. Claims
+    about the entity itself come first, then by where they are first stated (document path, page,
+    position). One query, however many entities.
+    """
+    if not entities:
+        return {}
+    rows = select(store, "retrieve/claims", {"entities": [NamedNode(e) for e in entities]})
+    documents = documents_of(store, {document_of_chunk(text_of(row["chunk"])) for row in rows})
+    places: defaultdict[str, dict[str, Evidence]] = defaultdict(dict)
+    said: dict[str, Mapping[str, Term | None]] = {}
+    about: defaultdict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        named = documents.get(document_of_chunk(text_of(row["chunk"])))
+        if named is not None:
+            claim = text_of(row["claim"])
+            said[claim] = row
+            about[text_of(row["entity"])].add(claim)
+            evidence = evidence_of_row(row_of(row, "claim"), named, texts)
+            places[claim][evidence.iri] = evidence
+    claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
+    return {
+        entity: tuple(sorted((claims[c] for c in about[entity]), key=lambda c: _order(c, entity)))
+        for entity in entities
+        if entity in about
+    }
+
+
+def _claim(row: Mapping[str, Term | None], evidence: list[Evidence]) -> Claim:
+    started, ended = row["started"], row["ended"]
+    return Claim(
+        iri=text_of(row["claim"]),
+        subject=text_of(row["subject"]),
+        subject_label=text_of(row["subject_label"]),
+        object=text_of(row["object"]),
+        object_label=text_of(row["object_label"]),
+        type=text_of(row["type"]),
+        status=_STATUSES[text_of(row["status"])],
+        description=text_of(row["description"]),
+        started=started if isinstance(started, Literal) else None,
+        ended=ended if isinstance(ended, Literal) else None,
+        evidence=tuple(sorted(evidence, key=_place)),
+    )
+
+
+def _place(evidence: Evidence) -> tuple[str, int, int, str]:
+    return evidence.path, evidence.page or 0, evidence.start, evidence.iri
+
+
+def _order(claim: Claim, entity: str) -> tuple[object, ...]:
+    return claim.subject != entity, *_place(claim.evidence[0]), claim.iri
+
+
+# --- knowledge derived from evidence: what the default graph says, and nothing else writes it -----
+
 
 Progress = Callable[[int, int], None]
 Pair = tuple[NamedNode, Statable]
@@ -346,3 +442,82 @@ def _entity_quads(
     of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
     out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
     return out.quads
+
+
+# --- which description knowledge has of a subject: the one that is said of it, or a summary -------
+# A summary is known by what it was made from: the subject, the descriptions with the evidence that
+# carries each, and the summariser. So knowledge stays a function of the standing evidence and of
+# the summaries on record, and what did not change is not summarised again.
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """One description as the texts have it, and the evidence that carries it, by IRI."""
+
+    text: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An entity or an edge with several descriptions, in the order of their texts."""
+
+    subject: str
+    originals: tuple[Original, ...]
+
+    def summary(self, key: str) -> str:
+        """The IRI of the summary that a summariser with the key makes of this."""
+        parts = ((original.text, *original.evidence) for original in self.originals)
+        return v.summary_iri(self.subject, key, (part for item in parts for part in item))
+
+
+class Descriptions:
+    """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
+
+    ``key`` is the summariser's; without one every description stands for itself.
+    """
+
+    def __init__(self, store: Store, key: str | None) -> None:
+        self.pending: dict[str, Described] = {}
+        self._store = store
+        self._key = key
+
+    def of(self, subject: str, evidence: Sequence[Properties]) -> list[Pair]:
+        """The description of the subject, and the summary that it is; nothing while that is
+        pending."""
+        said = distinct(evidence, "description")
+        if self._key is None or len(said) < 2:
+            return [(v.tg("description"), said)]
+        described = Described(subject, _originals(evidence))
+        summary = described.summary(self._key)
+        text = text_value(self._store, summary, v.tg("text"))
+        if not text:
+            self.pending[subject] = described
+            return []
+        return described_by(summary, text)
+
+
+def described_by(summary: str, text: str) -> list[Pair]:
+    """What knowledge says of a subject that has a summary."""
+    return [(v.tg("description"), text), (v.tg("summary"), NamedNode(summary))]
+
+
+def touch_unsummarised(store: Store, touched: Touched) -> None:
+    """Touch what has several descriptions side by side: it was derived without a summariser."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    for row in select(store, "index/several-descriptions", union=False):
+        subject = row["subject"]
+        assert isinstance(subject, NamedNode)
+        triple = texts.triple(subject.value)
+        if triple is not None:
+            touched.edges[subject.value] = triple
+        else:
+            touched.entities.add(subject.value)
+
+
+def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:
+    found: dict[str, set[str]] = {}
+    for item in evidence:
+        for term in item.get("description", ()):
+            found.setdefault(term.value, set()).add(item["evidence"][0].value)
+    return tuple(Original(text, tuple(sorted(found[text]))) for text in sorted(found))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.models.concurrency import Limiter, RunCancelledError, Slot
 from tgraph.models.failures import Failure, Place, explain
-from tgraph.models.limits import Limiter, RunCancelledError, Slot
 
 if TYPE_CHECKING:
     import httpx2

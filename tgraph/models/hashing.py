@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tgraph.errors import UsageError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
-from tgraph.models.embedding_call import Clock, embedding_call, utc_now
+from tgraph.models.embedding import Clock, embedding_call, utc_now
 
 if TYPE_CHECKING:
     from numpy import float32, float64, int64

@@ -23,7 +23,7 @@ from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.models.embedding_call import Clock, embedding_call, utc_now, well_formed
+from tgraph.models.embedding import Clock, embedding_call, utc_now, well_formed
 from tgraph.models.hashing import HashingEmbedder
 
 if TYPE_CHECKING:

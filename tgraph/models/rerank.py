@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import ModelError, UsageError
 from tgraph.models.base import CallSink, no_sink
+from tgraph.models.client import Client, Clock, Counter, member, now, rough_tokens
 from tgraph.models.endpoint import Endpoint
-from tgraph.models.exchange import Client, Clock, Counter, member, now, rough_tokens
 
 if TYPE_CHECKING:
     import openai

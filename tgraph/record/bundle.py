@@ -17,8 +17,13 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import Call
-from tgraph.record.activities import Activity, state_dropped, state_parameters
-from tgraph.record.agents import SOFTWARE, associations
+from tgraph.record.activities import (
+    SOFTWARE,
+    Activity,
+    associations,
+    state_dropped,
+    state_parameters,
+)
 from tgraph.record.recorder import Recorder
 from tgraph.store.journal import Journal
 from tgraph.store.statements import Pair, TriG, Value, iri, nquads

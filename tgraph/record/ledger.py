@@ -20,7 +20,7 @@ from tgraph.librarian import Librarian
 from tgraph.record.activities import state_dropped
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
 from tgraph.record.chain import Chain, canonical_hash, read_head
-from tgraph.record.erasing import Erasing
+from tgraph.record.erasure.commit import PreparedErasure
 from tgraph.record.signing import (
     SigningKey,
     is_signed,
@@ -31,7 +31,7 @@ from tgraph.record.signing import (
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, sweep
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.journal import Content, Frame, is_free, read_journal
+from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
 from tgraph.store.statements import Statements, iri, read_trig, to_bytes
@@ -90,7 +90,7 @@ class Ledger:
 
     def is_erasing(self) -> bool:
         """Whether an erasure was committed that has not been carried out."""
-        return Erasing(self.folder).is_committed()
+        return PreparedErasure(self.folder).is_committed()
 
     def fold(
         self, *, timeout: float | None = None, waiting: Callable[[], None] = lambda: None
@@ -107,14 +107,14 @@ class Ledger:
 
         It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
         """
-        erasing = Erasing(self.folder)
+        erasing = PreparedErasure(self.folder)
         with writing(self.folder, timeout=timeout, waiting=waiting, before=erasing.swap) as store:
             with disk_errors():
                 self._carry_out(erasing, store)
                 folded = self._bring_in(store)
             yield store, folded
 
-    def _carry_out(self, erasing: Erasing, store: OxigraphStore) -> None:
+    def _carry_out(self, erasing: PreparedErasure, store: OxigraphStore) -> None:
         """The rest of an erasure that was committed; one that was not is forgotten."""
         if erasing.is_committed():
             if not erasing.is_published():
@@ -220,7 +220,7 @@ class Ledger:
                 status = self._fold(store, chains, *kind_of_journal(path), content)
             except (ValueError, KeyError, TypeError, SyntaxError) as error:
                 log.warning("The journal %s can't be read: %s.", path, error)
-                status, content = "", Content((), 1)
+                status, content = "", JournalContent((), 1)
             if content.damaged:
                 damaged.append(path)
             folded = folded.plus(bool(status), status == "aborted", bool(content.damaged))
@@ -237,7 +237,7 @@ class Ledger:
         chains: dict[str, Chain],
         kind: BundleKind,
         uuid: str,
-        content: Content,
+        content: JournalContent,
     ) -> str:
         """Seal one bundle; "" if there is nothing to seal, else ``ended`` or ``aborted``."""
         if not content.frames:
@@ -268,7 +268,7 @@ class Ledger:
         }
 
     def _seal(
-        self, store: Store, chain: Chain, kind: BundleKind, head: Frame, content: Content
+        self, store: Store, chain: Chain, kind: BundleKind, head: Frame, content: JournalContent
     ) -> list[Quad]:
         frames = content.frames
         for frame in frames:

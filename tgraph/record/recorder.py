@@ -1,4 +1,4 @@
-"""What the records of index runs, of questions and of later statements do alike."""
+"""What all recorders do alike: calls, agents, prompts; and the record of an index run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,67 @@ from threading import Lock
 
 from pyoxigraph import Quad
 
+from tgraph import vocabulary as v
+from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
-from tgraph.models.base import Call
-from tgraph.record.agents import agent_quads, prompt_quads
-from tgraph.record.calls import call_content, describe_call
-from tgraph.store.statements import Writer
+from tgraph.models.base import Call, canonical_json
+from tgraph.record.activities import Activity, agent_quads, prompt_quads
+from tgraph.store.statements import NQuads, Writer, iri
+from tgraph.store.writer import WorkingCopy
+
+# --- calls of models and embedders: what each asked and got is kept whole by the librarian --------
+
+
+def call_content(call: Call) -> str:
+    """The librarian's record of the call: request and reply without times, so it can replay."""
+    others = canonical_json(
+        {
+            "agent": call.agent.iri,
+            "kind": call.kind,
+            "occurrence": call.occurrence,
+            "prompt": call.prompt.iri if call.prompt else None,
+            "reply": call.reply,
+        }
+    )
+    return f'{others[:-1]},"request":{call.request_text}}}'  # in the order of the names
+
+
+def call_iri(run: str, call: Call) -> str:
+    return v.session_part_iri("call", run, call.request_hash[:40], call.occurrence)
+
+
+def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: str) -> str:
+    """State one call as an activity that is part of the session or run; returns its IRI."""
+    subject = call_iri(run, call)
+    milliseconds = round((call.ended - call.started).total_seconds() * 1000)
+    activity = Activity(
+        subject,
+        ("Call",),
+        f"{call.kind} call" + (f": {call.prompt.name}" if call.prompt else ""),
+        call.started,
+        call.ended,
+        (call.agent,),
+        (call.prompt,) if call.prompt else (),
+        whole,
+        error=str(call.reply["error"]) if "error" in call.reply else None,
+    )
+    activity.state(
+        out,
+        (v.tg("callKind"), call.kind),
+        (v.tg("requestHash"), call.request_hash),
+        (v.tg("contentHash"), content_hash),
+        (v.tg("occurrence"), call.occurrence),
+        (v.tg("inToken"), call.usage.input_tokens),
+        (v.tg("outToken"), call.usage.output_tokens),
+        (v.tg("llmDurationMs"), milliseconds),
+        (v.tg("cached"), True if call.cached else None),
+        (v.tg("repaired"), True if call.repaired else None),
+    )
+    out.add(whole, (v.tg("call"), iri(subject)))
+    return subject
+
+
+# --- what the records of index runs, of questions and of later statements do alike ----------------
 
 
 class Recorder(ABC):
@@ -59,3 +115,56 @@ class Recorder(ABC):
                 quads += prompt_quads([prompt])
                 self.keep(prompt.text)
         return quads
+
+
+# --- the record of an index run, beside what its phases find --------------------------------------
+
+
+class RunRecord(Recorder):
+    """What a run puts on record beside what it finds.
+
+    ``content`` are the hashes of everything it gave the librarian, ``dropped`` what was left out,
+    by reason.
+    """
+
+    def __init__(self, librarian: Librarian, run: str, uuid: str) -> None:
+        super().__init__(uuid, run)
+        self.dropped: Counter[str] = Counter()
+        self.content: set[str] = set()
+        self._librarian = librarian
+        self._calls: list[Call] = []
+
+    def call(self, call: Call) -> None:
+        """Note a call, from any thread, until ``write_calls``."""
+        with self._lock:
+            self._calls.append(self._numbered(call))
+
+    def keep(self, content: str | bytes) -> str:
+        """Give the librarian a text or bytes to keep; returns the hash they are kept under.
+
+        They are durable from ``sync`` on, which comes before the commit.
+        """
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        key = self._librarian.put(data, durable=False)
+        self.content.add(key)
+        return key
+
+    def sync(self) -> None:
+        """Make durable what was kept."""
+        self._librarian.sync(sorted(self.content))
+
+    def prompts(self, prompts: Iterable[Prompt]) -> list[Quad]:
+        """Keep the prompts' texts; returns the description of those that have none in this run."""
+        return self._new((), prompts)
+
+    def write_calls(self, copy: WorkingCopy) -> None:
+        """What models were asked since the last time and what they said, by content."""
+        with self._lock:
+            calls, self._calls = self._calls, []
+        out = NQuads(v.SOURCE_GRAPH)
+        people: list[Quad] = []
+        for call in calls:
+            self._state_call(out, call)
+            people += self._new([call.agent], [call.prompt] if call.prompt else [])
+        copy.note(out.take())
+        copy.add(people)

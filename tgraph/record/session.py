@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import (
@@ -24,11 +28,69 @@ from tgraph.model import (
     Selection,
     Sentence,
 )
-from tgraph.record.activities import Activity, state_entity
-from tgraph.record.agents import SOFTWARE
+from tgraph.record.activities import SOFTWARE, Activity, state_entity
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
-from tgraph.record.candidates import candidate_rows
-from tgraph.store.statements import Value, iri, trig_row
+from tgraph.store.statements import Pair, Value, iri, trig_row
+
+# --- the candidates of a retrieval as TriG: rows that differ between sessions by their UUID -------
+
+
+_KEPT = 8
+_CLASSES = (v.prov("Entity"), v.tg("Candidate"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """The candidates as a key: equal to none but themselves, for comparing them takes too long."""
+
+    candidates: Sequence[Candidate]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.candidates is other.candidates
+
+    def __hash__(self) -> int:
+        return id(self.candidates)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRows:
+    """By what the IRIs of the candidates end, in their order, and what is said of them, as
+    ``trig_row`` has it; edges first."""
+
+    ends: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def candidate_rows(candidates: Sequence[Candidate]) -> CandidateRows:
+    """What is said of the candidates in any session. It is kept for the next questions, since those
+    of a kind often have the same candidates, such as all reports of a level."""
+    return _rows(_Same(candidates))
+
+
+@lru_cache(maxsize=_KEPT)
+def _rows(same: _Same) -> CandidateRows:
+    edges = [c for c in same.candidates if isinstance(c.item, Edge)]
+    items = [c for c in same.candidates if not isinstance(c.item, Edge)]
+    said = [
+        *(_row(c, v.tg("edge"), (v.tg("hop"), c.hop)) for c in edges),
+        *(_row(c, v.tg("item")) for c in items),
+    ]
+    return CandidateRows(tuple(str(c.rank) for c in same.candidates), tuple(said))
+
+
+def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
+    return trig_row(
+        str(candidate.rank),
+        (v.RDF_TYPE, _CLASSES),
+        (kind, iri(candidate.item.iri)),
+        *pairs,
+        (v.tg("rank"), candidate.rank),
+        (v.tg("score"), candidate.score),
+        (v.tg("tokenCount"), candidate.tokens),
+    )
+
+
+# --- the record of a question, written while it is answered (design, section 3.3) -----------------
 
 
 class SessionRecord(BundleRecord):

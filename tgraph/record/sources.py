@@ -8,7 +8,7 @@ from datetime import datetime
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.resolve import name_key
+from tgraph.extract.resolution import name_key
 from tgraph.model import (
     Agent,
     Chunk,

@@ -1,15 +1,20 @@
-"""The record of summaries: each sentence leads to the evidence whose descriptions it rests on."""
+"""The record of summaries, of descriptions and clusters, and of chunks' contexts."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from pyoxigraph import NamedNode, Quad
+
 from tgraph import vocabulary as v
 from tgraph.extract.summaries import Summary
-from tgraph.index.descriptions import Described
+from tgraph.index.knowledge import Described
+from tgraph.index.summary_tree import ClusterSummary, TreeNode
 from tgraph.record.activities import Authorship, state_entity
-from tgraph.store.statements import Writer, iri
+from tgraph.store.statements import Statements, Writer, iri
 
 
-def record_summary(
+def state_summary(
     out: Writer, described: Described, summary: str, text: Summary, how: Authorship
 ) -> None:
     """State the making of the summary with that IRI, the summary, and its sentences in order."""
@@ -45,3 +50,89 @@ def record_summary(
             origins=sorted({one for at in sentence.rests_on for one in originals[at].evidence}),
         )
         out.add(summary, (v.tg("sentence"), iri(name)))
+
+
+# --- contexts of chunks: what each is derived from, and who made it by which prompt ---------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkContext:
+    """A chunk's context. ``key`` stands for what it was made from and by whom.
+
+    That the chunk has it now is knowledge; how it came about is source, and stays when another
+    takes its place.
+    """
+
+    chunk: str
+    document: str
+    text: str
+    key: str
+
+    @property
+    def iri(self) -> str:
+        return f"{v.URN}context:{v.digest(self.chunk, self.key, self.text)}"
+
+
+def context_link(chunk: str, context: str) -> Quad:
+    """What knowledge says: the chunk has this context."""
+    return Quad(NamedNode(chunk), v.tg("context"), NamedNode(context), v.KNOWLEDGE_GRAPH)
+
+
+def context_quads(made: ChunkContext, how: Authorship) -> list[Quad]:
+    """The context and the activity that made it, as a part of the run."""
+    out = Statements(v.SOURCE_GRAPH)
+    activity = how.activity(
+        "situating", ("Situating",), "Context of a chunk", made.iri, used=(made.chunk,)
+    )
+    activity.state(out)
+    state_entity(
+        out,
+        made.iri,
+        "ChunkContext",
+        (v.tg("text"), made.text),
+        (v.tg("inputHash"), made.key),
+        by=activity.iri,
+        origins=(made.chunk, made.document),
+    )
+    return out.quads
+
+
+# --- the record of the tree of summaries: what each is derived from, who wrote it, by which -------
+
+
+def tree_quads(node: TreeNode) -> list[Quad]:
+    """What knowledge says: the summary stands, at this level, for these members."""
+    out = Statements(v.KNOWLEDGE_GRAPH)
+    out.add(
+        node.iri,
+        (v.RDF_TYPE, v.tg("Summary")),
+        (v.tg("level"), node.level),
+        (v.tg("member"), map(iri, node.members)),
+    )
+    return out.quads
+
+
+def cluster_summary_quads(
+    node: TreeNode, key: str, summary: ClusterSummary, how: Authorship
+) -> list[Quad]:
+    """The summary, derived from its members, and the activity that made it as a part of the run."""
+    out = Statements(v.SOURCE_GRAPH)
+    activity = how.activity(
+        "cluster-summarising",
+        ("ClusterSummarising",),
+        "Summary of a cluster",
+        node.iri,
+        dropped=summary.dropped,
+    )
+    activity.state(out)
+    state_entity(
+        out,
+        node.iri,
+        "SummaryRecord",
+        (v.tg("text"), summary.text),
+        (v.tg("inputHash"), key),
+        label=summary.title,
+        by=activity.iri,
+        origins=node.members,
+    )
+    return out.quads

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tgraph.index.evidence import EvidenceReader, StoredEvidence
-from tgraph.index.lookup_table import LookupTable
-from tgraph.index.shelf import Shelf
+from tgraph.index.evidence_cache import LookupTable
+from tgraph.index.reports.report_cache import ReportCache
 from tgraph.index.sources import Texts
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.retrieve.memory import Remembered
+from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
 from tgraph.retrieve.modes.graph import GraphSettings
 from tgraph.settings import Settings
 from tgraph.store.base import Store
@@ -22,7 +21,57 @@ if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
-    from tgraph.index.vectors import VectorSet
+    from tgraph.index.vectors.vector_index import VectorSet
+
+
+# --- what retrieval has read of one published state, kept for the next question -------------------
+
+
+CacheKey = TypeVar("CacheKey")
+CachedItem = TypeVar("CachedItem")
+
+
+class BoundedCache(Generic[CacheKey, CachedItem]):
+    """A bounded store of what was read: when it is full, it starts again from nothing."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._items: dict[CacheKey, CachedItem] = {}
+
+    def get_all(
+        self,
+        keys: Iterable[CacheKey],
+        read: Callable[[list[CacheKey]], Mapping[CacheKey, CachedItem]],
+    ) -> dict[CacheKey, CachedItem]:
+        """The items of the keys. ``read`` gets those that are not known, all at once.
+
+        What ``read`` has nothing for is asked for again the next time.
+        """
+        wanted = list(dict.fromkeys(keys))
+        items = self._items
+        known = {key: items[key] for key in wanted if key in items}
+        missing = [key for key in wanted if key not in known]
+        fresh = read(missing) if missing else {}
+        found = {**known, **fresh}
+        if len(self._items) + len(fresh) > self._limit:
+            self._items = {}  # a question that is being answered keeps what it holds
+        if len(fresh) <= self._limit:
+            self._items.update(fresh)
+        return {key: found[key] for key in wanted if key in found}
+
+    def get(self, key: CacheKey, read: Callable[[], CachedItem]) -> CachedItem:
+        """The item of one key, read where it is not known."""
+        items = self._items
+        if key in items:
+            return items[key]
+        item = read()
+        if len(items) >= self._limit:
+            self._items = {}
+        self._items[key] = item
+        return item
+
+
+# --- the interface of retrieval: one module per mode, all of them reading knowledge only ----------
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +118,9 @@ class Context:
     settings: Settings
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
-    shelf: Callable[[], Shelf | None] = nothing
+    shelf: Callable[[], ReportCache | None] = nothing
     table: Callable[[], LookupTable | None] = nothing
-    _memory: dict[str, Remembered[Any, Any]] = field(default_factory=dict)
+    _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
     @property
@@ -102,9 +151,9 @@ class Context:
                 self._embedded[text] = vector
         return np.stack([self._embedded[text] for text in texts])
 
-    def remembered(self, name: str, limit: int) -> Remembered[Any, Any]:
+    def remembered(self, name: str, limit: int) -> BoundedCache[Any, Any]:
         """The store of that name, which lives as long as the published state is open."""
-        return self._memory.setdefault(name, Remembered(limit))
+        return self._memory.setdefault(name, BoundedCache(limit))
 
 
 Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]

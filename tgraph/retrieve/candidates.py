@@ -1,14 +1,152 @@
-"""Candidates of one kind or another, each with what it costs; their ranks come last."""
+"""Candidates: entities, edges and chunks as a question sees them, and what each costs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
-from tgraph.model import Candidate, Edge, Evidence
-from tgraph.retrieve.chunks import chunk_item
-from tgraph.retrieve.costs import cost_of
-from tgraph.retrieve.entities import KnownEntity
+from pyoxigraph import NamedNode
+
+from tgraph.index.evidence_cache import degree_of, tokens_of
+from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
+from tgraph.model import Candidate, Edge, Evidence, Item
+from tgraph.models.tokens import count_tokens
+from tgraph.retrieve.base import BoundedCache, Context
+from tgraph.store.base import select, text_of
+
+# --- what a candidate costs in a prompt -----------------------------------------------------------
+
+
+FRAME = 24
+"""Tokens of the JSON around an item: its id, keys and quotation marks."""
+
+
+def cost_of(
+    item: Edge | Item, tokens: int | None = None, evidence: tuple[Evidence, ...] = ()
+) -> int:
+    """The tokens of the line by which a model is shown the item. ``tokens`` is the length of its
+    text where that is known; an edge is shown with the quotes of its evidence."""
+    if isinstance(item, Edge):
+        texts = [item.text, *(each.quote for each in evidence)]
+        return FRAME + sum(map(count_tokens, texts))
+    return (
+        FRAME + count_tokens(item.label) + (count_tokens(item.text) if tokens is None else tokens)
+    )
+
+
+def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
+    """As ``cost_of`` an edge; what its text and each quote cost is counted once."""
+    known: BoundedCache[str, int] = context.remembered("tokens of edges and quotes", 100_000)
+    texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
+    return FRAME + sum(known.get(iri, partial(count_tokens, text)) for iri, text in texts)
+
+
+# --- chunks as a question sees them: with their text, where they stand and what they cost ---------
+
+
+def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
+    """The whole of each chunk as evidence of itself; chunks of what no longer stands are left
+    out."""
+    documents = context.evidence.documents({document_of_chunk(chunk) for chunk in chunks})
+    found = {}
+    for chunk in chunks:
+        document = document_of_chunk(chunk)
+        if document in documents:
+            title, path = documents[document]
+            start, end = range_of_chunk(chunk)
+            text = context.texts.of_chunk(chunk)
+            page = page_of_chunk(chunk)
+            found[chunk] = Evidence(
+                chunk, chunk, chunk, document, title, path, page, start, end, text
+            )
+    return found
+
+
+def chunk_item(evidence: Evidence) -> Item:
+    """The chunk that the evidence is the whole of."""
+    page = f", page {evidence.page}" if evidence.page is not None else ""
+    label = f"{evidence.title}{page}, characters {evidence.start}–{evidence.end}"
+    return Item("chunk", evidence.chunk, label, evidence.quote)
+
+
+def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
+    """The lengths in tokens, as counted when the chunks were made."""
+
+    def read(missing: list[str]) -> dict[str, int]:
+        table = context.table()
+        return tokens_of(context.store, missing) if table is None else table.tokens(missing)
+
+    return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
+
+
+# --- entities as a question sees them: what knowledge says of them, and where texts speak of ------
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEntity:
+    """An entity of the knowledge graph with its relationships counted.
+
+    ``described`` are the places that its descriptions come from, ``named`` all that speak of it.
+    """
+
+    iri: str
+    label: str
+    type: str
+    description: str
+    links: int
+    described: tuple[Evidence, ...]
+    named: tuple[Evidence, ...]
+
+    @property
+    def item(self) -> Item:
+        about = ". ".join(part for part in (self.type, self.description) if part)
+        count = f"{self.links} relationship{'' if self.links == 1 else 's'}"
+        return Item("entity", self.iri, self.label, f"{about} ({count})".strip())
+
+
+def known_entities(context: Context, entities: Sequence[str]) -> dict[str, KnownEntity]:
+    """Those of the entities that knowledge holds, in the order given."""
+    memory = context.remembered("entities", 20_000)
+    return memory.get_all(entities, lambda missing: _read(missing, context))
+
+
+def _read(entities: list[str], context: Context) -> dict[str, KnownEntity]:
+    nodes = [NamedNode(entity) for entity in entities]
+    said: dict[str, dict[str, list[str]]] = {}
+    for row in select(context.store, "retrieve/entities", {"entities": nodes}, union=False):
+        known = said.setdefault(text_of(row["entity"]), {})
+        for column in ("label", "type", "description"):
+            values = known.setdefault(column, [])
+            if (value := text_of(row[column])) and value not in values:
+                values.append(value)
+    places = context.evidence.of_entities(list(said))
+    return {
+        entity: KnownEntity(
+            entity,
+            about["label"][0],
+            ", ".join(about["type"]),
+            " ".join(about["description"]),
+            degree(context, entity),
+            tuple(e for e, text in places.get(entity, ()) if text),
+            tuple(e for e, _ in places.get(entity, ())),
+        )
+        for entity, about in said.items()
+    }
+
+
+def degree(context: Context, entity: str) -> int:
+    """As ``degree_of``."""
+
+    def count() -> int:
+        table = context.table()
+        return degree_of(context.store, entity) if table is None else table.degree(entity)
+
+    found: int = context.remembered("degrees", 100_000).get(entity, count)
+    return found
+
+
+# --- candidates of one kind or another, each with what it costs; their ranks come last ------------
 
 
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:

@@ -13,11 +13,11 @@ from functools import cached_property
 
 from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.reports import evidence as ways_of
-from tgraph.index.shelf import Shelf, read_shelf
+from tgraph.index.reports.report import evidence as ways_of
+from tgraph.index.reports.report_cache import ReportCache, read_report_cache
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.costs import cost_of
+from tgraph.retrieve.candidates import cost_of
 
 
 def reports_of(context: Context) -> Reports:
@@ -42,7 +42,7 @@ def reports_at_hand(context: Context) -> Reports | None:
 
 
 def _read(context: Context) -> Reports:
-    return Reports(context.shelf() or read_shelf(context.store), context.evidence)
+    return Reports(context.shelf() or read_report_cache(context.store), context.evidence)
 
 
 class Reports:
@@ -51,7 +51,7 @@ class Reports:
     What the ``shelf`` has not counted is counted in the ``evidence``.
     """
 
-    def __init__(self, shelf: Shelf, evidence: EvidenceReader) -> None:
+    def __init__(self, shelf: ReportCache, evidence: EvidenceReader) -> None:
         self._evidence = evidence
         self._shelf = shelf
         self._costs: dict[str, int] = {}

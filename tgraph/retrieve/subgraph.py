@@ -12,8 +12,8 @@ from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.labels import Triple, edge_iri
-from tgraph.retrieve.meaning import Meaning
-from tgraph.store.base import Store
+from tgraph.retrieve.text.similarity import Similarity
+from tgraph.store.base import Store, select, text_of
 
 HUB = 2_000
 """Triples read of one entity in one direction before the triple limit picks the nearest."""
@@ -57,7 +57,7 @@ def ends(triple: Triple) -> list[str]:
     return list(dict.fromkeys(t.value for t in (triple[0], triple[2]) if isinstance(t, NamedNode)))
 
 
-def grow(seeds: Sequence[str], meaning: Meaning, context: Context) -> Subgraph:
+def grow(seeds: Sequence[str], meaning: Similarity, context: Context) -> Subgraph:
     """``max_path_length`` hops from the seeds, ``triple_limit`` triples an entity, the nearest."""
     subgraph = Subgraph()
     visited: set[str] = set()
@@ -81,7 +81,9 @@ def grow(seeds: Sequence[str], meaning: Meaning, context: Context) -> Subgraph:
     return subgraph
 
 
-def _nearest(edges: Edges, meaning: Meaning, subgraph: Subgraph, context: Context) -> Iterable[str]:
+def _nearest(
+    edges: Edges, meaning: Similarity, subgraph: Subgraph, context: Context
+) -> Iterable[str]:
     ranked = sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
     limit = context.limits.triple_limit
     if len(ranked) > limit:
@@ -114,3 +116,16 @@ def all_edges(entity: str, store: Store, most: int | None = None) -> Edges:
         if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
     ]
     return {edge_iri(triple): triple for triple in triples}  # type: ignore[misc, arg-type]
+
+
+# --- what knowledge says of edges beside their terms ----------------------------------------------
+
+
+def weights_of(context: Context, edges: Sequence[str]) -> dict[str, tuple[float, str]]:
+    """The weight and the description of each edge that knowledge holds."""
+    nodes = [NamedNode(iri) for iri in edges]
+    rows = select(context.store, "retrieve/edges", {"edges": nodes}, union=False)
+    return {
+        text_of(row["edge"]): (float(text_of(row["weight"]) or 1.0), text_of(row["description"]))
+        for row in rows
+    }

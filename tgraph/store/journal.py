@@ -144,7 +144,7 @@ def _write(handle: int, data: bytes, offset: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class JournalContent:
     """What a journal holds: its frames, and in how many places something between them was lost.
 
     A torn last frame is no loss: it was never acknowledged.
@@ -154,14 +154,14 @@ class Content:
     damaged: int = 0
 
 
-def read_journal(path: Path) -> Content:
+def read_journal(path: Path) -> JournalContent:
     """The frames of a journal. Frames behind a damaged place are found and read."""
     data = path.read_bytes()
     frames: list[Frame] = []
     damaged = 0
     offset = len(MAGIC)
     if len(data) < offset:
-        return Content(())
+        return JournalContent(())
     if data[:offset] != MAGIC:
         damaged, offset = 1, 0
     while offset < len(data):
@@ -172,7 +172,7 @@ def read_journal(path: Path) -> Content:
             continue
         frame, offset = found
         frames.append(frame)
-    return Content(tuple(frames), damaged)
+    return JournalContent(tuple(frames), damaged)
 
 
 def _frame_at(data: bytes, offset: int) -> tuple[Frame, int] | None:

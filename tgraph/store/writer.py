@@ -6,14 +6,19 @@ again after a crash; IRIs are functions of content, so that applying twice is ha
 
 from __future__ import annotations
 
+import heapq
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain, islice
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO
 
-from pyoxigraph import Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
+from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import (
     FileLock,
     disk_errors,
@@ -23,10 +28,133 @@ from tgraph.store.files import (
     write_json,
 )
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.layered import LayeredStore
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.sorting import sorted_lines
 from tgraph.store.statements import to_bytes
+
+# --- sorting the lines of a file that may be larger than the memory -------------------------------
+
+
+AT_ONCE = 100_000
+"""Lines sorted in memory; more are sorted in runs, beside the file, and merged."""
+
+
+def sorted_lines(path: Path, at_once: int = AT_ONCE) -> Iterator[bytes]:
+    """The lines of the file, each with its line end, in the order of their bytes.
+
+    In UTF-8 that is the order of code points. The last line must have an end too.
+    """
+    with disk_errors(), path.open("rb") as file, ExitStack() as stack:
+        lines = _next(file, at_once)
+        runs: list[BinaryIO] = []
+        while len(lines) == at_once:
+            run = stack.enter_context(TemporaryFile(dir=path.parent))
+            run.writelines(lines)
+            run.seek(0)
+            runs.append(run)
+            lines = _next(file, at_once)
+        yield from heapq.merge(*runs, lines)
+
+
+def _next(file: BinaryIO, at_once: int) -> list[bytes]:
+    return sorted(islice(file, at_once))
+
+
+# --- A store on disk with a layer of memory above it, where an index run keeps what it adds -------
+# Adding a quad to memory costs a tenth of what it costs on disk, and so does finding it again.
+
+
+IN_MEMORY = 1_000_000
+"""Quads that the memory may hold, about 500 bytes each; then they go to disk."""
+
+
+class LayeredStore:
+    """The quads of both layers as one ``Store``. It owns the disk store and changes it.
+
+    A quad is in one layer only. A query needs all quads in one place: where both layers hold some,
+    they are brought to disk first.
+    """
+
+    def __init__(self, disk: OxigraphStore, in_memory: int = IN_MEMORY) -> None:
+        self._disk = disk
+        self._memory = OxigraphStore.memory()
+        self._limit = in_memory
+        self._held = 0
+        self._on_disk = next(disk.match(), None) is not None
+
+    def match(
+        self,
+        subject: Subject | None = None,
+        predicate: NamedNode | None = None,
+        obj: Term | None = None,
+        graph: Graph | None = None,
+    ) -> Iterator[Quad]:
+        if not self._on_disk:
+            return self._memory.match(subject, predicate, obj, graph)
+        if not self._held:
+            return self._disk.match(subject, predicate, obj, graph)
+        return chain(
+            self._disk.match(subject, predicate, obj, graph),
+            self._memory.match(subject, predicate, obj, graph),
+        )
+
+    def lines(self, graph: NamedNode) -> list[bytes]:
+        return [*self._disk.lines(graph), *self._memory.lines(graph)]
+
+    def query(self, text: str, *, union: bool = True) -> Results:
+        if self._on_disk:
+            self._settle()
+            return self._disk.query(text, union=union)
+        return self._memory.query(text, union=union)
+
+    def has(self, quad: Quad) -> bool:
+        return self._memory.has(quad) or (self._on_disk and self._disk.has(quad))
+
+    def extend(self, quads: Iterable[Quad]) -> None:
+        self.add(quads)
+
+    def add(self, quads: Iterable[Quad]) -> list[Quad]:
+        """Add quads; returns those that were not there, each once."""
+        new = self._memory.missing(dict.fromkeys(quads))
+        if self._on_disk:
+            new = self._disk.missing(new)
+        self._memory.extend(new)
+        self._hold(len(new))
+        return new
+
+    def load(self, lines: Sequence[str]) -> None:
+        """Add N-Quads, a statement to a line, of which none is there already."""
+        self._memory.read(lines)
+        self._hold(len(lines))
+
+    def _hold(self, count: int) -> None:
+        self._held += count
+        if self._held > self._limit:
+            self._settle()
+
+    def remove(self, quads: Iterable[Quad]) -> None:
+        gone = list(quads)
+        self._memory.remove(gone)
+        if self._on_disk:
+            self._disk.remove(gone)
+
+    def backup(self, target: Path) -> None:
+        """Write the quads of both layers as a store of its own."""
+        self._settle()
+        self._disk.backup(target)
+
+    def close(self) -> None:
+        self._memory.close()
+        self._disk.close()
+
+    def _settle(self) -> None:
+        if self._held:
+            self._disk.fill(self._memory.match())
+            self._memory = OxigraphStore.memory()
+            self._held, self._on_disk = 0, True
+
+
+# --- the writer: the one process that may change a collection's store, while it holds the lock ----
+
 
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"
 

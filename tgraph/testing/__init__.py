@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tgraph.models.hashing import HashingEmbedder
-    from tgraph.testing.faults import Fault
-    from tgraph.testing.model import ScriptedModel, ticking_clock
     from tgraph.testing.recorded import RecordedModel, read_recorded
-    from tgraph.testing.server import ScriptedServer, ServerRequest
+    from tgraph.testing.scripted_model import ScriptedModel, ticking_clock
+    from tgraph.testing.server import Fault, ScriptedServer, ServerRequest
 
 __all__ = [
     "Fault",
@@ -32,14 +31,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Fault": "tgraph.testing.faults",
+    "Fault": "tgraph.testing.server",
     "HashingEmbedder": "tgraph.models.hashing",
     "RecordedModel": "tgraph.testing.recorded",
-    "ScriptedModel": "tgraph.testing.model",
+    "ScriptedModel": "tgraph.testing.scripted_model",
     "ScriptedServer": "tgraph.testing.server",
     "ServerRequest": "tgraph.testing.server",
     "read_recorded": "tgraph.testing.recorded",
-    "ticking_clock": "tgraph.testing.model",
+    "ticking_clock": "tgraph.testing.scripted_model",
 }
 
 

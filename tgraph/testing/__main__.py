@@ -7,8 +7,7 @@ import signal
 import threading
 from collections.abc import Sequence
 
-from tgraph.testing.faults import FAULT_KINDS, Fault
-from tgraph.testing.server import ScriptedServer
+from tgraph.testing.server import FAULT_KINDS, Fault, ScriptedServer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -17,9 +17,9 @@ from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatRequest
-from tgraph.testing.model import ScriptedModel
-from tgraph.testing.reporting import rows
 from tgraph.testing.script import blocks
+from tgraph.testing.scripted_model import ScriptedModel
+from tgraph.testing.scripted_steps import rows
 
 _WORD = re.compile(r"\w+")
 Term = str | tuple[str, str]

@@ -16,11 +16,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
-from tgraph.testing import drifting
-from tgraph.testing.answering import MOST, listed, own_knowledge, questions, rows_of, sentences
-from tgraph.testing.judging import JUDGING
-from tgraph.testing.reading import READING, Blocks
-from tgraph.testing.reporting import report
+from tgraph.testing import scripted_steps
+from tgraph.testing.scripted_steps import (
+    JUDGING,
+    MOST,
+    READING,
+    Blocks,
+    listed,
+    own_knowledge,
+    questions,
+    report,
+    rows_of,
+    sentences,
+)
 
 R = TypeVar("R")
 Messages = Sequence[Mapping[str, Any]]
@@ -100,8 +108,8 @@ def _text(messages: Messages) -> str:
 def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | None = None) -> str:
     """A reply that a whole run can go on with, made only from what the prompt holds."""
     data = blocks(messages)
-    if step in drifting.TEXTS:
-        return drifting.TEXTS[step](data)
+    if step in scripted_steps.TEXTS:
+        return scripted_steps.TEXTS[step](data)
     if step in _VALUES:
         return json.dumps(_VALUES[step](data), ensure_ascii=False)
     if step in _LISTS:
@@ -309,7 +317,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
     "community_report": report,
     **READING,
-    **drifting.VALUES,
+    **scripted_steps.VALUES,
     **JUDGING,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {

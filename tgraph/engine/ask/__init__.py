@@ -1,1 +1,1 @@
-"""Asking: a question in, an answer out, on record before it is told."""
+"""A question to a graph: the method of its mode, the stages on record, the answer."""

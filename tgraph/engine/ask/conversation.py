@@ -1,26 +1,67 @@
-"""Questions to an open collection, one after the other: each in its mode, with what was said before
-it, over what the filters leave."""
+"""What only some modes need is built by the first question that does, and kept up to date by every
+index run from then on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tgraph.engine.asking import Asking, Stream
-from tgraph.engine.methods import Chosen, Method, without_retrieval
-from tgraph.engine.modes import method_of, suggesting
-from tgraph.engine.parameters import recorded
-from tgraph.engine.preparing import PrepareRun, is_missing
+from tgraph.engine.ask.method_factory import method_of, suggesting
+from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
+from tgraph.engine.ask.parameters import recorded
+from tgraph.engine.ask.question_run import QuestionRun, Stream
+from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
+from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.run import Run, describe_run
 from tgraph.errors import UsageError
+from tgraph.index.sources import standing_chunks
+from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.filters import NO_FILTERS, Filters
+from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
+from tgraph.retrieve.filters.subset import is_empty, narrowed
+from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
-from tgraph.retrieve.narrowing import is_empty, narrowed
+from tgraph.store.base import Store
 
 if TYPE_CHECKING:
-    from tgraph.engine.opened import OpenCollection
+    from tgraph.engine.open_collection import OpenCollection
+
+
+class PrepareRun(Run):
+    """An index run without files."""
+
+    def prepare(self, need: Need) -> None:
+        """Build it and publish the graph with it; nothing where another process has done so."""
+        with self._workshop() as shop:
+            started = shop.clock()
+            if need.what == "contexts":
+                update_contexts(shop, wanted=True)
+            if embed(shop, self._ledger, tree=need.what == "tree"):
+                describe_run(shop, started)
+                self._commit(shop)
+            self._publish(shop)
+
+
+def _lacks_tree(store: Store) -> bool:
+    """Whether there are chunks enough for a tree, and none."""
+    return not standing_tree(store) and len(list(islice(standing_chunks(store), 2))) == 2
+
+
+_MISSING: Mapping[str, Callable[[Store], bool]] = {
+    "contexts": lacks_contexts,
+    "tree": _lacks_tree,
+}
+
+
+def is_missing(need: Need, store: Store) -> bool:
+    """Whether a state of the graph lacks it."""
+    return _MISSING[need.what](store)
+
+
+# --- questions to an open collection, one after the other: each in its mode, with what was --------
 
 
 def stream(
@@ -75,7 +116,7 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
     if mode != AUTO:
         return method_of(mode, opened.parts)
-    from tgraph.engine.auto import chosen
+    from tgraph.engine.ask.method_factory import chosen
 
     return chosen(question, opened.parts, narrowed(opened.context(), filters))
 
@@ -94,7 +135,7 @@ def _asked(
         opened.message("The filters leave nothing to answer from.")
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
-    asking = Asking(method, context, record, opened.settings.explain_collection)
+    asking = QuestionRun(method, context, record, opened.settings.explain_collection)
     parameters = _parameters(opened, question, method, filters, count)
     opened.asking += 1
     try:

@@ -14,21 +14,24 @@ from datetime import datetime
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.engine.clustering import Clustered, cluster
-from tgraph.engine.cooccurring import tie
-from tgraph.engine.embedding import embed
-from tgraph.engine.index.phase import Made, Phase
-from tgraph.engine.reporting import write_reports
-from tgraph.engine.situating import situate
-from tgraph.engine.workshop import Workshop
+from tgraph.engine.index.chunk_context import update_contexts
+from tgraph.engine.index.community_reports import Clustered, cluster, write_reports
+from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
+from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
-from tgraph.index.descriptions import Described, Descriptions, described_by, touch_unsummarised
-from tgraph.index.knowledge import Derivation, Touched
+from tgraph.index.knowledge import (
+    Derivation,
+    Described,
+    Descriptions,
+    Touched,
+    described_by,
+    touch_unsummarised,
+)
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.models.base import CallSink
-from tgraph.record.merges import merge_quads, standing_merges
-from tgraph.record.splits import standing_splits
-from tgraph.record.summaries import record_summary
+from tgraph.record.merges import merge_quads, standing_merges, standing_splits
+from tgraph.record.summaries import state_summary
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
 from tgraph.store.statements import NQuads, Statements
@@ -56,7 +59,7 @@ class FollowUp:
 
 
 def follow_up(
-    context: Workshop, touched: Touched, started: datetime, *, contexts: bool = True
+    context: IndexContext, touched: Touched, started: datetime, *, contexts: bool = True
 ) -> FollowUp:
     """Bring all that is derived up to date with the touched evidence: knowledge, descriptions,
     communities, reports, the ``contexts`` of chunks, and vectors."""
@@ -65,17 +68,17 @@ def follow_up(
     clustered = cluster(context)
     reports = write_reports(context)
     if contexts:
-        situate(context)
+        update_contexts(context)
     return FollowUp(derived, clustered, reports, embed(context, context.ledger))
 
 
-def derive(context: Workshop, touched: Touched, started: datetime) -> Derived:
+def derive(context: IndexContext, touched: Touched, started: datetime) -> Derived:
     """Bring knowledge up to date with the touched evidence."""
     copy, summariser = context.copy, context.parts.summariser
     descriptions = Descriptions(copy.store, summariser.key if summariser else None)
     if summariser:
         touch_unsummarised(copy.store, touched)
-    tied = tie(context, touched)
+    tied = update_cooccurrences(context, touched)
     standing = standing_documents(copy.store)
     derivation = Derivation(
         copy.store,
@@ -96,7 +99,7 @@ def derive(context: Workshop, touched: Touched, started: datetime) -> Derived:
     return Derived(len(change.merged), descriptions.pending, *found)
 
 
-def describe(context: Workshop, pending: Mapping[str, Described]) -> int:
+def describe(context: IndexContext, pending: Mapping[str, Described]) -> int:
     """Summarise what has several descriptions; how many summaries were made."""
     summariser = context.parts.summariser
     if summariser is None or not pending:
@@ -109,7 +112,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
     stage = "Summarising"
     unusable = "summary whose reply can't be used"
 
-    def __init__(self, context: Workshop, maker: Summariser, subjects: Sequence[str]) -> None:
+    def __init__(self, context: IndexContext, maker: Summariser, subjects: Sequence[str]) -> None:
         super().__init__(context, maker)
         self._names = _names(context.copy.store, subjects)
 
@@ -132,7 +135,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
         summary = item.summary(by.key)
         if not text_value(context.copy.store, summary, v.tg("text")):  # a stand-in may be there
             stated = NQuads(v.SOURCE_GRAPH)
-            record_summary(stated, item, summary, made.result, self.authorship(made, began))
+            state_summary(stated, item, summary, made.result, self.authorship(made, began))
             context.copy.note(stated.take())
             self.credit(by)
         out = Statements(v.KNOWLEDGE_GRAPH)

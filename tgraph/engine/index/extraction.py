@@ -10,11 +10,10 @@ from datetime import datetime
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.engine.index.phase import M, Made, Phase
-from tgraph.engine.intake import Intake
-from tgraph.engine.workshop import Workshop
+from tgraph.engine.index.document_ingest import IngestedFile
+from tgraph.engine.index.phase import IndexContext, M, Made, Phase
 from tgraph.extract.base import Extractor, with_endpoints
-from tgraph.extract.claims import ClaimExtractor
+from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import (
@@ -36,7 +35,7 @@ CLAIMS = "ClaimExtraction"
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class _ChunkToRead:
     """A chunk to be read: its document's title, and the names known in it."""
 
     chunk: Chunk
@@ -57,15 +56,15 @@ class Extracted:
     relationships: int = 0
 
 
-class _Reading(Phase[_Passage, Extraction, M]):
+class _ReadingPhase(Phase[_ChunkToRead, Extraction, M]):
     """A phase that reads chunks; without a usable reply nothing was found in one. What evidence was
     found for is touched."""
 
-    def __init__(self, context: Workshop, maker: M, touched: Touched) -> None:
+    def __init__(self, context: IndexContext, maker: M, touched: Touched) -> None:
         super().__init__(context, maker)
         self._touched = touched
 
-    def fall_back(self, item: _Passage, error: str) -> Made[Extraction, M]:
+    def fall_back(self, item: _ChunkToRead, error: str) -> Made[Extraction, M]:
         nothing = Extraction(item.chunk.iri, (), (), dropped={self.unusable: 1})
         return Made(nothing, self.maker, error)
 
@@ -73,21 +72,23 @@ class _Reading(Phase[_Passage, Extraction, M]):
         return dict(made.result.dropped)
 
 
-class _Extraction(_Reading[Extractor]):
+class _ExtractionPhase(_ReadingPhase[Extractor]):
     stage = "Extracting"
     unusable = UNUSABLE
 
-    def __init__(self, context: Workshop, touched: Touched, counts: Extracted) -> None:
+    def __init__(self, context: IndexContext, touched: Touched, counts: Extracted) -> None:
         super().__init__(context, context.extractor, touched)
         self._counts = counts
 
-    def make(self, item: _Passage, maker: Extractor, sink: CallSink) -> Extraction:
+    def make(self, item: _ChunkToRead, maker: Extractor, sink: CallSink) -> Extraction:
         return maker.extract(item.chunk, item.title, sink)
 
-    def complaint(self, item: _Passage, made: Made[Extraction, Extractor]) -> str:
+    def complaint(self, item: _ChunkToRead, made: Made[Extraction, Extractor]) -> str:
         return f"Nothing was extracted from {item.where}: {made.error}"
 
-    def record(self, item: _Passage, made: Made[Extraction, Extractor], began: datetime) -> None:
+    def record(
+        self, item: _ChunkToRead, made: Made[Extraction, Extractor], began: datetime
+    ) -> None:
         context, extraction = self.context, made.result
         stated = extraction if not extraction.sentences else replace(extraction, entities=())
         how = self.authorship(made, began)
@@ -108,37 +109,37 @@ class _Extraction(_Reading[Extractor]):
         self._counts.relationships += len(record.edges)
 
 
-def extract(context: Workshop, intakes: Sequence[Intake], touched: Touched) -> Extracted:
+def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched) -> Extracted:
     """Extract from every chunk of the new documents; what evidence was found for is touched."""
     work = [
-        _Passage(chunk, intake.document.title)
+        _ChunkToRead(chunk, intake.document.title)
         for intake in intakes
         if intake.document is not None
         for chunk in _chunks(context, intake.document)
     ]
     counts = Extracted(len(work))
-    _Extraction(context, touched, counts).run(work)
+    _ExtractionPhase(context, touched, counts).run(work)
     return counts
 
 
-def _chunks(context: Workshop, document: Document) -> list[Chunk]:
+def _chunks(context: IndexContext, document: Document) -> list[Chunk]:
     c = context.settings.chunk
     return chunk_document(document, c.size, c.overlap, c.by, c.encoding)
 
 
-class _Claims(_Reading[ClaimExtractor]):
+class _Claims(_ReadingPhase[ClaimExtractor]):
     stage = "Claims"
     unusable = "chunk whose claims can't be used"
     found = 0
 
-    def make(self, item: _Passage, maker: ClaimExtractor, sink: CallSink) -> Extraction:
+    def make(self, item: _ChunkToRead, maker: ClaimExtractor, sink: CallSink) -> Extraction:
         return maker.claims(item.chunk, item.title, item.names, sink)
 
-    def complaint(self, item: _Passage, made: Made[Extraction, ClaimExtractor]) -> str:
+    def complaint(self, item: _ChunkToRead, made: Made[Extraction, ClaimExtractor]) -> str:
         return f"No claims were read from {item.where}: {made.error}"
 
     def record(
-        self, item: _Passage, made: Made[Extraction, ClaimExtractor], began: datetime
+        self, item: _ChunkToRead, made: Made[Extraction, ClaimExtractor], began: datetime
     ) -> None:
         how = self.authorship(made, began)
         record = ExtractionRecord(how, item.chunk, made.result, made.by.key, CLAIMS)
@@ -148,7 +149,7 @@ class _Claims(_Reading[ClaimExtractor]):
         self.found += len(record.claims)
 
 
-def claim(context: Workshop, touched: Touched) -> int:
+def claim(context: IndexContext, touched: Touched) -> int:
     """Read the claims of every standing chunk that was not read for claims before, those of
     earlier runs too; how many were found. What evidence was found for is touched."""
     if not context.settings.claims.enabled:
@@ -156,7 +157,7 @@ def claim(context: Workshop, touched: Touched) -> int:
     phase = _Claims(context, context.parts.claims, touched)
     store = context.copy.store
     chunks = _unread(store, Texts(store, context.librarian))
-    work = [_Passage(chunk, _title(store, chunk), _names(store, chunk)) for chunk in chunks]
+    work = [_ChunkToRead(chunk, _title(store, chunk), _names(store, chunk)) for chunk in chunks]
     if work:
         phase.credit(phase.maker)
         phase.run(work)

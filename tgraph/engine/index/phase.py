@@ -1,4 +1,8 @@
-"""A phase of an index run: one maker, a list of items, and one result on record for each."""
+"""A phase of an index run, and what all phases share: copy, components, record.
+
+A stage is a function of a ``IndexContext``. It reads and changes ``copy``, asks the models that
+``parts`` gives it, passes their calls to ``record.call``, and shows how far it is.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,51 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
-from tgraph.engine.workshop import Workshop
+from tgraph.engine.progress import Progress, RunSetup
 from tgraph.errors import EndpointError, ModelError
+from tgraph.extract.base import Extractor
+from tgraph.index.evidence import EvidenceReader
+from tgraph.index.evidence_cache import LazyTable, LookupTable
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt
-from tgraph.models.base import CallSink
-from tgraph.record.activities import Authorship
-from tgraph.record.agents import agent_quads
+from tgraph.models.base import CallSink, Embedder
+from tgraph.record.activities import Authorship, agent_quads
+from tgraph.record.recorder import RunRecord
+from tgraph.store.writer import WorkingCopy
+
+
+@dataclass(frozen=True)
+class IndexContext(RunSetup):
+    """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
+
+    ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
+    come after all evidence is there.
+    """
+
+    run: str
+    copy: WorkingCopy
+    table: LazyTable[LookupTable]
+    record: RunRecord
+    extractor: Extractor
+    embedder: Embedder
+
+    @property
+    def librarian(self) -> Librarian:
+        return self.ledger.librarian
+
+    @property
+    def evidence(self) -> EvidenceReader:
+        """The evidence of the ``table``."""
+        return EvidenceReader(self.table(), Texts(self.copy.store, self.librarian))
+
+    def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
+        """Tell who waits how far a stage is, and what the run has cost."""
+        self.progress(Progress(stage, done, total, self.record.usage, detail))
+
+
+# --- A phase of an index run: one maker, a list of items, and one result on record for each -------
+
 
 GRACE = 10.0
 """Seconds for calls under way to bring their replies, when the endpoint has refused another."""
@@ -51,7 +94,7 @@ class Phase(ABC, Generic[Item, Result, M]):
     stage: ClassVar[str]
     unusable: ClassVar[str]
 
-    def __init__(self, context: Workshop, maker: M) -> None:
+    def __init__(self, context: IndexContext, maker: M) -> None:
         self.context = context
         self.maker = maker
         self.done = self.total = 0

@@ -1,1 +1,1 @@
-"""What draws the values of ``tgraph``: as text, as HTML, as pictures, and in a notebook."""
+"""Draws values: as text, as HTML, as pictures, and in a notebook."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.safety import shortened
-from tgraph.explain.said import kind_of, numbers
+from tgraph.explain.trace.bundle_reader import kind_of, numbers
+from tgraph.rendering import shortened
 
 DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
 ASSOCIATED, INFORMED, CITED = "wasAssociatedWith", "wasInformedBy", "citation"
@@ -53,7 +53,7 @@ Name = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PictureNode:
     """A resource of the picture; ``shape`` is entity, activity or agent."""
 
     iri: str
@@ -73,7 +73,7 @@ class Picture:
     from the sentence, which is the first, to the document; a sentence without one has its own.
     """
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PictureNode, ...]
     arrows: tuple[Arrow, ...]
     chains: tuple[tuple[int, ...], ...] = field(default=())
 
@@ -167,7 +167,7 @@ def _loose(chain: Sequence[int], arrows: Iterable[Arrow]) -> Iterator[Arrow]:
     yield from ((chain[0], place, CITED) for place in chain[1:] if place not in met)
 
 
-def _node(iri: str, said: Said, name: Name) -> Node | None:
+def _node(iri: str, said: Said, name: Name) -> PictureNode | None:
     types = [t for t in said[iri].get(v.RDF_TYPE, ()) if isinstance(t, NamedNode)]
     shape = next((_SHAPES[t] for t in types if t in _SHAPES), "")
     if not shape or _LEFT_OUT.intersection(types):
@@ -175,7 +175,9 @@ def _node(iri: str, said: Said, name: Name) -> Node | None:
     own = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
     if not own and kind_of(iri) != "finding":
         return None
-    return Node(iri, shape, own[0] if own else "Finding", " ".join(_label(iri, said, name).split()))
+    return PictureNode(
+        iri, shape, own[0] if own else "Finding", " ".join(_label(iri, said, name).split())
+    )
 
 
 def _label(iri: str, said: Said, name: Name) -> str:

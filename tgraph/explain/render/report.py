@@ -12,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.explain.render.html import template
 from tgraph.explain.render.layout import figures
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
-from tgraph.explain.render.text import agents_text, item_text, seconds, verdict_text
-from tgraph.explain.safety import UNSAFE
-from tgraph.explain.traced import (
+from tgraph.explain.render.templates import template
+from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text
+from tgraph.explain.trace.values import (
     Trace,
-    TracedCall,
-    TracedEvidence,
-    TracedItem,
-    TracedPrompt,
-    TracedSentence,
+    TraceCall,
+    TraceItem,
+    TracePrompt,
+    TraceQuotation,
+    TraceSentence,
 )
+from tgraph.rendering import UNSAFE
 from tgraph.version import __version__
 
 CONTEXT = 280
@@ -46,7 +46,7 @@ _GONE = {
 
 PageText = Callable[[str, int | None], str]
 """The stored text of a page of a document."""
-Request = Callable[[TracedCall], tuple[str, str]]
+Request = Callable[[TraceCall], tuple[str, str]]
 """What a call was asked, and whether that is kept, erased or missing."""
 
 
@@ -56,13 +56,13 @@ class ShownPlace:
     through the report. The middle of a long quote is ``folded``, and ``ends`` what follows it."""
 
     number: int
-    cited: TracedEvidence
+    cited: TraceQuotation
     before: str
     quote: str
     folded: str
     ends: str
     after: str
-    items: tuple[TracedItem, ...]
+    items: tuple[TraceItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class ShownWeight:
     """What an answer or a sentence depends on, and by how much; ``share`` is the same in per cent
     of the heaviest."""
 
-    item: TracedItem
+    item: TraceItem
     weight: float
     share: int
     cited: bool
@@ -83,7 +83,7 @@ class ShownSentence:
     ``depends_on`` is what influence analysis found, None where there was none.
     """
 
-    said: TracedSentence
+    said: TraceSentence
     places: tuple[ShownPlace, ...]
     depends_on: tuple[ShownWeight, ...] | None
 
@@ -115,7 +115,7 @@ class ShownText:
 class ShownCall:
     """A call with what it was asked, None where that is no text."""
 
-    call: TracedCall
+    call: TraceCall
     asked: ShownText | None
 
 
@@ -123,7 +123,7 @@ class ShownCall:
 class ShownPrompt:
     """A prompt with its text."""
 
-    prompt: TracedPrompt
+    prompt: TracePrompt
     text: ShownText
 
 
@@ -178,7 +178,7 @@ def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
     found: list[ShownSentence] = []
     number = 0
     for sentence in trace.sentences:
-        by_place: dict[tuple[str, int | None, int, int], list[TracedEvidence]] = {}
+        by_place: dict[tuple[str, int | None, int, int], list[TraceQuotation]] = {}
         for citation in sentence.citations:
             place = citation.document, citation.page, citation.start, citation.end
             by_place.setdefault(place, []).append(citation)
@@ -191,8 +191,8 @@ def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
 
 def _place(
     number: int,
-    cited: Sequence[TracedEvidence],
-    items: Mapping[str, TracedItem],
+    cited: Sequence[TraceQuotation],
+    items: Mapping[str, TraceItem],
     page_text: PageText,
 ) -> ShownPlace:
     first = cited[0]
@@ -260,7 +260,7 @@ def _uses(trace: Trace) -> dict[str, list[int]]:
     return found
 
 
-def _idle(trace: Trace) -> list[TracedItem]:
+def _idle(trace: Trace) -> list[TraceItem]:
     """What is cited, and has no influence of its own."""
     found, cited = trace.influence, _uses(trace)
     return [
@@ -278,7 +278,7 @@ def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
     return _weights(trace, {iri: found.weights[iri] for iri in found.above}, _uses(trace))
 
 
-def _depends_on(trace: Trace, sentence: TracedSentence) -> tuple[ShownWeight, ...] | None:
+def _depends_on(trace: Trace, sentence: TraceSentence) -> tuple[ShownWeight, ...] | None:
     found = trace.influence
     if found is None:
         return None

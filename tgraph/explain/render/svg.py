@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tgraph.explain.render.picture import STYLE
-from tgraph.explain.safety import safe as visible
+from tgraph.rendering import safe as visible
 
 FONT = 10.5
 """Pixels of the words; a figure that is shown in its own width or more is legible."""

@@ -1,0 +1,1 @@
+"""A module for each mode, or family of modes, and the registry of them all."""

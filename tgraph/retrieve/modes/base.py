@@ -17,7 +17,7 @@ PROMPT = 4_000
 """Tokens for a prompt's own text and the conversation, beside the evidence."""
 
 Pipeline = Literal["two stages", "map-reduce", "follow-ups", "alone"]
-"""How an answer comes about; ``tgraph.engine.modes`` has the method of each."""
+"""How an answer comes about; ``tgraph.engine.ask.method_factory`` has the method of each."""
 
 Breadth = Literal["one", "several", "whole"]
 """What a question is about: one thing, several linked things, or everything."""
@@ -107,7 +107,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DocsRow:
     """What the page on modes says of one: for which questions it is, what it reads, and how many
     calls of a model it takes."""
 
@@ -135,7 +135,7 @@ class Mode:
     """
 
     name: str
-    row: Row
+    row: DocsRow
     section: str = ""
     beneath: tuple[str, ...] = ()
     pipeline: Pipeline = "two stages"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
 
 
 class BasicSearchSettings(Section):
@@ -32,23 +32,23 @@ def only_chunks(tokens: int) -> Selecting:
 
 BASIC = Mode(
     "basic",
-    Row("whose words stand in the text", "the nearest chunks", "1"),
+    DocsRow("whose words stand in the text", "the nearest chunks", "1"),
     section="basic_search",
-    retriever="tgraph.retrieve.basic:basic_retriever",
+    retriever="tgraph.retrieve.search.vector:basic_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.modes.basic_orders:basic_orders",
+    orders="tgraph.retrieve.search.vector:basic_orders",
 )
 NAIVE = Mode(
     "naive",
-    Row(
+    DocsRow(
         "the same as `basic`",
         "the same with LightRAG's defaults: 20 chunks, none below a cosine of 0.2",
         "1",
     ),
     section="naive_search",
-    retriever="tgraph.retrieve.basic:naive_retriever",
+    retriever="tgraph.retrieve.search.vector:naive_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.modes.basic_orders:naive_orders",
+    orders="tgraph.retrieve.search.vector:naive_orders",
 )

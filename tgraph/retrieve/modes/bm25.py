@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -24,7 +24,7 @@ def _selecting(own: Bm25SearchSettings) -> Selecting:
 
 BM25 = Mode(
     "bm25",
-    Row(
+    DocsRow(
         "whose very words stand in the text: names, numbers, code",
         "the chunks that share most words with it, neither graph nor vectors",
         "1",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tgraph.retrieve.modes.base import Mode, Row
+from tgraph.retrieve.modes.base import DocsRow, Mode
 
 BYPASS = Mode(
     "bypass",
-    Row("for comparison", "nothing: the model answers alone", "1"),
+    DocsRow("for comparison", "nothing: the model answers alone", "1"),
     pipeline="alone",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from tgraph.retrieve.modes.base import Mode, Need, Row, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Mode, Need, Section, Selecting
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -45,7 +45,7 @@ def _selecting(own: ContextualSearchSettings) -> Selecting:
 
 CONTEXTUAL = Mode(
     "contextual",
-    Row(
+    DocsRow(
         "whose words stand in the text, of a passage that leaves unsaid what it is about; code",
         "chunks in their context, by meaning and by words, fused, and if you like ranked anew by a"
         " server",
@@ -53,7 +53,7 @@ CONTEXTUAL = Mode(
     ),
     section="contextual_search",
     beneath=("rerank",),
-    retriever="tgraph.retrieve.contextual:contextual_retriever",
+    retriever="tgraph.retrieve.search.contextual:contextual_retriever",
     selecting=_selecting,
     need=Need(
         "contexts",
@@ -61,5 +61,5 @@ CONTEXTUAL = Mode(
         " from here on.",
     ),
     reads_text=True,
-    orders="tgraph.retrieve.modes.contextual_orders:contextual_orders",
+    orders="tgraph.retrieve.search.contextual:contextual_orders",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
 from tgraph.retrieve.modes.local import with_rest
@@ -52,7 +52,7 @@ def _selecting(own: DriftSearchSettings) -> Selecting:
 
 DRIFT = Mode(
     "drift",
-    Row(
+    DocsRow(
         "that begin broadly and end in details",
         "the reports nearest to a hypothetical answer, then local search for each follow-up"
         " question",
@@ -61,9 +61,9 @@ DRIFT = Mode(
     section="drift_search",
     beneath=("local_search",),
     pipeline="follow-ups",
-    retriever="tgraph.retrieve.local:drift_retriever",
+    retriever="tgraph.retrieve.search.local:drift_retriever",
     selecting=_selecting,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},
-    orders="tgraph.retrieve.modes.drift_orders:drift_orders",
+    orders="tgraph.retrieve.search.local:drift_orders",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Mode, Row, Section
+from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Section
 
 
 class GlobalSearchSettings(Section):
@@ -48,19 +48,19 @@ DYNAMIC_SELECTION = Flag(
 
 GLOBAL = Mode(
     "global",
-    Row(
+    DocsRow(
         "about the documents as a whole",
         "the reports on communities of entities, all that there are at a level",
         "1 for a batch of reports, and 1",
     ),
     section="global_search",
     pipeline="map-reduce",
-    retriever="tgraph.retrieve.report_search:report_retriever",
+    retriever="tgraph.retrieve.search.community_reports:report_retriever",
     reports="only",
     flags={
         COMMUNITY_LEVEL: "global_search.community_level",
         DYNAMIC_SELECTION: "global_search.dynamic",
     },
     answers="whole",
-    orders="tgraph.retrieve.modes.global_orders:global_orders",
+    orders="tgraph.retrieve.search.community_reports:global_orders",
 )

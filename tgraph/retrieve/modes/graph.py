@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Judged, Mode, Row, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Flag, Judged, Mode, Section, Selecting
 
 
 class GraphSettings(Section):
@@ -46,16 +46,16 @@ def _selecting(own: GraphSettings) -> Selecting:
 
 GRAPH = Mode(
     "graph",
-    Row(
+    DocsRow(
         "about named things and how they hang together",
         "edges around the named entities, ranked, then selected one by one with a reason",
         "3",
     ),
     section="graph",
-    retriever="tgraph.retrieve.graph:graph_retriever",
+    retriever="tgraph.retrieve.search.graph:graph_retriever",
     selecting=_selecting,
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},
     answers="several",
-    orders="tgraph.retrieve.modes.graph_orders:graph_orders",
+    orders="tgraph.retrieve.search.graph:graph_orders",
 )

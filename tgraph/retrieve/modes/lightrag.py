@@ -10,11 +10,11 @@ from pydantic import Field
 from tgraph.retrieve.modes.base import (
     PROMPT,
     Capped,
+    DocsRow,
     Flag,
     KeywordNeed,
     Level,
     Mode,
-    Row,
     Section,
     Selecting,
 )
@@ -77,7 +77,7 @@ def _selecting(own: LightragSearchSettings) -> Selecting:
     return Capped(own.max_total_tokens - PROMPT, caps)
 
 
-def _mode(name: str, row: Row) -> Mode:
+def _mode(name: str, row: DocsRow) -> Mode:
     legs = LEGS[name]
     low, high = "local" in legs, "global" in legs
     levels: tuple[Level, ...] = (*(("low",) if low else ()), *(("high",) if high else ()))
@@ -85,18 +85,18 @@ def _mode(name: str, row: Row) -> Mode:
         name,
         row,
         section="lightrag_search",
-        retriever=f"tgraph.retrieve.lightrag:{name.replace('-', '_')}_retriever",
+        retriever=f"tgraph.retrieve.search.lightrag:{name.replace('-', '_')}_retriever",
         selecting=_selecting,
         keywords=KeywordNeed(levels, _given),
         reads_text="chunks" in legs,
         flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
-        orders="tgraph.retrieve.modes.lightrag_orders:lightrag_orders",
+        orders="tgraph.retrieve.search.lightrag:lightrag_orders",
     )
 
 
 LIGHTRAG_LOCAL = _mode(
     "lightrag-local",
-    Row(
+    DocsRow(
         "about things that it names",
         "those entities, their edges, and chunks that both come from",
         "2",
@@ -104,7 +104,7 @@ LIGHTRAG_LOCAL = _mode(
 )
 LIGHTRAG_GLOBAL = _mode(
     "lightrag-global",
-    Row(
+    DocsRow(
         "about a theme",
         "the edges nearest to it, their ends, and chunks that both come from",
         "2",
@@ -112,9 +112,9 @@ LIGHTRAG_GLOBAL = _mode(
 )
 LIGHTRAG_HYBRID = _mode(
     "lightrag-hybrid",
-    Row("about both", "the last two, in turn", "2"),
+    DocsRow("about both", "the last two, in turn", "2"),
 )
 LIGHTRAG_MIX = _mode(
     "lightrag-mix",
-    Row("about both", "the same, and the nearest chunks", "2"),
+    DocsRow("about both", "the same, and the nearest chunks", "2"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Flag, Mode, Row, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Section, Selecting, Shared
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
 
@@ -55,13 +55,13 @@ def _selecting(own: LocalSearchSettings) -> Selecting:
 
 LOCAL = Mode(
     "local",
-    Row(
+    DocsRow(
         "about one thing, as a whole",
         "reports, descriptions, edges, claims and chunks around the nearest entities",
         "1",
     ),
     section="local_search",
-    retriever="tgraph.retrieve.local:local_retriever",
+    retriever="tgraph.retrieve.search.local:local_retriever",
     selecting=_selecting,
     reports="beside",
     flags={
@@ -71,5 +71,5 @@ LOCAL = Mode(
         COMMUNITY_LEVEL: "local_search.community_level",
     },
     answers="one",
-    orders="tgraph.retrieve.modes.local_orders:local_orders",
+    orders="tgraph.retrieve.search.local:local_orders",
 )

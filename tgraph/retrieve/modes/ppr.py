@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Mode, Row, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
 from tgraph.retrieve.modes.graph import GROWTH
 
 
@@ -43,16 +43,16 @@ def _selecting(own: PprSearchSettings) -> Selecting:
 
 PPR = Mode(
     "ppr",
-    Row(
+    DocsRow(
         "that take several documents to answer, each leading to the next",
         "the edges nearest to the question, and the chunks that a walk over the graph reaches from"
         " them",
         "2",
     ),
     section="ppr_search",
-    retriever="tgraph.retrieve.ppr:ppr_retriever",
+    retriever="tgraph.retrieve.search.pagerank:ppr_retriever",
     selecting=_selecting,
     reads_text=True,
     flags=GROWTH,
-    orders="tgraph.retrieve.modes.ppr_orders:ppr_orders",
+    orders="tgraph.retrieve.search.pagerank:ppr_orders",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Capped, Mode, Need, Row, Section, Selecting
+from tgraph.retrieve.modes.base import Capped, DocsRow, Mode, Need, Section, Selecting
 
 
 class RaptorSettings(Section):
@@ -46,29 +46,29 @@ _TREE = Need(
 
 RAPTOR = Mode(
     "raptor",
-    Row(
+    DocsRow(
         "that take in much, or some things in detail and others not",
         "summaries of clusters of chunks on all levels, and chunks, the nearest of them all",
         "1",
     ),
     section="raptor_search",
-    retriever="tgraph.retrieve.raptor:tree_retriever",
+    retriever="tgraph.retrieve.search.summary_tree:tree_retriever",
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
-    orders="tgraph.retrieve.modes.raptor_orders:raptor_orders",
+    orders="tgraph.retrieve.search.summary_tree:raptor_orders",
 )
 RAPTOR_TRAVERSAL = Mode(
     "raptor-traversal",
-    Row(
+    DocsRow(
         "the same, from the whole to the part",
         "the nearest of the top, then the nearest below them, and so on",
         "1",
     ),
     section="raptor_search",
-    retriever="tgraph.retrieve.raptor:traversal_retriever",
+    retriever="tgraph.retrieve.search.summary_tree:traversal_retriever",
     selecting=_selecting,
     need=_TREE,
     reads_text=True,
-    orders="tgraph.retrieve.modes.raptor_orders:traversal_orders",
+    orders="tgraph.retrieve.search.summary_tree:traversal_orders",
 )

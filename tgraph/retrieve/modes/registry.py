@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from tgraph.retrieve.modes.base import Breadth, Flag, Mode, Row, Section, Topic
+from tgraph.retrieve.modes.base import Breadth, DocsRow, Flag, Mode, Section, Topic
 from tgraph.retrieve.modes.basic import BASIC, NAIVE, BasicSearchSettings, NaiveSearchSettings
 from tgraph.retrieve.modes.bm25 import BM25, Bm25SearchSettings
 from tgraph.retrieve.modes.bypass import BYPASS
@@ -42,7 +42,7 @@ from tgraph.retrieve.modes.suggest import SUGGEST
 AUTO = "auto"
 """What stands for the mode that a question asks for."""
 
-AUTO_ROW = Row(
+AUTO_ROW = DocsRow(
     "of any kind",
     "what the mode reads that it chooses",
     "as that mode, and 1 where the model chooses",

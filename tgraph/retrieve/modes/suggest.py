@@ -5,7 +5,7 @@ It is a mode like the others, which is not asked for by name but by a command of
 
 from __future__ import annotations
 
-from tgraph.retrieve.modes.base import Mode, Row, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Selecting, Shared
 from tgraph.retrieve.modes.local import LocalSearchSettings
 
 
@@ -16,9 +16,9 @@ def _selecting(own: LocalSearchSettings) -> Selecting:
 
 SUGGEST = Mode(
     "suggest",
-    Row("that are still to be found", "what stands at the centre", "1"),
+    DocsRow("that are still to be found", "what stands at the centre", "1"),
     beneath=("local_search",),
-    retriever="tgraph.retrieve.overview:overview_retriever",
+    retriever="tgraph.retrieve.search.local:overview_retriever",
     selecting=_selecting,
-    orders="tgraph.retrieve.modes.local_orders:local_orders",
+    orders="tgraph.retrieve.search.local:local_orders",
 )

@@ -5,12 +5,11 @@ from __future__ import annotations
 from tgraph.index.sources import chunks_of_document, standing_documents
 from tgraph.model import Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, Services
-from tgraph.retrieve.basic import in_conversation
-from tgraph.retrieve.bm25 import WordIndex
-from tgraph.retrieve.candidates import chunk_candidate, ranked
-from tgraph.retrieve.chunks import chunk_evidence, chunk_tokens
+from tgraph.retrieve.candidates import chunk_candidate, chunk_evidence, chunk_tokens, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import Missing, Orders, RankedOrder, RecordedSearch, iris
+from tgraph.retrieve.search.vector import in_conversation
+from tgraph.retrieve.text.bm25 import WordIndex
 from tgraph.settings import Settings
 
 _ALL = 1 << 30

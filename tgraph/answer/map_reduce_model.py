@@ -1,0 +1,213 @@
+"""The language model's way to draw points from reports: one call a batch, checked.
+
+What it cites is checked against what the batch showed: made-up ids are counted and dropped, and so
+is a point that cites nothing that was shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from tgraph.answer.map_reduce import Batch, Batches, Mapped, MappedPoint, ground
+from tgraph.answer.model import ModelStep, asked
+from tgraph.answer.report_batches import Rows, batched, fits_of, rows, single_rows, whole_costs
+from tgraph.answer.rows import as_texts, read_citations
+from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.model import Candidate, CommunityReport, Evidence
+from tgraph.models.base import CallSink, ChatModel
+from tgraph.models.concurrency import nothing, together
+from tgraph.models.structured_output import Structured
+from tgraph.models.tokens import count_tokens, encoding_for
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.reports import Reports, evidence_of_parts, reports_of
+
+_FRAME = 16  # tokens that a chat template puts around the messages
+_KEPT = 4  # ways of dividing the reports into batches
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+class PointRow(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    description: str
+    score: Annotated[float, BeforeValidator(_as_number)]
+    citations: Annotated[list[str], BeforeValidator(as_texts)] = Field(default_factory=list)
+
+
+class PointsReply(BaseModel):
+    """What a batch says on the question."""
+
+    points: list[PointRow]
+
+
+class ModelMapper(ModelStep):
+    """A ``Mapper`` that asks a language model by the prompt ``map_points``."""
+
+    name = "map_points"
+
+    def __init__(
+        self,
+        model: ChatModel,
+        prompts: Path | None = None,
+        *,
+        max_words: int = 1_000,
+        shuffle_seed: int = 86,
+        concurrency: int = 4,
+        cancel: Callable[[], None] = nothing,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, prompts, **options)
+        self._words = max_words
+        self._shuffle_seed = shuffle_seed
+        self._concurrency = concurrency
+        self._cancel = cancel
+
+    def batches(
+        self, question: Question, candidates: Sequence[Candidate], context: Context
+    ) -> Batches:
+        """As ``Mapper.batches``. ``UsageError`` where the question leaves no room for any.
+
+        Questions of about the same length get the same batches.
+        """
+        reports = reports_of(context).by_iri
+        encoding = encoding_for(self.agent.name)
+        fixed = self.fixed("reports", self._values(question))
+        room = _even(self.budget - _FRAME - count_tokens(fixed, encoding))
+        key = (room, encoding, self._shuffle_seed, *(c.item.iri for c in candidates))
+        found: Batches = context.remembered("batches", _KEPT).get(
+            key, lambda: self._batched(candidates, reports, room, encoding, context)
+        )
+        return found
+
+    def _batched(
+        self,
+        candidates: Sequence[Candidate],
+        reports: Mapping[str, CommunityReport],
+        room: int,
+        encoding: str,
+        context: Context,
+    ) -> Batches:
+        read = [reports[c.item.iri] for c in candidates]
+        fits = fits_of(read, room, encoding, whole_costs(encoding, context))
+        if fits and not any(fits.values()):
+            raise UsageError(
+                f"The question and its history leave no room for a report in {self.budget:,}"
+                " tokens.",
+                "Raise global_search.map_context_tokens, or ask with less history.",
+            )
+        return batched(candidates, reports, fits, room, self._shuffle_seed)
+
+    def map(
+        self, question: Question, batches: Sequence[Batch], context: Context, sink: CallSink
+    ) -> list[Mapped]:
+        """As ``Mapper.map``; batches are read at the same time, as many as may be."""
+
+        def read(batch: Batch) -> Mapped | ModelError:
+            try:
+                return self._map(question, batch, context, sink)
+            except EndpointError:
+                raise
+            except ModelError as error:
+                return error
+
+        found = together(batches, read, self._concurrency, self._cancel)
+        errors = [each for each in found if isinstance(each, ModelError)]
+        if errors and len(errors) == len(found):
+            raise errors[0]
+        return [_lost(each) if isinstance(each, ModelError) else each for each in found]
+
+    def _map(self, question: Question, batch: Batch, context: Context, sink: CallSink) -> Mapped:
+        reports = reports_of(context)
+        pairs = zip(batch.candidates, batch.findings, strict=True)
+        shown = rows(
+            [(reports.by_iri[c.item.iri], count) for c, count in pairs], single_rows(context)
+        )
+        values = {**self._values(question), "reports": shown.text}
+        reply = self.ask(values, PointsReply, sink)
+        return _BatchReading(shown, reports, context, self._words).read(reply)
+
+    def _values(self, question: Question) -> dict[str, str]:
+        return {**asked(question), "words": f"{self._words:,}"}
+
+
+def _even(room: int) -> int:
+    """A little less, so that it is the same for most questions: at most a 64th."""
+    return room >> max(0, room.bit_length() - 7) << max(0, room.bit_length() - 7)
+
+
+def _lost(error: ModelError) -> Mapped:
+    return Mapped((), {"batch whose reply can't be used": 1}, error.message)
+
+
+class _BatchReading:
+    """Reads the reply to one batch."""
+
+    def __init__(self, shown: Rows, reports: Reports, context: Context, words: int) -> None:
+        self._shown = shown
+        self._reports = reports
+        self._context = context
+        self._room = words
+        self._dropped: Counter[str] = Counter()
+
+    def read(self, reply: Structured[PointsReply]) -> Mapped:
+        self._drop("malformed row", reply.dropped)
+        self._drop("reply that was cut off", int(reply.truncated))
+        points: dict[str, MappedPoint] = {}
+        said = [(row, *self._said(row)) for row in reply.value.points]
+        cited = {iri for *_, cites in said for iri in cites}
+        grounds = evidence_of_parts(cited, self._context)  # read at once
+        for row, text, cites in said:
+            point = self._point(row, text, cites, grounds)
+            if point is None:
+                continue
+            if point.text in points:
+                self._drop("point that was made before")
+            elif len(point.text.split()) > self._room:
+                self._drop("point over the length of a reply")
+            else:
+                self._room -= len(point.text.split())
+                points[point.text] = point
+        return Mapped(tuple(points.values()), dict(+self._dropped))
+
+    def _said(self, row: PointRow) -> tuple[str, tuple[str, ...]]:
+        """What the row says, and what it cites of what was shown."""
+        text, cited, unknown = read_citations(row.description, row.citations, self._shown.by_id)
+        self._drop("citation of an id that was not shown", unknown)
+        return text, self._narrowed([self._shown.by_id[identity] for identity in cited])
+
+    def _point(
+        self,
+        row: PointRow,
+        text: str,
+        cites: tuple[str, ...],
+        grounds: Mapping[str, Sequence[Evidence]],
+    ) -> MappedPoint | None:
+        if not text or math.isnan(row.score):
+            self._drop("malformed row")
+            return None
+        evidence = ground(text, [grounds.get(iri, ()) for iri in cites], self._context)
+        if not evidence:
+            self._drop("point without a citation that holds")
+            return None
+        return MappedPoint(text, min(100.0, max(0.0, row.score)) / 100, cites, evidence)
+
+    def _narrowed(self, cites: Sequence[str]) -> tuple[str, ...]:
+        """Without the reports of which a finding is cited too."""
+        owner, whole = self._reports.report_of, self._reports.by_iri
+        told = {owner[cited].iri for cited in cites if cited not in whole}
+        return tuple(cited for cited in cites if cited not in told)
+
+    def _drop(self, reason: str, count: int = 1) -> None:
+        self._dropped[reason] += count

@@ -1,0 +1,359 @@
+"""``tgraph verify``, ``tgraph why-not`` and ``tgraph influence``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.running import Command, command, opened
+from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.errors import VerificationError
+from tgraph.explain.assess.influence import REPEATS, SAMPLES
+
+if TYPE_CHECKING:
+    from tgraph.explain.as_of.corpus import DocumentPlace
+    from tgraph.explain.assess.influence import (
+        Influence,
+        InfluenceEstimate,
+        ItemInfluence,
+        SentenceInfluence,
+    )
+    from tgraph.explain.assess.verification import JudgedSentence, Verification
+    from tgraph.explain.whynot.causes import WhyNot
+
+
+_LONGEST = 160
+
+
+@command("verify")
+@click.argument("session", metavar="[ID]", default="last")
+@click.option("--lexical", is_flag=True, help="Judge by words, without a model.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@chat_options
+@common
+def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
+    """Check whether each sentence of an answer is entailed by what it cites.
+
+    The model judges, or where there is none the words: a sentence that is quoted is supported, any
+    other needs its words, numbers and names. Where support is missing, the record is walked back
+    step by step to the first step that lost it. The verdicts are recorded; `trace` shows them.
+
+    Exit code 4: a sentence is not supported, or cites nothing.
+
+    \b
+    Examples:
+      tgraph verify
+      tgraph verify 1cc5e01a --lexical
+      tgraph verify last --json | jq .recall
+    """
+    with opened(settings_of(flags)) as graph:
+        print_verification(graph.verify(session, lexical=lexical), as_json=as_json)
+
+
+def print_verification(found: Verification, *, as_json: bool) -> None:
+    """The verdicts as text or as JSON. ``VerificationError`` where a sentence lacks support."""
+    if as_json:
+        from tgraph.cli.schemas import verification_shape
+
+        print_json(verification_shape().plain(found))
+    else:
+        print_lines(_verification_lines(found))
+    if not found.passed:
+        wrong = sum(n for verdict, n in found.counts.items() if verdict not in _FINE)
+        lack = "lacks" if wrong == 1 else "lack"
+        sentences = many(len(found.sentences), "sentence")
+        raise VerificationError(f"{wrong} of {sentences} {lack} support.")
+
+
+_FINE = ("supported", "undecided")
+
+
+def _verification_lines(found: Verification) -> Iterator[str]:
+    for number, sentence in enumerate(found.sentences, 1):
+        yield f"{number}. [{sentence.verdict}] {one_line(sentence.text)}"
+        yield from _sentence_lines(sentence)
+    yield f"Judge: {found.judge}"
+    yield "Verdicts: " + ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items())
+    yield f"Citation recall: {_share(found.recall)}, precision: {_share(found.precision)}"
+    yield f"On record: {found.verification}"
+    yield from (f"Note: {note}" for note in found.notes)
+
+
+def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
+    if sentence.reason:
+        yield f"   {one_line(sentence.reason, _LONGEST)}"
+    for place in sentence.citations:
+        page = f", page {place.page}" if place.page is not None else ""
+        beside = "" if place.precise else "  (neither supports it alone nor is needed)"
+        yield f"   “{one_line(place.quote, _LONGEST)}”{beside}"
+        yield f"     {one_line(place.path)}{page}, characters {place.start}–{place.end}"
+    for step in sentence.trail:
+        yield f"   back to {step.step}: {step.verdict}"
+    if sentence.lost:
+        yield f"   lost at: {sentence.lost.step} ({sentence.lost.item})"
+        yield f"     {one_line(sentence.lost.reason, _LONGEST)}"
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+# --- ``tgraph why-not`` ---------------------------------------------------------------------------
+
+
+_CAUSES = {
+    "used": "used in the answer after all",
+    "not-in-corpus": "not in the corpus",
+    "not-extracted": "in the corpus but not extracted",
+    "not-linked": "extracted but not linked to the question",
+    "beyond-limit": "linked but beyond a limit",
+    "not-selected": "retrieved but not selected",
+    "not-used": "selected but not used in the answer",
+}
+
+
+@command("why-not")
+@click.argument("session", metavar="ID")
+@click.argument("expected", metavar="X")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def why_not(session: str, expected: str, as_json: bool) -> None:
+    """Say why X, which was expected, is not in the answer of the session ID.
+
+    X is an entity or a name of it, a fact ("subject — predicate — object", or a sentence that names
+    both), a document's path, words of a document, or the IRI of any of them. The cause is exactly
+    one of: used after all, not in the corpus, in the corpus but not extracted, not linked to the
+    question, beyond a limit, retrieved but not selected, selected but not used. No model is asked.
+
+    \b
+    Examples:
+      tgraph why-not last "Oscar Wisting"
+      tgraph why-not last "Amundsen — reached — South Pole"
+      tgraph why-not 1cc5e01a docs/fram.md --json
+    """
+    with opened() as graph:
+        print_why_not(graph.why_not(session, expected), as_json=as_json)
+
+
+def print_why_not(found: WhyNot, *, as_json: bool) -> None:
+    """The cause with what it rests on, as text or as JSON."""
+    if as_json:
+        print_json(found)
+        return
+    lines = [f"{found.kind}: {found.label}", f"cause: {_CAUSES[found.cause]}", found.reason]
+    for item in found.items:
+        rank = f"rank {item.rank}, " if item.rank else ""
+        said = f"{item.kind}: {one_line(item.label, _LONGEST)}  ({rank}score {item.score:.2f})"
+        lines.append(f"  {said}")
+        if item.reason:
+            lines.append(f"    {one_line(item.reason, _LONGEST)}")
+    for place in found.places:
+        lines.append(f"  “{one_line(place.quote, _LONGEST)}”")
+        lines.append(f"    {_where(place)}")
+    lines += [f"Note: {note}" for note in found.notes]
+    print_lines(lines)
+
+
+def _where(place: DocumentPlace) -> str:
+    """The place in words."""
+    page = f", page {place.page}" if place.page is not None else ""
+    return f"{one_line(place.path or place.title)}{page}, characters {place.start}–{place.end}"
+
+
+# --- ``tgraph influence`` -------------------------------------------------------------------------
+
+
+_INFLUENCE_LONGEST = 100
+_METHODS = {
+    "leave-one-out": "each item left out in turn",
+    "sampled": "random halves and a sparse linear surrogate",
+}
+
+
+class _InfluenceCommand(Command):
+    interrupted = (
+        "Interrupted. The replies so far are kept, and the same command continues from them."
+    )
+
+
+@command("influence", cls=_InfluenceCommand)
+@click.argument("session", metavar="[ID]", default="last")
+@click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Calls at most.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=REPEATS,
+    show_default=True,
+    metavar="N",
+    help="Runs with nothing removed.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    default=SAMPLES,
+    show_default=True,
+    metavar="N",
+    help="Random halves.",
+)
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@chat_options
+@common
+def influence(session: str, as_json: bool, **flags: Any) -> None:
+    """Which of the selected edges does an answer depend on?
+
+    The answer is written again without each of them, or, where more than 20 items were selected or
+    the model's answers differ anyway, from random halves of them, and what it still says is
+    compared. That costs calls of the model: how many is said first, and `--estimate` stops there.
+    Without a model it is free. The weights are recorded; `trace` shows them.
+
+    \b
+    Examples:
+      tgraph influence --estimate
+      tgraph influence last --budget 30
+      tgraph influence 1cc5e01a --json | jq .cited_set
+    """
+    from tgraph.cli.progress import show_progress
+
+    estimates, quiet = flags.pop("estimate"), flags.pop("quiet")
+    asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
+    with opened(settings_of(flags)) as graph:
+        if estimates:
+            print_estimate(graph.influence_estimate(session, **asked), as_json=as_json)
+            return
+        with show_progress(quiet) as (progress, _):
+            found = graph.influence(session, progress=progress, **asked)
+        print_influence(found, as_json=as_json)
+
+
+def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
+    """What it would cost, as text or as JSON."""
+    if as_json:
+        print_json(found)
+        return
+    print_lines(_estimate_lines(found))
+
+
+def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
+    yield f"Selected:   {many(found.items, 'item')} for {many(found.sentences, 'sentence')}"
+    yield f"Method:     {found.method}, {_METHODS[found.method]}"
+    if found.model is None:
+        yield "Model:      none; the embedded default writes without calls or cost"
+        return
+    yield f"Model:      {found.model}"
+    yield f"Calls:      {found.calls:,}, of which {found.known:,} were had before"
+    yield f"Later:      at most {found.later:,} more, where answers differ by themselves"
+    yield f"Tokens in:  about {found.input_tokens:,}"
+    yield f"Tokens out: about {found.output_tokens:,}"
+    if found.cost is not None:
+        yield f"Cost:       about {found.cost:,.2f} USD, without discounts and retries"
+
+
+def print_influence(found: Influence, *, as_json: bool) -> None:
+    """The analysis as text or as JSON."""
+    if as_json:
+        print_json(found)
+        return
+    ranked = found.ranked
+    if ranked:
+        rows = [
+            (
+                _weight(i.weight),
+                "yes" if i.cited else "no",
+                i.kind,
+                one_line(i.label, _INFLUENCE_LONGEST),
+            )
+            for i in ranked
+        ]
+        show(table(("weight", "cited", "kind", "the answer depends on"), rows))
+    print_lines(_lines(found))
+
+
+def _lines(found: Influence) -> Iterator[str]:
+    yield ""
+    idle = [item for item in found.items if not item.influential]
+    yield from _idle(idle, found)
+    for number, sentence in enumerate(found.sentences, 1):
+        yield f"{number}. {one_line(sentence.text)}"
+        yield from _influence_sentence_lines(sentence)
+    yield ""
+    yield from _measures(found)
+    yield f"On record: {found.analysis}"
+    yield from (f"Note: {note}" for note in found.notes)
+    yield from (f"Left out: {count} × {reason}" for reason, count in found.dropped.items())
+
+
+def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
+    if not idle:
+        return
+    yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
+    for item in idle:
+        if item.cited:
+            yield f"  cited all the same: {one_line(item.label, _INFLUENCE_LONGEST)}"
+    yield ""
+
+
+def _influence_sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
+    for one in sentence.depends_on:
+        cited = "cited" if one.cited else "not cited"
+        yield f"   {one.weight:5.2f}  {cited}: {one_line(one.label, _INFLUENCE_LONGEST)}"
+    if not sentence.depends_on:
+        yield "   depends on no single item"
+    if sentence.without_cited is not None:
+        yield f"   without all that it cites: {_still(sentence.without_cited)}"
+    if sentence.without_cited and sentence.without_places is not None:
+        yield f"   without all that rests on those characters: {_still(sentence.without_places)}"
+    if sentence.without_anything:
+        yield "   without any document: still said"
+    if sentence.reproduced < 1:
+        yield f"   with nothing removed: said in {sentence.reproduced:.0%} of the runs"
+
+
+def _still(said: bool) -> str:
+    return "still said" if said else "not said"
+
+
+def _measures(found: Influence) -> Iterator[str]:
+    yield (
+        f"Method: {found.method} ({_METHODS[found.method]}), {many(len(found.runs), 'run')} by"
+        f" {found.writer}, compared by {found.measure}"
+    )
+    yield f"Noise floor: {found.noise_floor:.2f}"
+    cited = found.cited_set
+    yield (
+        f"Cited set: necessity {_weight(cited.necessity)}, sufficiency"
+        f" {_weight(cited.sufficiency)}, F1 {_weight(cited.f1)}"
+        + (f" (runs differ by up to {cited.spread:.2f})" if cited.spread is not None else "")
+    )
+    yield f"Said without any document: {_weight(found.parametric)} of the answer"
+    idle, hidden = found.gap.cited_without_influence, found.gap.influential_uncited
+    yield (
+        f"Cited without influence: {len(idle)}; influential and not cited: {len(hidden)};"
+        f" gap {found.gap.gap:.2f}"
+    )
+    if found.top is not None:
+        yield (
+            f"Lost without the most influential: {_weight(found.top)}; without as many others:"
+            f" {_weight(found.random)}"
+        )
+    if fit := found.fit:
+        yield (
+            f"Fit of the surrogate (LDS): {_weight(fit.lds)} on {fit.held_out} held-out ablations;"
+            f" of the number of cited items {_weight(fit.by_citations)}, of the retrieval scores"
+            f" {_weight(fit.by_score)}; its own error is up to {fit.error:.2f}"
+        )
+    usage = found.usage
+    if usage.get("calls"):
+        yield (
+            f"Calls: {usage['calls']:,}, {usage['input_tokens']:,} tokens in,"
+            f" {usage['output_tokens']:,} out"
+        )
+
+
+def _weight(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

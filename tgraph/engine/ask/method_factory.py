@@ -1,0 +1,209 @@
+"""The method of each mode, made of the components that do its steps; ``auto`` chooses first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tgraph.engine.ask.methods import Bypass, Chosen, Method, TwoStages
+from tgraph.engine.components import Components
+from tgraph.errors import UsageError, nearest_names
+from tgraph.model import Agent, Candidate, Retrieval
+from tgraph.models.base import Call, ChatModel
+from tgraph.retrieve.base import Context, Keywords, Question, Retriever
+from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared, load
+from tgraph.retrieve.modes.registry import AUTO, MODES
+from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.retrieve.reports import reports_at_hand
+from tgraph.version import __version__
+
+if TYPE_CHECKING:
+    from tgraph.answer.base import Selector, Synthesiser
+    from tgraph.answer.keywords import KeywordFinder
+    from tgraph.engine.ask.map_reduce import GlobalSearch
+    from tgraph.retrieve.base import Rank, SeedFilter
+
+
+def method_of(mode: str, parts: Components) -> Method:
+    """The method of a mode. ``UsageError`` for a mode that there is not."""
+    if mode not in MODES:
+        known = (*MODES, AUTO)
+        remedy = nearest_names(mode, known, most=len(known))
+        raise UsageError(f"There is no mode {mode!r}.", remedy)
+    found = MODES[mode]
+    return _PIPELINES[found.pipeline](found, parts)
+
+
+def suggesting(parts: Components, count: int) -> Method:
+    """The method that proposes questions, each sentence of its answer being one."""
+    found = _selecting(SUGGEST, parts)
+    suggester = parts.suggester(count, found.tokens + PROMPT)
+    return TwoStages(SUGGEST.name, _retriever(SUGGEST, parts), _selector(found, parts), suggester)
+
+
+# --- the pipelines --------------------------------------------------------------------------------
+
+
+def _two_stages(mode: Mode, parts: Components) -> Method:
+    selecting = _selecting(mode, parts)
+    judged = isinstance(selecting, Judged)
+    return TwoStages(
+        mode.name,
+        _retriever(mode, parts),
+        _selector(selecting, parts),
+        parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
+        parts.concepts if mode.concepts else None,
+        sharpens=parts.chat is None and not judged,
+        keywords=_keywords(mode, parts),
+        agent=Agent("method", mode.method, __version__) if mode.method else None,
+    )
+
+
+def _map_reduce(mode: Mode, parts: Components) -> Method:
+    """By the model, or by the embedded default where there is none."""
+    made = _quoting(mode, parts) if parts.chat is None else _by_model(mode, parts, parts.chat)
+    return made if parts.settings.global_search.dynamic else replace(made, rater=None)
+
+
+def _quoting(mode: Mode, parts: Components) -> GlobalSearch:
+    from tgraph.answer.map_reduce_embedded import EmbeddedMapper, EmbeddedRater, EmbeddedReducer
+    from tgraph.engine.ask.map_reduce import GlobalSearch
+
+    own = parts.settings.global_search
+    mapper = EmbeddedMapper(budget=own.map_context_tokens, shuffle_seed=own.seed)
+    return GlobalSearch(mode.name, mapper, EmbeddedReducer(), EmbeddedRater())
+
+
+def _by_model(mode: Mode, parts: Components, chat: ChatModel) -> GlobalSearch:
+    from tgraph.answer.community_selection import ModelRater
+    from tgraph.answer.map_reduce_model import ModelMapper
+    from tgraph.engine.ask.map_reduce import GlobalSearch
+
+    own, prompts, many = parts.settings.global_search, parts.settings.prompts, parts.many
+    mapper = ModelMapper(
+        chat,
+        prompts,
+        max_words=own.map_max_length,
+        shuffle_seed=own.seed,
+        max_context_tokens=own.map_context_tokens,
+        **many,
+    )
+    reducer = parts.writer(chat, own.reduce_context_tokens, own.reduce_max_length)
+    return GlobalSearch(mode.name, mapper, reducer, ModelRater(chat, prompts, **many))
+
+
+def _follow_ups(mode: Mode, parts: Components) -> Method:
+    from tgraph.engine.ask.drift import Drift
+
+    return Drift(
+        mode.name,
+        parts.explorer(),
+        _retriever(mode, parts),
+        _selector(_selecting(mode, parts), parts),
+        _broad_synthesiser(parts),
+        parts.settings.drift_search,
+        parts.settings.chat.concurrency,
+        parts.cancel,
+    )
+
+
+def _broad_synthesiser(parts: Components) -> Synthesiser:
+    if parts.chat is None:
+        from tgraph.answer.drift import BroadSynthesiser
+
+        return BroadSynthesiser()
+    return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)
+
+
+def _alone(mode: Mode, parts: Components) -> Method:
+    return Bypass(mode.name, parts.alone())
+
+
+_PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
+    "two stages": _two_stages,
+    "map-reduce": _map_reduce,
+    "follow-ups": _follow_ups,
+    "alone": _alone,
+}
+
+
+# --- their parts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Lent:
+    """``Services`` of the parts."""
+
+    parts: Components
+
+    @property
+    def rerank(self) -> Rank | None:
+        reranker = self.parts.reranker
+        return reranker.rank if reranker else None
+
+    @property
+    def filter_edges(self) -> SeedFilter | None:
+        return _seed_filter(self.parts.selector) if self.parts.chat is not None else None
+
+
+def _seed_filter(selector: Selector) -> SeedFilter:
+    """The selector's choice among edges."""
+
+    def keep(question: Question, edges: Sequence[Candidate], context: Context) -> list[str]:
+        offered = Retrieval(tuple(edges), total=len(edges))
+        selection = selector.select(question, offered, len(edges), context.sink)
+        return [selected.candidate.item.iri for selected in selection.selected]
+
+    return keep
+
+
+def _retriever(mode: Mode, parts: Components) -> Retriever:
+    made: Retriever = load(mode.retriever)(parts.settings, _Lent(parts))
+    return made
+
+
+def _selecting(mode: Mode, parts: Components) -> Selecting:
+    assert mode.selecting is not None
+    return mode.selecting(getattr(parts.settings, mode.main_section))
+
+
+def _selector(selecting: Selecting, parts: Components) -> Selector:
+    if isinstance(selecting, Judged):
+        return parts.selector
+    if isinstance(selecting, Shared):
+        from tgraph.answer.token_budget import BudgetSelector
+
+        return BudgetSelector(selecting.tokens, selecting.shares)
+    from tgraph.answer.token_budget import CappedSelector
+
+    return CappedSelector(selecting.tokens, selecting.caps)
+
+
+def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:
+    if mode.keywords is None:
+        return None
+    from tgraph.answer.keywords import GivenKeywords
+
+    low, high = mode.keywords.given(getattr(parts.settings, mode.main_section))
+    return GivenKeywords(Keywords(tuple(low), tuple(high)), mode.keywords.levels, parts.keywords)
+
+
+# --- ``auto``: the mode is chosen by what a question is about, and why is on record ---------------
+
+
+def chosen(question: Question, parts: Components, context: Context) -> Chosen:
+    """The method for what the question is about, by the settings ``auto``."""
+    auto = parts.settings.auto
+    chooser = parts.chooser()
+    calls: list[Call] = []
+    about = chooser.choose(question, context, calls.append)
+    mode: str = getattr(auto, about.breadth)
+    if _reads_only_reports(mode) and reports_at_hand(context) is None:
+        mode = auto.several
+        about = replace(about, reason=f"{about.reason}, but there are no community reports")
+    return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
+
+
+def _reads_only_reports(mode: str) -> bool:
+    return mode in MODES and MODES[mode].reports == "only"

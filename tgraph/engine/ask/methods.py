@@ -1,0 +1,153 @@
+"""How each mode gets from a question to what its answer rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
+from tgraph.model import Agent, Retrieval, Selection
+from tgraph.models.base import Call
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.text.sentence_ranking import sharpened
+
+if TYPE_CHECKING:
+    from tgraph.answer.keywords import KeywordFinder
+    from tgraph.answer.mode_choice import QuestionBreadth
+
+Gathering = Generator[str, None, tuple[Question, Selection]]
+"""The IRI of each stage once it is on disk; in the end what the answer is made from."""
+
+
+class Method(Protocol):
+    """A mode: it gathers what an answer rests on and names who writes the answer."""
+
+    @property
+    def mode(self) -> str: ...
+
+    @property
+    def synthesiser(self) -> Synthesiser: ...
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """Retrieve and select, each step on record; yields the retrieval's and selection's IRI."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStages:
+    """The specification's two stages: retrieve candidates, then select those that matter.
+
+    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead. The
+    embedder retrieves, unless an ``agent`` is named.
+    """
+
+    mode: str
+    retriever: Retriever
+    selector: Selector
+    synthesiser: Synthesiser
+    concepts: ConceptFinder | None = None
+    sharpens: bool = False
+    keywords: KeywordFinder | None = None
+    agent: Agent | None = None
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        question, retrieval, stage = self._retrieve(question, context, record)
+        yield stage
+        limit = context.limits.edge_limit
+        with record.step(self.selector.step, self.selector.agent, [stage]) as step:
+            selection = self.selector.select(question, retrieval, limit, record.call)
+            stage = record.selection(step, selection)
+        yield stage
+        return question, selection
+
+    def _retrieve(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, Retrieval, str]:
+        question, concepts = self._find_concepts(question, context, record)
+        if not self.retriever.matches_entities:
+            agent = self.agent or context.embedder.agent
+            with record.step(self.retriever.step, agent, concepts):
+                retrieval = self._candidates(question, context)
+                return question, retrieval, record.retrieval(retrieval, concepts)
+        with record.step("EntityMatching", context.embedder.agent, concepts) as step:
+            retrieval = self._candidates(question, context)
+            matches = record.matches(step, concepts, retrieval.matches)
+        with record.step(self.retriever.step, used=[matches]):
+            return question, retrieval, record.retrieval(retrieval, [matches])
+
+    def _candidates(self, question: Question, context: Context) -> Retrieval:
+        retrieval = self.retriever.retrieve(question, context)
+        return sharpened(question, retrieval, context) if self.sharpens else retrieval
+
+    def _find_concepts(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, list[str]]:
+        if self.keywords is not None:
+            return self._find_keywords(self.keywords, question, context, record)
+        if self.concepts is None:
+            return question, []
+        with record.step("ConceptExtraction", self.concepts.agent) as step:
+            found = self.concepts.find(question, context, record.call)
+            concepts = record.concepts(step, found)
+        return replace(question, concepts=found), [concepts]
+
+    def _find_keywords(
+        self, finder: KeywordFinder, question: Question, context: Context, record: SessionRecord
+    ) -> tuple[Question, list[str]]:
+        with record.step("ConceptExtraction", finder.agent) as step:
+            found = finder.find(question, context, record.call)
+            concepts = record.concepts(step, found.all, found.low, found.high, found.dropped)
+        return replace(question, concepts=found.all, keywords=found), [concepts]
+
+
+@dataclass(frozen=True, slots=True)
+class Bypass:
+    """Nothing is retrieved or selected; the record says so."""
+
+    mode: str
+    synthesiser: Synthesiser
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``."""
+        with record.step("Bypassing") as step:
+            yield record.retrieval(Retrieval((), total=0))
+            selection = Selection(())
+            yield record.selection(step, selection)
+        return question, selection
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A method that was chosen for what the question is about; it records the choice first.
+
+    ``calls`` are those that the choice took, before there was a record.
+    """
+
+    inner: Method
+    about: QuestionBreadth
+    agent: Agent
+    calls: tuple[Call, ...] = ()
+
+    @property
+    def mode(self) -> str:
+        return self.inner.mode
+
+    @property
+    def synthesiser(self) -> Synthesiser:
+        return self.inner.synthesiser
+
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
+        """As ``Method.gather``."""
+        with record.step("ModeChoosing", self.agent) as step:
+            for call in self.calls:
+                record.call(call)
+            record.mode_choice(step, self.mode, self.about.reason, self.about.dropped)
+        return (yield from self.inner.gather(question, context, record))
+
+
+def without_retrieval(method: Method) -> Method:
+    """The method where there is nothing to retrieve from."""
+    if isinstance(method, Chosen):
+        return replace(method, inner=without_retrieval(method.inner))
+    return Bypass(method.mode, method.synthesiser)

@@ -1,0 +1,234 @@
+"""Asking: a question in, an answer out, and everything between on record before it is told.
+
+The specification's two stages, edge selection and synthesis, between a retrieval and an answer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tgraph import vocabulary as v
+from tgraph.answer.base import Notes
+from tgraph.answer.citations import cite, with_grounds
+from tgraph.engine.ask.methods import Chosen, Method
+from tgraph.errors import StoreError, TgraphError
+from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
+from tgraph.record.bundle import BundleRecord
+from tgraph.record.session import SessionRecord
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.contradictions.disputes import notes_on
+from tgraph.store.statements import Value
+
+if TYPE_CHECKING:
+    from tgraph.explain.trace.values import Trace
+
+
+# --- runs that are put on record as they go (questions, and verifications, influence analyses -----
+
+
+@contextmanager
+def on_record(record: BundleRecord, what: str) -> Iterator[None]:
+    """The run under way. If it fails or is interrupted, that is recorded and raised again; the
+    record is closed in any case."""
+    try:
+        yield
+    except (KeyboardInterrupt, GeneratorExit):
+        _end(record, "interrupted", f"The {what} was interrupted.")
+        raise
+    except TgraphError as error:
+        _end(record, "failed", str(error))
+        raise
+    except Exception as error:
+        _end(record, "failed", f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        record.close()
+
+
+def _end(record: BundleRecord, status: str, error: str) -> None:
+    """Record the end, if the disk lets us; a record without one counts as aborted."""
+    with suppress(StoreError):
+        record.finish(status, error)
+
+
+def answer_of(trace: Trace) -> str:
+    """The IRI of the session's answer."""
+    return v.answer_iri(trace.explain_id.removeprefix(v.session_iri("")))
+
+
+def usage_of(record: BundleRecord) -> Mapping[str, int]:
+    """What the run's calls have cost."""
+    usage = record.usage
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "calls": usage.calls,
+    }
+
+
+# --- asking: a question in, an answer out, and everything between on record before it is told -----
+
+
+NO_EVIDENCE = "There is no evidence for an answer in these documents."
+
+Stream = Generator[GraphRagResponse, None, Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceMessage(GraphRagResponse):
+    """A piece of the answer that is a whole sentence, with its citations."""
+
+    sentence: Sentence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSelection(Selection):
+    """What was selected, and what was left out on the way to it, by reason."""
+
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> CountedSelection:
+    """The selection with what the steps before it left out."""
+    return CountedSelection(
+        selection.selected,
+        selection.rejected,
+        selection.unknown_ids,
+        selection.malformed,
+        _together(counts),
+    )
+
+
+class QuestionRun:
+    """One question. ``stream`` yields messages and returns the answer."""
+
+    def __init__(
+        self,
+        method: Method,
+        context: Context,
+        record: SessionRecord,
+        explain_collection: str,
+    ) -> None:
+        self._method = method
+        self._context = context.for_question(record.call)
+        self._record = record
+        self._explain_collection = explain_collection
+
+    def stream(
+        self,
+        question: Question,
+        parameters: Mapping[str, Value],
+        generation: int,
+        collection: str,
+    ) -> Stream:
+        """Messages in the specification's order; each stage is durable before its message.
+
+        A failure is recorded with its error and raised; so is an interruption.
+        """
+        record = self._record
+        with on_record(record, "question"):
+            record.start(
+                question.text,
+                self._method.mode,
+                parameters,
+                generation,
+                collection,
+                self._explain_collection,
+            )
+            answer = yield from self._stages(question)
+        yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
+        return answer
+
+    def _stages(self, question: Question) -> Stream:
+        yield self._explain(self._record.session)
+        question, selection = yield from self._gather(question)
+        sentences, notes, step = yield from self._synthesise(question, selection)
+        return (yield from self._answer(question, selection, sentences, notes, step))
+
+    def _gather(
+        self, question: Question
+    ) -> Generator[GraphRagResponse, None, tuple[Question, Selection]]:
+        gathering = self._method.gather(question, self._context, self._record)
+        while True:
+            try:
+                stage = next(gathering)
+            except StopIteration as end:
+                gathered: tuple[Question, Selection] = end.value
+                return gathered
+            yield self._explain(stage)
+
+    def _synthesise(
+        self, question: Question, selection: Selection
+    ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
+        record, synthesiser = self._record, self._method.synthesiser
+        notes, sentences = Notes(), []
+        with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
+            for draft in synthesiser.synthesise(question, selection, notes, record.call):
+                sentence = cite(with_grounds(draft, self._context), record.uuid)
+                sentences.append(sentence)
+                lead = sentence.lead if len(sentences) > 1 else ""
+                yield SentenceMessage(
+                    message_type="chunk", response=lead + sentence.text, sentence=sentence
+                )
+        if not sentences:
+            yield GraphRagResponse(message_type="chunk", response=NO_EVIDENCE)
+        return sentences, notes, step
+
+    def _answer(
+        self,
+        question: Question,
+        selection: Selection,
+        sentences: list[Sentence],
+        notes: Notes,
+        step: str,
+    ) -> Stream:
+        record = self._record
+        text = joined(sentences) or NO_EVIDENCE
+        told = notes_on(self._context, sentences)
+        stage = record.answer(step, text, sentences, notes.dropped, told)
+        record.finish("completed" if sentences else "no-evidence")
+        yield self._explain(stage)
+        return Answer(
+            question=question.text,
+            mode=self._method.mode,
+            text=text,
+            no_evidence=not sentences,
+            sentences=tuple(sentences),
+            selection=selection.selected,
+            session=record.session,
+            explain_collection=self._explain_collection,
+            usage=record.usage,
+            model=self._method.synthesiser.agent.name,
+            dropped=self._left_out(question, selection, notes),
+            notes=told,
+        )
+
+    def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
+        """What the record says was left out in choosing the mode, in understanding the question, in
+        selecting and in writing."""
+        method = self._method
+        return _together(
+            [
+                method.about.dropped if isinstance(method, Chosen) else {},
+                question.keywords.dropped,
+                selection.dropped if isinstance(selection, CountedSelection) else {},
+                {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
+                notes.dropped,
+            ]
+        )
+
+    def _explain(self, iri: str) -> GraphRagResponse:
+        return GraphRagResponse(
+            message_type="explain", explain_id=iri, explain_collection=self._explain_collection
+        )
+
+
+def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return dict(+found)

@@ -1,0 +1,1 @@
+"""What changes a graph beside index runs: curations and retractions, SPARQL updates, erasures."""

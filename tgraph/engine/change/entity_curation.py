@@ -1,0 +1,176 @@
+"""What a user decides: names are split and rejoined, a document is retracted.
+
+The decision enters the source graph, knowledge is derived again from there, and both are published
+as one batch. What was recorded stays; the answers that rest on a retracted document are called into
+question. Design, sections 3.3, 3.4 and 3.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyoxigraph import Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.derivation import follow_up
+from tgraph.engine.index.document_ingest import touch_document
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.run import BUSY, Run
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import OnProgress, silent
+from tgraph.errors import UsageError
+from tgraph.explain.audit.impact import Impact, read_impact
+from tgraph.explain.trace.entities import EntityMerges
+from tgraph.index.knowledge import Touched
+from tgraph.index.sources import is_retracted, standing_accessions
+from tgraph.model import Agent
+from tgraph.record.activities import SOFTWARE, state_invalidation
+from tgraph.record.assessments import InvalidationRecord
+from tgraph.record.merges import curation_quads, rejoin_quads, split_quads
+from tgraph.store.base import Store
+from tgraph.store.statements import Statements
+
+
+class CurationRun(Run):
+    """One decision. Copy, derivation, communities, vectors and commit are those of an index run."""
+
+    kind = "curation"
+    busy = BUSY
+
+    def split(self, name: str, other: str | None, reason: str) -> str:
+        """The IRI of the new split. Raises ``UsageError``; then nothing changed."""
+        check_reason(reason)
+        with self._workshop() as context:
+            started, decided = context.clock(), context.clock()
+            pair = _pair_to_split(EntityMerges(context.copy.store), name, other)
+            quads = split_quads(self.iri, pair, decided)
+            self._decide(context, "Split", reason, started, Touched(set(pair)), quads)
+        return quads[0].subject.value  # type: ignore[union-attr]
+
+    def rejoin(self, name: str, other: str, reason: str) -> str:
+        """The IRI of the split taken back. Raises ``UsageError``; then nothing changed."""
+        check_reason(reason)
+        with self._workshop() as context:
+            started, decided = context.clock(), context.clock()
+            entities = EntityMerges(context.copy.store)
+            pair = entities.find(name), entities.find(other)
+            split = entities.split_of(*pair)
+            quads = rejoin_quads(self.iri, split, decided)
+            self._decide(context, "Rejoining", reason, started, Touched(set(pair)), quads)
+        return split
+
+    def retract(self, document: str, reason: str) -> bool:
+        """Whether something changed: False where the document was retracted already."""
+        with self._workshop() as context:
+            if is_retracted(context.copy.store, document):
+                return False
+            started, touched = context.clock(), Touched()
+            touch_document(context.copy.store, document, touched)
+            quads = self._ended(context.copy.store, document, context.clock())
+            self._decide(context, "Retraction", reason, started, touched, quads, document)
+        return True
+
+    def _decide(
+        self,
+        context: IndexContext,
+        label: str,
+        reason: str,
+        started: datetime,
+        touched: Touched,
+        quads: list[Quad],
+        document: str | None = None,
+    ) -> None:
+        context.copy.add(quads)
+        follow_up(context, touched, started, contexts=document is not None)
+        person = context.settings.person
+        agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
+        ended = context.clock()
+        context.copy.add(curation_quads(self.iri, label, reason, started, ended, agents, document))
+        self._commit(context)
+        self._publish(context)
+
+    def _ended(self, store: Store, document: str, when: datetime) -> list[Quad]:
+        out = Statements(v.SOURCE_GRAPH)
+        for accession in standing_accessions(store, document):
+            state_invalidation(out, accession, self.iri, when)
+        return out.quads
+
+
+def check_reason(reason: str) -> None:
+    """``UsageError`` where none is given."""
+    if not reason.strip():
+        raise UsageError("A decision needs a reason.", "Give it with --reason.")
+
+
+def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tuple[str, str]:
+    """The two entities of the texts, which must be one entity of knowledge."""
+    first = entities.find(name)
+    second = entities.find(other) if other is not None else entities.canonical(first)
+    if first == second:
+        raise UsageError(
+            f"{entities.name(first)!r} was not merged into another name.",
+            "Name the one to split from it too; `tgraph entities merges` lists what was merged.",
+        )
+    if entities.canonical(first) != entities.canonical(second):
+        raise UsageError(
+            f"{entities.name(first)!r} and {entities.name(second)!r} are not one entity.",
+            "`tgraph entities merges` lists what was merged.",
+        )
+    return first, second
+
+
+@dataclass(frozen=True, slots=True)
+class Retraction:
+    """What a retraction came to. ``impact`` is what rested on the document before; ``questioned``
+    are the sessions whose answers were called into question now."""
+
+    impact: Impact
+    questioned: tuple[str, ...]
+
+
+def impact_of(opened: OpenCollection, document: str) -> Impact:
+    """As ``KnowledgeGraph.impact``."""
+    return read_impact(opened.read(), opened.catalogue, document)
+
+
+def retract(opened: OpenCollection, document: str, reason: str) -> Retraction:
+    """As ``KnowledgeGraph.retract``."""
+    check_reason(reason)
+    before = impact_of(opened, document)
+    changed, sessions = take_back(opened, before.document, reason)
+    if not changed and not sessions:
+        raise UsageError(
+            f"{before.path} was retracted already.", "`tgraph index --reinstate` takes it back."
+        )
+    return Retraction(before, sessions)
+
+
+def take_back(
+    opened: OpenCollection, document: str, reason: str, progress: OnProgress = silent
+) -> tuple[bool, tuple[str, ...]]:
+    """Whether the document still stood, and whose answers are called into question now."""
+    changed = CurationRun(opened.setup(progress)).retract(document, reason)
+    answers = [a for a in impact_of(opened, document).answers if not a.questioned]
+    sessions = tuple(answer.session for answer in answers)
+    if sessions:
+        _question(opened, document, reason, sessions)
+    return changed, sessions
+
+
+def _question(
+    opened: OpenCollection, document: str, reason: str, sessions: tuple[str, ...]
+) -> None:
+    record = opened.record(InvalidationRecord)
+    try:
+        record.write(
+            document,
+            reason,
+            [session.removeprefix(v.session_iri("")) for session in sessions],
+            opened.settings.person,
+            opened.folder.name,
+            opened.settings.explain_collection,
+        )
+    finally:
+        record.close()
+    opened.read()

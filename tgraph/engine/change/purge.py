@@ -1,0 +1,451 @@
+"""Purging a document: once it is retracted, its text is erased from everything that is kept.
+
+A new store and new texts are prepared beside the old ones, under the locks of index runs and
+writers, and take their place at once; ``tgraph.record.erasure.commit`` has what a crash
+leaves. Design, section 3.7.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
+from tgraph.engine.index.run import BUSY, PATIENCE
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
+from tgraph.errors import StoreError, UsageError
+from tgraph.explain.audit.impact import Impact
+from tgraph.explain.integrity.entries import read_entries
+from tgraph.explain.integrity.erasures import Rewritings, erasure_of_document, last_erasure
+from tgraph.explain.trace.documents import find_document, list_documents
+from tgraph.librarian import Librarian
+from tgraph.models.base import canonical_json
+from tgraph.record.activities import agent_quads
+from tgraph.record.bundle import ERASURE
+from tgraph.record.chain import Chain, canonical_hash
+from tgraph.record.erasure.commit import PreparedErasure, Rewriting, erasing_agents, erasure_quads
+from tgraph.record.erasure.document_texts import DocumentTexts, strings
+from tgraph.record.erasure.rewriter import Marks, Rewriter
+from tgraph.record.erasure.scope import find_scope
+from tgraph.record.ledger import batch_lines
+from tgraph.store.base import Graph, Store, select
+from tgraph.store.files import disk_errors, exclusive
+from tgraph.store.folder import CollectionFolder
+from tgraph.store.journal import is_free
+from tgraph.store.snapshot import pinned, read_pointer, remove_unpinned
+from tgraph.store.statements import to_bytes
+from tgraph.store.writer import abandoned
+
+_PAUSE = 0.05
+
+
+def named(store: Store, name: str, *, unfinished: bool) -> str:
+    """The document that a name means. Where an erasure was ``unfinished`` the name may be gone with
+    the text: then it means what was erased last. ``UsageError`` for none."""
+    try:
+        return find_document(store, name).document
+    except UsageError:
+        last = last_erasure(store) if unfinished else None
+        if last is None:
+            raise
+        return last.document
+
+
+def say_what_stays(
+    store: Store, folder: CollectionFolder, document: str, message: OnMessage
+) -> None:
+    """Tell of what may hold the same text and is not erased with the document."""
+    known = list_documents(store)
+    paths = {found.path for found in known if found.document == document}
+    for other in {found.document for found in known if found.path in paths} - {document}:
+        if erasure_of_document(store, other) is None:
+            message(f"Another content of the same path stays until it is erased too: {other}")
+    digest = document.removeprefix(v.document_iri(""))
+    for place in sorted(folder.path.parent.iterdir()):
+        if place != folder.path and Librarian(place / "librarian").has(digest):
+            message(f"The collection {place.name} holds the same document; it stays there.")
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """What a purge came to. ``impact`` is what rested on the document before, ``questioned`` the
+    sessions whose answers were called into question now. ``bundles`` and ``batches`` were rewritten
+    and ``texts`` of the librarian removed. ``already`` is whether that had been done before."""
+
+    impact: Impact
+    questioned: tuple[str, ...]
+    erasure: str
+    bundles: int
+    batches: int
+    texts: int
+    already: bool = False
+
+
+def purge(
+    opened: OpenCollection,
+    document: str,
+    reason: str,
+    patience: float,
+    progress: OnProgress,
+    message: OnMessage | None,
+) -> Purge:
+    """As ``KnowledgeGraph.purge``."""
+    check_reason(reason)
+    if opened.asking:
+        raise StoreError("A question is still being answered here.", "Let it end, or leave it.")
+    setup = opened.setup(progress, message)
+    purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)
+    unfinished = opened.ledger.is_erasing()
+    before = impact_of(opened, named(opened.read(), document, unfinished=unfinished))
+    done = erasure_of_document(opened.read(), before.document)
+    questioned: tuple[str, ...] = ()
+    if done is None:
+        purging.check(opened.read(), before.document, reason)
+        say_what_stays(opened.read(), opened.folder, before.document, purging.message)
+        opened.release()
+        purging.wait_for_readers()
+        _, questioned = take_back(opened, before.document, reason, progress)
+        opened.release()
+        purging.erase(before.document, reason)
+        done = erasure_of_document(opened.read(), before.document)
+        assert done is not None
+        unfinished = True
+    opened.turns.clear()
+    opened.release()
+    purging.clear()
+    counts = (done.bundles, done.batches, done.texts)
+    return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
+
+
+@dataclass(frozen=True)
+class Purging(RunSetup):
+    """One purge. ``key`` is the secret that the marks are made with, ``patience`` how many seconds
+    it waits for those who read what is to be erased."""
+
+    key: bytes
+    patience: float
+
+    def check(self, store: Store, document: str, reason: str) -> None:
+        """``UsageError`` where the reason repeats the document: it would stay on record."""
+        found = DocumentTexts(store, self.ledger.librarian, find_scope(store, document))
+        trace = found.traces.find(reason)
+        if trace is not None:
+            raise UsageError(
+                f"The reason says {trace!r}, as only the document does, and reasons stay.",
+                "Give it in other words.",
+            )
+
+    def wait_for_readers(self) -> None:
+        """Wait until nobody reads the graph. ``StoreError`` where somebody still does then; nothing
+        has been done."""
+        self._wait(
+            lambda: pinned(self.ledger.folder),
+            "Somebody reads the graph; waiting until it is closed.",
+            "Somebody still reads the graph, so that its text can't be erased.",
+        )
+
+    def erase(self, document: str, reason: str) -> None:
+        """Erase a document that has been retracted. What a crash interrupts is finished by the next
+        command, or had not begun."""
+        folder = self.ledger.folder
+        with exclusive(folder.index_lock, timeout=None, waiting=partial(self.message, BUSY)):
+            for leftover in abandoned(folder):
+                shutil.rmtree(leftover, ignore_errors=True)
+            self._wait_for_sessions()
+            with self.ledger.open(timeout=PATIENCE) as (store, _):
+                started = self.clock()
+                _CollectionRewriting(store, document, self).run(reason, started)
+        self.ledger.fold(timeout=PATIENCE)
+
+    def clear(self) -> None:
+        """See that nobody keeps what was published before. ``StoreError`` where somebody does."""
+        folder = self.ledger.folder
+
+        def others() -> list[str]:
+            remove_unpinned(folder)
+            pointer = read_pointer(folder)
+            return [n for n in pinned(folder) if pointer is None or n != str(pointer.snapshot)]
+
+        self._wait(
+            others,
+            "Somebody reads what was published before; waiting until it is closed.",
+            "The text is erased, but somebody still reads what was published before.",
+        )
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        self.progress(Progress(stage, done, total))
+
+    def _wait_for_sessions(self) -> None:
+        """Questions that began before the retraction may still write what they found."""
+        journals = [path for path in self._journals() if not is_free(path)]
+        self._wait(
+            lambda: [path for path in journals if path.exists() and not is_free(path)],
+            "A question is being answered; waiting for it to end.",
+            "A question is still being answered; the document is retracted, and not erased.",
+        )
+
+    def _journals(self) -> Iterable[Path]:
+        return self.ledger.folder.journals.glob("*.journal")
+
+    def _wait(self, left: Callable[[], Iterable[object]], waiting: str, failed: str) -> None:
+        deadline = time.monotonic() + self.patience
+        if not left():
+            return
+        self.message(waiting)
+        while left():
+            if time.monotonic() > deadline:
+                raise StoreError(failed, "Close it, and run the same command again.")
+            time.sleep(_PAUSE)
+
+
+_AT_ONCE = 10_000
+_CONTENT = v.tg("contentHash")
+_CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
+
+
+class _CollectionRewriting:
+    """The rewriting of a collection without the text of a document: store, batches, texts, chain.
+    The holder of the write lock may do this."""
+
+    def __init__(self, store: Store, document: str, purging: Purging) -> None:
+        self._store = store
+        self._document = document
+        self._purging = purging
+        self._librarian = purging.ledger.librarian
+        self._erasing = PreparedErasure(purging.ledger.folder)
+        self._affected = find_scope(store, document)
+        show = partial(purging.show, "Reading")
+        self._found = found = DocumentTexts(store, self._librarian, self._affected, show)
+        marks = Marks(purging.key)
+        self._rewriter = Rewriter(self._affected, found.traces, marks, found.said)
+        self._removed: set[str] = set()
+        self._rewritings: list[Rewriting] = []
+        self._strict = self._rewriter.strictly()
+        self._owners: defaultdict[str, set[str]] = defaultdict(set)
+        self._places: defaultdict[str, set[str]] = defaultdict(set)
+        self._telling: set[str] = set()
+        self._knowledge_changed = False
+        graphs = [_text(row["graph"]) for row in select(store, "trace/graphs", union=False)]
+        self._catalogues = sorted(g for g in graphs if g.startswith(_CATALOGUE))
+        self._bundles = sorted(g for g in graphs if g.startswith(_BUNDLE))
+        self._others = sorted(g for g in graphs if not g.startswith((_CATALOGUE, _BUNDLE)))
+        entries = [e for name in self._catalogues for e in read_entries(store, name)]
+        rewritings = Rewritings(store, entries)
+        self._sealed = {e.subject: rewritings.hash_of(e.subject, e.hash) for e in entries}
+        self._batches = [e for e in entries if e.kind == "batch"]
+
+    def run(self, reason: str, started: datetime) -> None:
+        """Prepare and commit the erasure."""
+        purging = self._purging
+        self._erasing.begin()
+        self._find_telling()
+        self._rewrite_texts()
+        self._rewrite_batches()
+        chain = Chain(self._store, purging.catalogue, purging.clock)
+        with disk_errors(), self._erasing.quads.open("wb") as file:
+            self._rewrite_store(file)
+            self._write(file, self._agents(chain))
+            bundle = erasure_quads(
+                purging.uuid,
+                self._document,
+                reason,
+                purging.settings.person,
+                purging.settings.collection,
+                (started, purging.clock()),
+                self._rewritings,
+                self._removed,
+            )
+            self._write(file, bundle)
+            self._write(file, self._entry(chain, bundle))
+        self._erasing.build_store()
+        self._erasing.commit(
+            self._removed, chain.head.sequence, vectors=not self._knowledge_changed
+        )
+
+    def _entry(self, chain: Chain, bundle: list[Quad]) -> list[Quad]:
+        uuid = self._purging.uuid
+        return chain.entry(
+            v.bundle_iri(uuid),
+            ERASURE.name,
+            canonical_hash(bundle),
+            (ERASURE.subject_property, NamedNode(v.erasure_iri(uuid))),
+            (v.tg("quadCount"), len(set(bundle))),
+        )
+
+    def _agents(self, chain: Chain) -> list[Quad]:
+        """Who erases, where nobody was named so before: a small batch of its own."""
+        agents = agent_quads(erasing_agents(self._purging.settings.person))
+        new = [q for q in agents if next(self._store.match(*q), None) is None]
+        if not new:
+            return []
+        lines = sorted(to_bytes(new).splitlines(keepends=True))
+        key = self._erasing.librarian.put(b"".join(batch_lines(lines, [], [])))
+        return [*new, *chain.entry(f"{v.URN}batch:{key}", "batch", key, (_CONTENT, key))]
+
+    def _find_telling(self) -> None:
+        """The bundles that say something from the document; the rest of them is read strictly."""
+        for bundle in self._bundles:
+            for quad in self._store.match(None, None, None, NamedNode(bundle)):
+                said = quad.object
+                if isinstance(said, Literal) and self._rewriter.quad(quad).object != said:
+                    self._telling.add(bundle)
+                    break
+
+    # --- texts of the librarian ---
+
+    def _rewrite_texts(self) -> None:
+        for predicate in (_CONTENT, v.tg("textHash"), v.tg("occurrences")):
+            for quad in self._store.match(None, predicate, None, None):
+                self._owners[_text(quad.object)].add(_text(quad.subject))
+                self._places[_text(quad.object)].add(_text(quad.graph_name))
+        batches = {self._sealed[batch.subject] for batch in self._batches}
+        keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
+        for done, key in enumerate(keys):
+            self._purging.show("Texts", done, len(keys))
+            if not self._is_prompt(key):
+                self._rewrite_text(key)
+        self._purging.show("Texts", len(keys), len(keys))
+
+    def _is_prompt(self, key: str) -> bool:
+        return any(owner.startswith(f"{v.URN}prompt:") for owner in self._owners.get(key, ()))
+
+    def _rewrite_text(self, key: str) -> None:
+        owners = self._owners.get(key, set())
+        own = {self._affected.document, *self._affected.pages, *self._affected.subgraphs}
+        if key in self._found.own or owners & own:
+            self._removed.add(key)
+            if owners - own:  # an answer may say all of it
+                self._replace(key, self._rewriter.mark(key))
+            return
+        try:
+            text = self._librarian.get(key).decode("utf-8", "surrogatepass")
+        except (StoreError, UnicodeDecodeError):
+            return
+        strict = bool(self._places.get(key, set()) & self._telling)
+        new = self._without(text, owners, self._strict if strict else self._rewriter)
+        if new == text:
+            return
+        self._removed.add(key)
+        if new is not None and owners:
+            self._replace(key, new)
+
+    def _replace(self, key: str, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._rewriter.keys[key] = self._erasing.librarian.put(data, durable=False)
+
+    def _without(self, text: str, owners: set[str], rewriter: Rewriter) -> str | None:
+        """The text without what is erased; None where nothing of it stays."""
+        answers = [o for o in owners if o.startswith(v.answer_text_iri(""))]
+        if answers:
+            return self._answer(text, answers, rewriter)
+        value = _json(text)
+        if value is None:
+            return rewriter.text(text)
+        if isinstance(value, dict) and "request" in value and "reply" in value:
+            told = any(rewriter.tells(said) for said in strings(value))
+            return None if told else text
+        whole = any(o.startswith(f"{v.URN}report:") for o in owners & self._affected.resources)
+        new = rewriter.value(value, whole=whole)
+        return text if new == value else canonical_json(new)
+
+    def _answer(self, text: str, names: Iterable[str], rewriter: Rewriter) -> str:
+        """An answer, the sentences that are erased replaced by their marks."""
+        left = text
+        for name in names:
+            answer = NamedNode(v.answer_iri(name.removeprefix(v.answer_text_iri(""))))
+            for quad in self._store.match(answer, v.tg("sentence"), None, None):
+                sentence = quad.object
+                assert isinstance(sentence, NamedNode)
+                for said in self._store.match(sentence, v.tg("text"), None, None):
+                    new = _text(rewriter.quad(said).object)
+                    old = _text(said.object)
+                    if new != old and old not in left:
+                        return rewriter.mark(text)
+                    left = left.replace(old, new)
+        return rewriter.mark(text) if rewriter.tells(left) else left
+
+    # --- batches and store ---
+
+    def _rewrite_batches(self) -> None:
+        done: dict[str, str] = {}
+        for number, batch in enumerate(self._batches):
+            self._purging.show("Batches", number, len(self._batches))
+            key = self._sealed[batch.subject]
+            if key not in done:
+                done[key] = self._rewrite_batch(key)
+            if done[key] != key:
+                self._removed.add(key)
+                self._rewritings.append(Rewriting(batch.subject, key, done[key]))
+        self._purging.show("Batches", len(self._batches), len(self._batches))
+
+    def _rewrite_batch(self, key: str) -> str:
+        new = self._erasing.librarian.put_parts(self._rewriter.lines(self._librarian.lines(key)))
+        if new == key:
+            self._erasing.librarian.remove(key)
+        return new
+
+    def _rewrite_store(self, file: BinaryIO) -> None:
+        for catalogue in self._catalogues:
+            self._write(file, self._store.match(None, None, None, NamedNode(catalogue)))
+        for number, bundle in enumerate(self._bundles):
+            self._purging.show("Sessions", number, len(self._bundles))
+            old = list(self._store.match(None, None, None, NamedNode(bundle)))
+            strict = bundle in self._telling
+            new = list((self._strict if strict else self._rewriter).quads(old))
+            if new != old:
+                self._reseal(bundle, old, new)
+            self._write(file, new)
+        self._purging.show("Sessions", len(self._bundles), len(self._bundles))
+        self._rewrite_graph(file, DefaultGraph())
+        for other in self._others:
+            self._rewrite_graph(file, NamedNode(other))
+
+    def _reseal(self, bundle: str, old: list[Quad], new: list[Quad]) -> None:
+        before = self._sealed.get(bundle, "")
+        if canonical_hash(old) != before:
+            raise StoreError(
+                f"{bundle} is not as it was sealed; sealing it again would hide that.",
+                "See `tgraph audit integrity`.",
+            )
+        self._rewritings.append(Rewriting(bundle, before, canonical_hash(new)))
+
+    def _rewrite_graph(self, file: BinaryIO, graph: Graph) -> None:
+        quads = self._store.match(None, None, None, graph)
+        while block := list(islice(quads, _AT_ONCE)):
+            new = list(self._rewriter.quads(block))
+            if isinstance(graph, DefaultGraph) and new != block:
+                self._knowledge_changed = True
+            self._write(file, new)
+
+    def _write(self, file: BinaryIO, quads: Iterable[Quad]) -> None:
+        rest = iter(quads)
+        while block := list(islice(rest, _AT_ONCE)):
+            file.write(to_bytes(block))
+
+
+def _json(text: str) -> object:
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _text(term: object) -> str:
+    return term.value if isinstance(term, Literal | NamedNode) else str(term)

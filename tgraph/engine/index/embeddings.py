@@ -1,0 +1,112 @@
+"""The vector sets of the new knowledge, and its reports beside them; vectors of texts that did not
+change are kept."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from tgraph.answer.report_batches import whole_cost
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
+from tgraph.errors import StoreError
+from tgraph.index.reports.report_cache import (
+    ReportCache,
+    load_report_cache,
+    read_report_cache,
+    save_report_cache,
+)
+from tgraph.index.summary_tree import standing_tree
+from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.index.vectors.vector_index import VectorSet, build
+from tgraph.index.vectors.vector_index import load as load_vectors
+from tgraph.models.base import Embedder
+from tgraph.models.reply_cache import CachedEmbedder
+from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
+from tgraph.record.ledger import Ledger
+from tgraph.retrieve.candidates import cost_of
+from tgraph.retrieve.reports import Reports, item_of
+from tgraph.store.snapshot import read_pointer
+
+CACHE = "embeddings"
+
+_PLURALS = {
+    "entity": "entities",
+    "edge": "edges",
+    "chunk": "chunks",
+    "report": "reports",
+    "context": "contexts",
+    "summary": "summaries",
+}
+
+
+def remembering(embedder: Embedder, cache: Path) -> Embedder:
+    """A paid embedder with a memory, so that an interrupted run does not pay for a text twice."""
+    return CachedEmbedder(embedder, cache / CACHE) if embedder.agent.kind == "model" else embedder
+
+
+def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
+    """Put the vector sets beside the working copy; False where those published still fit.
+
+    The tree of summaries is made of the chunks' vectors, so it grows here where it is kept: by the
+    settings, because there is one, or because ``tree`` asks for it.
+    """
+    tree = tree or wants_tree(context)
+    grown = not tree or bool(standing_tree(context.copy.store))
+    previous = {kind: _previous(context, ledger, kind) for kind in KINDS}
+    if grown and not context.copy.changed and all(found is not None for found in previous.values()):
+        return False
+    generation = ledger.generation(context.copy.store) + 1
+    sets: dict[str, VectorSet] = {}
+    for kind in KINDS:
+        if tree and kind == "summary":
+            sets[kind] = grow_tree(context, sets["chunk"], previous[kind])
+        else:
+            items = items_of(kind, context.copy.store, context.librarian, context.evidence)
+            shown = partial(context.show, "Embedding", detail=_PLURALS[kind])
+            sets[kind] = build(
+                kind, items, context.embedder, previous[kind], shown, context.record.call
+            )
+        sets[kind].save(context.copy.vectors, generation)
+    context.record.write_calls(context.copy)
+    _shelve(context, ledger, generation)
+    context.table().save(context.copy.vectors, generation)
+    return True
+
+
+def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
+    """Put the reports beside the vectors, with all that questions would count of each."""
+    reports = Reports(read_report_cache(context.copy.store), context.evidence)
+    chat = context.parts.chat
+    encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
+    pointer = read_pointer(ledger.folder)
+    before = load_report_cache(ledger.folder.vectors, pointer.generation) if pointer else None
+    known = before.tokens.get(encoding, {}) if before else {}
+    costs = before.costs if before else {}
+    told = reports.by_iri.values()
+    shelf = ReportCache(
+        tuple(reports.communities.values()),
+        reports.by_community,
+        {report.iri: reports.occurrences(report) for report in told},
+        {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
+        {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
+    )
+    save_report_cache(context.copy.vectors, generation, shelf)
+
+
+def _previous(context: IndexContext, ledger: Ledger, kind: str) -> VectorSet | None:
+    """The vectors of the knowledge before, if they are whole and of the same embedder."""
+    pointer = read_pointer(ledger.folder)
+    if pointer is None:
+        return None
+    try:
+        return load_vectors(
+            ledger.folder.vectors,
+            kind,
+            generation=pointer.generation,
+            agent=context.embedder.agent,
+        )
+    except StoreError as error:
+        if pointer.generation:
+            context.message(f"The {kind} vectors are made anew: {error.message}")
+        return None

@@ -1,0 +1,192 @@
+"""The tree of summaries: clusters of chunks, of their summaries, and so on up, as far as it goes.
+
+A summary is known by its members and its writer, so that a cluster that stays as it is keeps its
+summary, and what comes back finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.phase import IndexContext, Made, Phase
+from tgraph.index.gaussian_mixture import Limits, soft_clusters
+from tgraph.index.sources import Texts, document_of_chunk, text_value
+from tgraph.index.summary_tree import (
+    ClusterPassage,
+    ClusterSummary,
+    ClusterWriter,
+    QuotingWriter,
+    TreeNode,
+    is_chunk,
+    standing_tree,
+    summary_iri,
+    summary_key,
+    summary_text,
+    summary_title,
+)
+from tgraph.index.vectors.vector_index import VectorSet, build
+from tgraph.models.base import CallSink
+from tgraph.models.tokens import count_tokens
+from tgraph.record.summaries import cluster_summary_quads, tree_quads
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
+
+def wants_tree(context: IndexContext) -> bool:
+    """Whether there is to be a tree: by the settings, or because there is one."""
+    return context.settings.raptor.enabled or bool(standing_tree(context.copy.store))
+
+
+def grow_tree(context: IndexContext, chunks: VectorSet, previous: VectorSet | None) -> VectorSet:
+    """Bring the tree up to date with the chunks; the vectors of its summaries."""
+    tree = _Tree(context, previous)
+    nodes, vectors = list(chunks.keys), chunks
+    for level in range(1, context.settings.raptor.levels + 1):
+        grown = tree.add_level(level, nodes, vectors)
+        if grown is None:
+            break
+        nodes, vectors = grown
+    tree.clear()
+    return tree.vectors
+
+
+class _Tree(Phase[tuple[str, ...], ClusterSummary, ClusterWriter]):
+    """The tree as it grows in a run; an item is the members of a cluster."""
+
+    stage = "Summarising clusters"
+    unusable = "summary of a cluster whose reply can't be used"
+
+    def __init__(self, context: IndexContext, previous: VectorSet | None) -> None:
+        super().__init__(context, context.parts.cluster_writer)
+        self._previous = previous
+        self._store = context.copy.store
+        self._texts = Texts(self._store, context.librarian)
+        self._standing = standing_tree(self._store)
+        self._tree: dict[str, TreeNode] = {}
+        self._rows: dict[str, NDArray[float64]] = {}
+        self._level = 0
+        self._grown: list[str] = []
+        self.vectors = self._embedded()
+
+    def _embedded(self) -> VectorSet:
+        """The vectors of the summaries so far; a text that was embedded is not embedded again."""
+        context = self.context
+        items = [(iri, summary_text(self._store, iri)) for iri in self._tree]
+        shown = partial(context.show, "Embedding", detail="summaries")
+        known = self._previous
+        found = build("summary", items, context.embedder, known, shown, context.record.call)
+        if len(found):
+            self._previous = found if known is None or len(found) >= len(known) else known
+        return found
+
+    def add_level(
+        self, level: int, nodes: Sequence[str], vectors: VectorSet
+    ) -> tuple[list[str], VectorSet] | None:
+        """One more level above the nodes: what the next is made of; None where there is none."""
+        if len(nodes) < 2:
+            return None
+        self._level = level
+        self._rows.update(_means(vectors))
+        groups = self._groups(nodes)
+        alone = {group[0] for group in groups if len(group) == 1}
+        clusters = [group for group in groups if len(group) > 1]
+        taken = {node for group in clusters for node in group}
+        above = len(clusters) + len(alone - taken)
+        if not clusters or (level > 1 and above >= len(nodes)):
+            return None
+        self._grown = []
+        self._summarise(clusters)
+        self.vectors = self._embedded()
+        return [*self._grown, *sorted(alone - taken)], self.vectors
+
+    def _groups(self, nodes: Sequence[str]) -> list[tuple[str, ...]]:
+        import numpy as np
+
+        raptor = self.context.settings.raptor
+        limits = Limits(raptor.dimensions, raptor.threshold, raptor.max_cluster_tokens)
+        matrix = np.stack([self._rows[node] for node in nodes])
+        clusters = soft_clusters(matrix, [self._size(node) for node in nodes], limits)
+        return [tuple(sorted(nodes[at] for at in rows)) for rows in clusters]
+
+    def _size(self, node: str) -> int:
+        if is_chunk(node):
+            return int(text_value(self._store, node, v.tg("tokenCount")) or 0)
+        return count_tokens(summary_text(self._store, node))
+
+    def _summarise(self, clusters: Sequence[tuple[str, ...]]) -> None:
+        """Each cluster gets its summary; those that are on record come first."""
+        missing = [c for c in clusters if not summary_text(self._store, self._iri(c))]
+        new = set(missing)
+        for cluster in clusters:
+            if cluster not in new:
+                self._place(TreeNode(self._iri(cluster), self._level, cluster))
+        self.run(missing)
+
+    def _iri(self, members: Sequence[str]) -> str:
+        return summary_iri(summary_key(members, self.maker.key))
+
+    def make(self, item: tuple[str, ...], maker: ClusterWriter, sink: CallSink) -> ClusterSummary:
+        return maker.write([self._passage(member) for member in item], sink)
+
+    def _passage(self, node: str) -> ClusterPassage:
+        if is_chunk(node):
+            title = text_value(self._store, document_of_chunk(node), v.dcterms("title"))
+            return ClusterPassage(title, self._texts.of_chunk(node))
+        return ClusterPassage(summary_title(self._store, node), summary_text(self._store, node))
+
+    def stand_in(self) -> ClusterWriter:
+        return QuotingWriter(self.context.settings.raptor.max_words)
+
+    def complaint(self, item: tuple[str, ...], made: Made[ClusterSummary, ClusterWriter]) -> str:
+        return f"A cluster is summarised by quotations: {made.error}"
+
+    def dropped(self, made: Made[ClusterSummary, ClusterWriter]) -> dict[str, int]:
+        return {**made.result.dropped, **super().dropped(made)}
+
+    def record(
+        self,
+        item: tuple[str, ...],
+        made: Made[ClusterSummary, ClusterWriter],
+        began: datetime,
+    ) -> None:
+        context, by = self.context, made.by
+        key = summary_key(item, by.key)
+        node = TreeNode(summary_iri(key), self._level, item)
+        if not summary_text(self._store, node.iri):
+            how = self.authorship(made, began)
+            context.copy.add(cluster_summary_quads(node, key, made.result, how))
+            self.credit(by)
+        self._place(node)
+
+    def _place(self, node: TreeNode) -> None:
+        """Put a summary that is on record into the tree."""
+        before = self._standing.get(node.iri)
+        if before is not None and before != node:
+            self.context.copy.remove(tree_quads(before))
+        self.context.copy.add(tree_quads(node))
+        self._tree[node.iri] = node
+        self._grown.append(node.iri)
+
+    def clear(self) -> None:
+        """What is in the tree no more leaves knowledge; its record stays."""
+        for iri, node in self._standing.items():
+            if iri not in self._tree:
+                self.context.copy.remove(tree_quads(node))
+
+
+def _means(vectors: VectorSet) -> dict[str, NDArray[float64]]:
+    """One unit vector for each IRI: the mean of its windows."""
+    import numpy as np
+
+    if not len(vectors):
+        return {}
+    total = np.zeros((len(vectors), vectors.dimension))
+    np.add.at(total, vectors.owners, vectors.matrix.astype(np.float64))
+    total /= np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
+    return {iri: total[place] for place, iri in enumerate(vectors.keys)}

@@ -1,0 +1,207 @@
+"""Indexing: documents in, a published graph out; all of it, or, if it is interrupted, none of it.
+
+The run works on a private copy of the store. Model replies and extractions are kept as they come,
+so that the next run continues where this one was stopped. Design, sections 3.4 to 3.6.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.derivation import FollowUp, follow_up
+from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
+from tgraph.engine.index.embeddings import CACHE, remembering
+from tgraph.engine.index.extraction import Extracted, claim, extract
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.progress import RunSetup, seldom_collected
+from tgraph.errors import IngestError
+from tgraph.index.evidence_cache import LazyTable, tabulate
+from tgraph.ingest.files import FoundFile
+from tgraph.model import Usage
+from tgraph.record.activities import SOFTWARE, agent_quads
+from tgraph.record.ledger import batch_lines
+from tgraph.record.recorder import RunRecord
+from tgraph.record.sources import run_quads
+from tgraph.store.files import exclusive
+from tgraph.store.snapshot import read_pointer
+from tgraph.store.writer import WorkingCopy, abandoned
+
+PATIENCE = 300.0
+"""Seconds to wait for a writer, who should be done in one. A change that is committed by then is
+not lost: the next command applies it."""
+
+BUSY = "An index run is at work on this collection; waiting for it to finish."
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What a run of ``index`` did.
+
+    ``entities`` and ``relationships`` count what was read in each chunk, so that a name that many
+    chunks hold counts in each.
+
+    ``retracted`` names files that stay out because their content was retracted, ``erased`` those
+    whose content was erased.
+    ``failed`` names each file that could not be taken in, with the reason. ``generation`` is that
+    of the published knowledge, ``communities`` counts all that it holds, and ``isolated`` the
+    entities that are in none. ``dropped`` counts what extractors left out, by reason.
+    """
+
+    run: str
+    indexed: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    superseded: tuple[str, ...]
+    failed: tuple[IngestError, ...]
+    retracted: tuple[str, ...]
+    erased: tuple[str, ...]
+    chunks: int
+    entities: int
+    relationships: int
+    claims: int
+    merged: int
+    communities: int
+    isolated: int
+    reports: int
+    dropped: dict[str, int]
+    usage: Usage
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _PhaseCounts:
+    """What the phases came to."""
+
+    extracted: Extracted
+    claims: int
+    followed: FollowUp
+
+
+class Run:
+    """A change of the graph: prepared on a working copy, and committed whole or not at all.
+
+    The index lock is held from beginning to end.
+    """
+
+    kind = "run"
+    busy = "Another index run is at work on this collection; waiting for it to finish."
+
+    def __init__(self, setup: RunSetup) -> None:
+        self.iri = f"{v.URN}{self.kind}:{setup.uuid}"
+        self._setup = setup
+        self._ledger = setup.ledger
+        self._extractor = setup.parts.extractor
+        self._embedder = remembering(setup.parts.embedder, setup.ledger.folder.cache)
+
+    @contextmanager
+    def _workshop(self) -> Iterator[IndexContext]:
+        """A working copy and all that a phase needs; what is not committed at the end is gone."""
+        folder = self._ledger.folder
+        waiting = partial(self._setup.message, self.busy)
+        with exclusive(folder.index_lock, timeout=None, waiting=waiting), seldom_collected():
+            for leftover in abandoned(folder):
+                shutil.rmtree(leftover, ignore_errors=True)
+            with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
+                copy = WorkingCopy(folder, self._setup.uuid, store)
+            try:
+                with LazyTable(partial(tabulate, copy.store)) as table:
+                    yield IndexContext(
+                        **vars(self._setup),
+                        run=self.iri,
+                        copy=copy,
+                        table=table,
+                        record=RunRecord(self._ledger.librarian, self.iri, self._setup.uuid),
+                        extractor=self._extractor,
+                        embedder=self._embedder,
+                    )
+            finally:
+                copy.close()
+
+    def _commit(self, context: IndexContext) -> None:
+        context.show("Publishing", 0, 1)
+        added, removed = context.copy.changes()
+        content = sorted(context.record.content)
+        context.record.sync()
+        key = context.librarian.put_parts(batch_lines(added, removed, content))
+        context.copy.commit(
+            {
+                "batch": f"{v.URN}batch:{key}",
+                "hash": key,
+                "catalogue": context.catalogue,
+                "run": self.iri,
+            }
+        )
+        context.show("Publishing", 1, 1)
+
+    def _publish(self, context: IndexContext) -> None:
+        context.copy.close()
+        self._ledger.fold(timeout=PATIENCE, waiting=self._say_waiting)
+
+    def _say_waiting(self) -> None:
+        self._setup.message("Another process is writing to the graph; waiting for it to finish.")
+
+
+class IndexRun(Run):
+    """One run over some files."""
+
+    def run(self, files: Iterable[FoundFile], *, reinstate: bool = False) -> IndexReport:
+        """Take the files in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        with self._workshop() as context:
+            report = self._run(context, files, reinstate)
+        shutil.rmtree(self._ledger.folder.cache / CACHE, ignore_errors=True)  # published by now
+        return report
+
+    def _run(
+        self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
+    ) -> IndexReport:
+        started = context.clock()
+        intakes = ingest_files(context, files, reinstate=reinstate)
+        extracted = extract(context, intakes.taken, intakes.touched)
+        claims = claim(context, intakes.touched)
+        followed = follow_up(context, intakes.touched, started)
+        if context.copy.changed or followed.vectors:
+            describe_run(context, started)
+            self._commit(context)
+        self._publish(context)
+        found = _PhaseCounts(extracted, claims, followed)
+        return self._report(context, intakes, found)
+
+    def _report(
+        self, context: IndexContext, intakes: IngestedFiles, found: _PhaseCounts
+    ) -> IndexReport:
+        pointer = read_pointer(self._ledger.folder)
+        derived, clustered = found.followed.derived, found.followed.clustered
+        return IndexReport(
+            run=self.iri,
+            indexed=tuple(intake.path for intake in intakes.taken),
+            unchanged=tuple(intakes.unchanged),
+            superseded=tuple(i.path for i in intakes.taken if i.supersedes),
+            failed=tuple(intakes.failed),
+            retracted=tuple(intakes.retracted),
+            erased=tuple(intakes.erased),
+            chunks=found.extracted.chunks,
+            entities=found.extracted.entities + derived.entities,
+            relationships=found.extracted.relationships + derived.relationships,
+            claims=found.claims,
+            merged=derived.merged,
+            communities=clustered.communities,
+            isolated=clustered.isolated,
+            reports=found.followed.reports,
+            dropped=dict(context.record.dropped),
+            usage=context.record.usage,
+            generation=pointer.generation if pointer else 0,
+        )
+
+
+def describe_run(context: IndexContext, started: datetime) -> None:
+    """Put the run itself on record."""
+    agents = [SOFTWARE, context.extractor.agent, context.embedder.agent]
+    context.copy.add(agent_quads(agents))
+    context.copy.add(context.record.prompts(context.extractor.prompts))
+    dropped = dict(context.record.dropped)
+    context.copy.add(run_quads(context.run, started, context.clock(), agents, dropped))

@@ -1,0 +1,267 @@
+"""A collection that is open: its newest published state, and what a retriever reads of it."""
+
+from __future__ import annotations
+
+import uuid as uuids
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from tgraph import vocabulary as v
+from tgraph.engine.components import Components
+from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, silent
+from tgraph.errors import StoreError, UsageError
+from tgraph.index.evidence_cache import LazyTable, LookupTable, load_table
+from tgraph.index.reports.report_cache import load_report_cache
+from tgraph.index.sources import Texts
+from tgraph.index.vectors.items import KINDS
+from tgraph.index.vectors.vector_index import DamagedIndexError, StaleIndexError, VectorSet, load
+from tgraph.librarian import Librarian
+from tgraph.model import Turn
+from tgraph.models.base import Embedder
+from tgraph.record.ledger import Ledger
+from tgraph.retrieve.base import Context
+from tgraph.settings import Settings
+from tgraph.store.folder import CollectionFolder
+from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
+
+if TYPE_CHECKING:
+    from tgraph.store.base import Store
+
+
+# --- the vector sets of a snapshot: opened when first searched, rebuilt when they don't fit -------
+
+
+class LazyVectors(Mapping[str, VectorSet]):
+    """The vector sets below a folder by kind. ``repair`` is told what is wrong with one and gives
+    a set that fits."""
+
+    def __init__(
+        self,
+        folder: Path,
+        generation: int,
+        embedder: Embedder,
+        repair: Callable[[str, str], VectorSet],
+    ) -> None:
+        self._folder = folder
+        self._generation = generation
+        self._embedder = embedder
+        self._repair = repair
+        self._sets: dict[str, VectorSet] = {}
+
+    def __getitem__(self, kind: str) -> VectorSet:
+        if kind not in self._sets:
+            try:
+                self._sets[kind] = load(
+                    self._folder,
+                    kind,
+                    generation=self._generation,
+                    agent=self._embedder.agent,
+                )
+            except (StaleIndexError, DamagedIndexError) as error:
+                self._sets[kind] = self._repair(kind, error.message)
+        return self._sets[kind]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KINDS)
+
+    def __len__(self) -> int:
+        return len(KINDS)
+
+
+# --- A collection that is open: its newest published state, and what a retriever reads of it ------
+
+
+R = TypeVar("R")
+
+FOLD_PATIENCE = 10.0
+"""Seconds to wait for a writer before the record is read as it was last published."""
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def new_uuid() -> str:
+    return str(uuids.uuid4())
+
+
+class OpenCollection:
+    """What all that a graph can do stands on: folder, ledger, snapshots, parts."""
+
+    def __init__(
+        self,
+        folder: CollectionFolder,
+        settings: Settings,
+        clock: Callable[[], datetime],
+        uuid: Callable[[], str],
+        parts: Components | None,
+        message: OnMessage,
+    ) -> None:
+        self.folder = folder
+        self.settings = settings
+        self.clock = clock
+        self.uuid = uuid
+        self.message = message
+        self.catalogue = v.collection_iri(settings.explain_collection)
+        signing_key = settings.integrity.signing_key
+        self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
+        self.parts = parts or Components(settings, self.folder.cache)
+        self.asking = 0
+        self.turns: list[Turn] = []
+        self._record: Snapshot | None = None
+        self._knowledge: Snapshot | None = None
+        self._table: LazyTable[LookupTable | None] | None = None
+        self._context: Context | None = None
+        self._replaced: list[Snapshot | LazyTable[LookupTable | None]] = []
+
+    def close(self) -> None:
+        """Fold the sessions asked here into the store and let go of the folder."""
+        self.release()
+        self.parts.close()
+        if self.ledger.waiting():
+            try:
+                self.ledger.fold(timeout=FOLD_PATIENCE)
+            except StoreError as error:
+                self.message(f"Sessions stay in their journals for now: {error.message}")
+
+    def release(self) -> None:
+        """Let go of every snapshot."""
+        open_ = [*self._replaced, self._table, self._knowledge, self._record]
+        self._context = self._table = self._knowledge = self._record = None
+        self._replaced = []
+        for each in open_:
+            if each is not None:
+                each.close()
+
+    @property
+    def librarian(self) -> Librarian:
+        return self.ledger.librarian
+
+    def read(self) -> Store:
+        """The newest published state with every finished session in it, for reading.
+
+        Where a writer keeps the lock for too long it is the state without the newest sessions, and
+        ``message`` says so.
+        """
+        if self.ledger.waiting():
+            try:
+                self.ledger.fold(timeout=FOLD_PATIENCE)
+            except StoreError as error:
+                self.message(f"The newest sessions are not shown yet: {error.message}")
+        pointer = read_pointer(self.folder)
+        if self._record is None or self._record.pointer != pointer:
+            if self._record is not None:
+                self._record.close()
+            self._record = self._open_snapshot()
+        return self._record.store
+
+    @property
+    def generation(self) -> int:
+        """That of the knowledge that questions read."""
+        return self._knowledge.pointer.generation if self._knowledge else 0
+
+    def context(self) -> Context:
+        """The newest published knowledge, kept open until something newer is published."""
+        if must_be_mended(self.folder):
+            self.read()
+        pointer = read_pointer(self.folder)
+        fresh = self._knowledge and pointer and self.generation == pointer.generation
+        if self._context is None or not fresh:
+            self._replace_knowledge()
+            assert self._knowledge is not None
+            assert self._table is not None
+            self._context = Context(
+                self._knowledge.store,
+                Texts(self._knowledge.store, self.librarian),
+                LazyVectors(
+                    self._knowledge.vectors,
+                    self.generation,
+                    self.parts.embedder,
+                    self._rebuild_vectors,
+                ),
+                self.parts.embedder,
+                self.settings,
+                shelf=partial(load_report_cache, self._knowledge.vectors, self.generation),
+                table=self._table,
+            )
+        return self._context
+
+    def _replace_knowledge(self) -> None:
+        """The newest snapshot; the one before stays open while a question is still answered."""
+        if self._knowledge is not None:
+            self._replaced += [self._table, self._knowledge] if self._table else [self._knowledge]
+            self._context = self._table = self._knowledge = None
+        if not self.asking:
+            for each in self._replaced:
+                each.close()
+            self._replaced = []
+        snapshot = self._open_snapshot()
+        if snapshot.pointer.generation == 0:
+            snapshot.close()
+            raise self._nothing_indexed()
+        self._knowledge = snapshot
+        self._table = LazyTable(partial(load_table, snapshot.vectors, self.generation))
+
+    def _nothing_indexed(self) -> StoreError:
+        return StoreError(
+            f"Nothing has been indexed into the collection {self.folder.name!r} yet.",
+            "Run `tgraph index PATH...` first.",
+        )
+
+    def _open_snapshot(self) -> Snapshot:
+        snapshot = Snapshot.open(self.folder)
+        if snapshot is None:
+            raise self._nothing_indexed()
+        return snapshot
+
+    def _rebuild_vectors(self, kind: str, problem: str) -> VectorSet:
+        """Vectors are derived: where they don't fit they are made again, and kept if possible."""
+        from tgraph.index.vectors.items import items_of
+        from tgraph.index.vectors.vector_index import build
+
+        assert self._knowledge is not None
+        self.message(f"The {kind} vectors are rebuilt: {problem}")
+        items = items_of(kind, self._knowledge.store, self.librarian)
+        vectors = build(kind, items, self.parts.embedder)
+        try:
+            with self.ledger.open(timeout=FOLD_PATIENCE) as (store, _):
+                if self.ledger.generation(store) == self.generation:
+                    vectors.save(self.folder.vectors, self.generation)
+                    self.ledger.publish(store)
+                del store
+        except StoreError as error:
+            self.message(f"The rebuilt vectors could not be kept: {error.message}")
+        return vectors
+
+    @property
+    def knowledge(self) -> Store | None:
+        """The knowledge that questions read, where there has been one."""
+        return self._knowledge.store if self._knowledge is not None else None
+
+    def snapshot(self) -> Snapshot:
+        """The newest published state, for whoever closes it."""
+        snapshot = Snapshot.open(self.folder)
+        if snapshot is None:
+            raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
+        return snapshot
+
+    def record(self, kind: Callable[[Path, str, Callable[[], datetime]], R]) -> R:
+        """A record of that kind, begun."""
+        return kind(self.folder.journals, self.uuid(), self.clock)
+
+    def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
+        """What a change of the graph is made with."""
+        self.ledger.check_key()
+        return RunSetup(
+            ledger=self.ledger,
+            parts=self.parts,
+            settings=self.settings,
+            uuid=self.uuid(),
+            clock=self.clock,
+            catalogue=self.catalogue,
+            progress=progress,
+            message=message or self.message,
+        )

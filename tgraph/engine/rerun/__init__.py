@@ -1,0 +1,1 @@
+"""Recorded sessions done again: replayed, verified, measured for influence, evaluated."""

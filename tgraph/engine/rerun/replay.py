@@ -1,0 +1,498 @@
+"""Replay: a recorded session asked once more, with its recorded replies or with the model live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Self
+
+from tgraph.answer.base import Notes, Synthesiser
+from tgraph.engine.ask.method_factory import method_of, suggesting
+from tgraph.engine.ask.methods import Chosen, Method, TwoStages, without_retrieval
+from tgraph.engine.ask.parameters import (
+    COUNT,
+    filters_of,
+    history_of,
+    recorded,
+    restored,
+    was_chosen,
+)
+from tgraph.engine.ask.question_run import QuestionRun
+from tgraph.engine.components import Components
+from tgraph.engine.rerun.recorded_retrieval import with_recorded_retrieval
+from tgraph.errors import TgraphError, UsageError
+from tgraph.explain.as_of.store import as_of, erased_since
+from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
+from tgraph.explain.assess.ablations import AblatedRun
+from tgraph.explain.trace.comparison import RecordDifference, differences, replay_form, replay_hash
+from tgraph.explain.trace.reader import read_so_far
+from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
+from tgraph.librarian import Librarian
+from tgraph.model import NO_USAGE, Agent, Selection
+from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, Embedder, no_sink
+from tgraph.models.client import Client
+from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
+from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
+from tgraph.record.session import SessionRecord
+from tgraph.resources import names
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.filters.subset import is_empty, narrowed
+from tgraph.retrieve.modes.suggest import SUGGEST
+from tgraph.retrieve.reports import grounded_selection
+from tgraph.settings import Settings
+from tgraph.store.journal import read_journal
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.statements import read_trig
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+    from tgraph.engine.open_collection import OpenCollection
+    from tgraph.explain.trace.reader import Trace
+    from tgraph.explain.trace.sessions import SessionSummary
+    from tgraph.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What came of a replay.
+
+    ``same`` says whether the replay hashes are equal, ``differences`` where the records differ, in
+    the order of a session's stages, and ``problem`` what the replay failed on. ``notes`` say what
+    had to be done differently. ``trace`` is the new run, None where it did not get that far.
+    """
+
+    session: Annotated[str, "IRI of the session"]
+    recorded_hash: Annotated[str, "replay hash of the record"]
+    replayed_hash: Annotated[str, "replay hash of the replay"]
+    differences: tuple[RecordDifference, ...] = ()
+    problem: Annotated[str, "why the replay ended early, or empty"] = ""
+    notes: Annotated[tuple[str, ...], "what had to be done differently"] = ()
+    trace: Trace | None = None
+
+    @property
+    def same(self) -> bool:
+        return not self.problem and self.recorded_hash == self.replayed_hash
+
+
+@dataclass(slots=True)
+class SessionReplay:
+    """One replay. It writes to a folder of its own, which is deleted afterwards.
+
+    ``context`` is the published knowledge, ``parts`` the graph's own, which only a live run calls.
+    """
+
+    session: RecordedSession
+    context: Context
+    generation: int
+    parts: Components
+    settings: Settings
+    librarian: Librarian
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, opened: OpenCollection, session: SessionSummary) -> Self:
+        """That of a session on record. ``UsageError`` where it can't be read as it was."""
+        context = opened.context()
+        found = read_recorded(opened.read(), opened.librarian, session.bundle, session.explain_id)
+        kept = opened.generation, opened.parts, opened.settings, opened.librarian
+        return cls(found, context, *kept)
+
+    def run(self, *, live: bool = False) -> Replay:
+        """Ask again and compare. Nothing of it enters the graph's record."""
+        with TemporaryDirectory(prefix="tgraph-replay-") as folder:
+            place = Path(folder)
+            problem = self._ask(place, live=live)
+            journal = place / f"{self.session.uuid}.journal"
+            return self._compare(journal, problem)
+
+    # --- asking ---
+
+    def _ask(self, place: Path, *, live: bool) -> str:
+        """Why the run did not come as far as the recorded one; "" where it did."""
+        if live:
+            return self._asked(place, self.context, live=True)
+        with self._knowledge() as context:
+            try:
+                return self._asked(place, context)
+            except LostVectorsError as error:
+                (place / f"{self.session.uuid}.journal").unlink(missing_ok=True)
+                self.session.calls.start_again()
+                return self._asked(place, context, lost=error.message)
+
+    @contextmanager
+    def _knowledge(self) -> Iterator[Context]:
+        """What the session read; it is put together from the record where it is not there now."""
+        session, context = self.session, self.context
+        if session.generation == self.generation:
+            yield self._over(context.store)
+            return
+        if erased_since(context.store, session.said.one(session.iri, "startedAtTime")):
+            self.notes.append(
+                "Text was erased since: the knowledge can't be had as it was, and is read as it is."
+            )
+            yield self._over(context.store)
+            return
+        assert isinstance(context.store, OxigraphStore)
+        self.notes.append(
+            f"The knowledge has changed since (generation {session.generation}, now"
+            f" {self.generation}): it is read as it was, put together from the record."
+        )
+        with as_of(context.store, self.librarian, session.generation) as store:
+            yield self._over(store)
+
+    def _over(self, store: Store) -> Context:
+        """The store with the vectors that it had; nobody far away is asked for any."""
+        context, own = self.context, self.parts.embedder
+        agent = self.session.embedder or own.agent
+        local = None if isinstance(own, Client) else own
+        embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
+        vectors = context.vectors
+        if store is not context.store or agent.iri != own.agent.iri:
+            vectors = PastVectors(store, self.librarian, vectors, embedder)
+        return Context(store, context.texts.over(store), vectors, embedder, self.settings)
+
+    def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
+        """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
+        session = self.session
+        settings = restored(self.settings, session.mode, session.parameters)
+        settings = settings.model_copy(update={"prompts": self._prompts(place)})
+        parts = self._live(settings, place) if live else self._replayed(settings, place)
+        filters = filters_of(session.parameters)
+        left = narrowed(replace(known, settings=settings, embedder=known.embedder), filters)
+        context = Context(left.store, left.texts, left.vectors, parts.embedder, settings)
+        context = replace(context, filters=left.filters)
+        history = history_of(session.parameters)
+        question = Question(session.question, history)
+        method = self._method(parts, question, context)
+        if filters and is_empty(context):
+            method = without_retrieval(method)
+        elif not live:
+            found = self._retrieving(method, settings, context, lost)
+            if found is None:
+                return f"{lost} The mode {method.mode} can't retrieve without them."
+            method = found
+        record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
+        asking = QuestionRun(method, context, record, self.settings.explain_collection)
+        count = session.parameters.get(COUNT)
+        values = {
+            **recorded(
+                settings,
+                method.mode,
+                history,
+                int(count) if count else None,
+                chosen=was_chosen(session.parameters),
+            ),
+            **filters.parameters,
+        }
+        try:
+            for _ in asking.stream(question, values, session.generation, session.collection):
+                pass
+        except TgraphError as error:
+            if isinstance(error, LostVectorsError) and not lost:
+                raise
+            if live or isinstance(error, UnrecordedError):
+                return str(error)
+            return "" if str(error) == session.calls.fatal else str(error)
+        return ""
+
+    def _method(self, parts: Components, question: Question, context: Context) -> Method:
+        if was_chosen(self.session.parameters):
+            from tgraph.engine.ask.method_factory import chosen
+
+            return chosen(question, parts, context)
+        count = self.session.parameters.get(COUNT)
+        if self.session.mode == SUGGEST.name and count:
+            return suggesting(parts, int(count))
+        return method_of(self.session.mode, parts)
+
+    def _retrieving(
+        self, method: Method, settings: Settings, context: Context, lost: str
+    ) -> Method | None:
+        """The method as it retrieved; where vectors are lost, with the recorded candidates, or None
+        if it can't do with these."""
+        if isinstance(method, Chosen):
+            inner = self._retrieving(method.inner, settings, context, lost)
+            return None if inner is None else replace(method, inner=inner)
+        method = self._reranking(method, settings)
+        if not lost:
+            return method
+        stood_in = with_recorded_retrieval(method, self.session, context, self.librarian)
+        if stood_in is None:
+            return None
+        self.notes.append(f"{lost} The recorded candidates stand in for retrieval.")
+        self.notes += stood_in.notes
+        return stood_in.method
+
+    def _reranking(self, method: Method, settings: Settings) -> Method:
+        """The method with the recorded ranking, where a server had ranked the texts anew."""
+        recorded_calls = self.session.calls
+        ranked = any(call.kind == "rerank" for call in recorded_calls.calls)
+        if not ranked or not isinstance(method, TwoStages):
+            return method
+        from tgraph.retrieve.search.contextual import ContextualRetriever
+
+        own, pool = settings.contextual_search, settings.rerank.pool
+        return replace(method, retriever=ContextualRetriever(own, recorded_calls.rank, pool))
+
+    def _prompts(self, place: Path) -> Path:
+        """The recorded prompts, as a folder that replaces today's."""
+        folder = place / "prompts"
+        folder.mkdir(exist_ok=True)
+        known = set(names("prompts"))
+        for name, text in self.session.prompts.items():
+            if f"{name}.md" in known:
+                (folder / f"{name}.md").write_bytes(text.encode("utf-8", "surrogatepass"))
+            else:
+                self.notes.append(f"The prompt {name} is no longer used.")
+        own = self.settings.prompts
+        for path in sorted(own.glob("*.md")) if own else ():
+            if path.name in known and not (folder / path.name).exists():
+                (folder / path.name).write_bytes(path.read_bytes())
+        return folder
+
+    def _live(self, settings: Settings, place: Path) -> Components:
+        return Components(settings, place, chat=self.parts.chat, embedder=self.parts.embedder)
+
+    def _replayed(self, settings: Settings, place: Path) -> Components:
+        session = self.session
+        chat = ReplayedChat(session.chat, session.calls) if session.chat else None
+        if chat is None:
+            own = settings.chat.model_copy(update={"provider": "embedded"})
+            settings = settings.model_copy(update={"chat": own})
+        unranked = settings.rerank.model_copy(update={"base_url": None})
+        settings = settings.model_copy(update={"rerank": unranked})
+        return Components(settings, place, chat=chat, embedder=self._embedder())
+
+    def _embedder(self) -> Embedder:
+        own, agent = self.parts.embedder, self.session.embedder
+        return ReplayedEmbedder(
+            agent or own.agent,
+            self.session.calls,
+            lexical=own.lexical,
+            max_tokens=own.max_tokens,
+        )
+
+    # --- comparing ---
+
+    def _compare(self, journal: Path, problem: str) -> Replay:
+        session = self.session
+        old = replay_form(session.quads, session.uuid)
+        new = replay_form(_quads(journal), session.uuid)
+        trace = None
+        with suppress(KeyError, ValueError, StopIteration):
+            trace = read_so_far(
+                self.context.store, journal, session.iri, self.settings.explain_collection
+            )
+        return Replay(
+            session.iri,
+            replay_hash(old),
+            replay_hash(new),
+            tuple(differences(old, new)),
+            problem,
+            tuple(dict.fromkeys(self.notes)),
+            trace,
+        )
+
+
+def _quads(journal: Path) -> list[Quad]:
+    frames = read_journal(journal).frames if journal.exists() else ()
+    return [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
+
+
+# --- writing an answer on record again, from less than what was selected for it -------------------
+
+
+Writers = tuple[Synthesiser, Synthesiser | None]
+"""Who writes from a selection, and who writes without any documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What an answer was written from. ``make`` gives its writers, with the settings and prompts
+    of the session, for a model or (None) for the embedded default."""
+
+    question: Question
+    selection: Selection
+    make: Callable[[ChatModel | None], Writers]
+    notes: tuple[str, ...] = ()
+
+
+class SelectionReplay(SessionReplay):
+    """A replay, without any call, that remembers what the answer was written from."""
+
+    _seen: tuple[Question, Selection] | None = None
+
+    def recollect(self) -> Written:
+        """``UsageError`` where the selection can't be had as it was."""
+        with TemporaryDirectory(prefix="tgraph-influence-") as folder:
+            problem = self._ask(Path(folder), live=False)
+        if self._seen is None:
+            raise UsageError(
+                f"What the answer was written from can't be had again. {problem}".strip(),
+                "Ask the question again, and measure that session.",
+            )
+        return Written(*self._seen, self._writers, tuple(dict.fromkeys(self.notes)))
+
+    def _retrieving(
+        self, method: Method, settings: Settings, context: Context, lost: str
+    ) -> Method | None:
+        found = super()._retrieving(method, settings, context, lost)
+        return None if found is None else _Watched(found, partial(self._see, context))
+
+    def _see(self, context: Context, question: Question, selection: Selection) -> None:
+        selected = grounded_selection(selection.selected, context)
+        self._seen = question, replace(selection, selected=selected)
+
+    def _writers(self, chat: ChatModel | None) -> Writers:
+        session = self.session
+        settings = restored(self.settings, session.mode, session.parameters)
+        if chat is None:
+            own = settings.chat.model_copy(update={"provider": "embedded"})
+            settings = settings.model_copy(update={"chat": own})
+        with TemporaryDirectory(prefix="tgraph-influence-") as folder:
+            settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
+            parts = Components(settings, Path(folder), chat=chat, embedder=self.parts.embedder)
+            count = session.parameters.get(COUNT)
+            suggests = session.mode == SUGGEST.name and count
+            method = (
+                suggesting(parts, int(count or 0)) if suggests else method_of(session.mode, parts)
+            )
+            return method.synthesiser, parts.alone() if chat is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A method that tells what it gathered."""
+
+    inner: Method
+    see: Callable[[Question, Selection], None]
+
+    @property
+    def mode(self) -> str:
+        return self.inner.mode
+
+    @property
+    def synthesiser(self) -> Synthesiser:
+        return self.inner.synthesiser
+
+    def gather(
+        self, question: Question, context: Context, record: SessionRecord
+    ) -> Generator[str, None, tuple[Question, Selection]]:
+        found = yield from self.inner.gather(question, context, record)
+        self.see(*found)
+        return found
+
+
+class Regenerator:
+    """Writes the answer again. Replies are remembered, equal runs each for itself, so that the same
+    analysis costs nothing a second time and an interrupted one goes on where it stopped."""
+
+    def __init__(self, written: Written, chat: ChatModel | None, cache: Path) -> None:
+        self._written = written
+        self._chat = chat
+        self._cache = CacheFolder(cache)
+        self._writers: dict[int, Writers] = {}
+        self._dry: tuple[_Dry, Writers] | None = None
+
+    @property
+    def agent(self) -> Agent:
+        return self._of(0)[0].agent
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether equal runs always come to the same answer."""
+        return self._chat is None
+
+    def prepare(self, runs: Sequence[AblatedRun]) -> None:
+        """Make the writers of the runs, before several threads want them."""
+        for run in runs:
+            self._of(run.repeat)
+
+    def write(self, run: AblatedRun, sink: CallSink) -> list[str]:
+        """The sentences. ``ModelError`` where the reply can't be used."""
+        return self._write(self._of(run.repeat), run, sink)
+
+    def request(self, run: AblatedRun) -> ChatRequest | None:
+        """What the run would ask the model; None where it asks nothing."""
+        if self._chat is None:
+            return None
+        if self._dry is None:
+            model = _Dry(self._chat.agent)
+            self._dry = model, self._written.make(model)
+        model, writers = self._dry
+        model.asked = None
+        self._write(writers, run, no_sink)
+        return model.asked
+
+    def is_known(self, run: AblatedRun, request: ChatRequest) -> bool:
+        """Whether the reply was had before."""
+        assert self._chat is not None
+        return chat_key(self._chat.agent, request) in _Repeat(self._cache, run.repeat)
+
+    def _of(self, repeat: int) -> Writers:
+        if repeat not in self._writers:
+            chat = self._chat
+            cached = CachedChat(chat, _Repeat(self._cache, repeat)) if chat else None
+            self._writers[repeat] = self._written.make(cached)
+        return self._writers[repeat]
+
+    def _write(self, writers: Writers, run: AblatedRun, sink: CallSink) -> list[str]:
+        writer, alone = writers
+        chosen = self._written.selection.selected
+        left = Selection(tuple(chosen[n] for n in sorted(run.kept)))
+        writer = alone if run.alone and alone is not None else writer
+        drafts = writer.synthesise(self._written.question, left, Notes(), sink)
+        return [draft.text for draft in drafts]
+
+
+class _Repeat(MutableMapping[str, bytes]):
+    """The replies of one repetition: those of the first are under their own keys."""
+
+    def __init__(self, cache: MutableMapping[str, bytes], repeat: int) -> None:
+        self._cache = cache
+        self._repeat = repeat
+
+    def _key(self, key: str) -> str:
+        if not self._repeat:
+            return key
+        return sha256(f"{key}:{self._repeat}".encode()).hexdigest()
+
+    def __getitem__(self, key: str) -> bytes:
+        return self._cache[self._key(key)]
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self._cache[self._key(key)] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self._cache[self._key(key)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _Dry:
+    """A ``ChatModel`` that says nothing and remembers what it was asked."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.asked: ChatRequest | None = None
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        self.asked = request
+        return ChatReply("", "stop", NO_USAGE, "")
+
+    def stream(
+        self, request: ChatRequest, sink: CallSink = no_sink
+    ) -> Generator[str, None, ChatReply]:
+        yield from ()
+        return self.complete(request, sink)

@@ -1,0 +1,125 @@
+"""Verifying an answer on record: judged sentence by sentence, and the verdicts put on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tgraph.answer.support import LexicalJudge, SupportJudge
+from tgraph.engine.ask.question_run import answer_of, on_record, usage_of
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import OnProgress, Progress
+from tgraph.errors import UsageError
+from tgraph.explain.as_of.store import StoreAsOf, read_then
+from tgraph.explain.assess.support_lineage import Verifier, judge_all
+from tgraph.explain.assess.verification import (
+    JudgedSentence,
+    Verification,
+    citation_precision,
+    citation_recall,
+)
+from tgraph.explain.trace.derivation import Derivations
+from tgraph.explain.trace.reader import read_trace
+from tgraph.explain.trace.sessions import SessionSummary
+from tgraph.explain.trace.values import Trace
+from tgraph.record.assessments import VerificationRecord
+from tgraph.store.base import Store
+from tgraph.store.snapshot import read_pointer
+
+STAGE = "Verifying"
+
+
+def verify(
+    opened: OpenCollection, session: SessionSummary, progress: OnProgress, *, lexical: bool
+) -> Verification:
+    """As ``KnowledgeGraph.verify``."""
+    store = opened.read()
+    judge = LexicalJudge() if lexical else opened.parts.support_judge()
+    record = opened.record(VerificationRecord)
+    return VerificationRun(opened, session, judge, record, progress).run(store)
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationRun:
+    """One verification under way."""
+
+    opened: OpenCollection
+    session: SessionSummary
+    judge: SupportJudge
+    record: VerificationRecord
+    progress: OnProgress
+
+    def run(self, store: Store) -> Verification:
+        """The verdicts, on record, from what the session read. ``UsageError`` where it gave no
+        answer."""
+        trace = self._read(store)
+        if not trace.sentences:
+            raise UsageError("The session has no answer to verify.", "Name one that has.")
+        pointer = read_pointer(self.opened.folder)
+        generations = trace.generation, pointer.generation if pointer else 0
+        judge, librarian = self.judge, self.opened.librarian
+        with on_record(self.record, "verification"):
+            self.record.start(
+                answer_of(trace),
+                judge.agent,
+                judge.prompts,
+                self.opened.settings.explain_collection,
+            )
+            with read_then(store, librarian, generations, trace.started) as then:
+                if then.is_past:
+                    trace = self._read(then.store)
+                return self._verify(trace, then)
+
+    def _read(self, store: Store) -> Trace:
+        opened = self.opened
+        return read_trace(store, opened.librarian, self.session, opened.settings.explain_collection)
+
+    def _verify(self, trace: Trace, then: StoreAsOf) -> Verification:
+        origins = Derivations(then.store, self.opened.librarian, trace, changed=then.is_other)
+        verifier = Verifier(trace, origins, self.judge, self.record.call)
+        judged = judge_all(verifier, trace.sentences, self._counting(len(trace.sentences)))
+        made = self._made(trace, judged, verifier, then)
+        self._put_on_record(made)
+        return made
+
+    def _counting(self, total: int) -> Callable[[], None]:
+        done = [0]
+        self.progress(Progress(STAGE, 0, total))
+
+        def one() -> None:
+            done[0] += 1
+            self.progress(Progress(STAGE, done[0], total, self.record.usage))
+
+        return one
+
+    def _made(
+        self, trace: Trace, judged: tuple[JudgedSentence, ...], verifier: Verifier, then: StoreAsOf
+    ) -> Verification:
+        return Verification(
+            session=trace.explain_id,
+            question=trace.question,
+            mode=trace.mode,
+            judge=self.judge.agent.name,
+            sentences=judged,
+            recall=citation_recall(judged),
+            precision=citation_precision(judged),
+            verification=self.record.verification,
+            usage=usage_of(self.record),
+            dropped=dict(+verifier.dropped),
+            notes=(then.note,) if then.note else (),
+        )
+
+    def _put_on_record(self, made: Verification) -> None:
+        record = self.record
+        for sentence in made.sentences:
+            lost = sentence.lost
+            record.verdict(
+                sentence.sentence,
+                sentence.verdict,
+                sentence.reason,
+                lost_at=lost.step if lost else "",
+                lost_in=lost.item if lost else "",
+            )
+        measures = {"citation-recall": made.recall, "citation-precision": made.precision}
+        record.result({k: m for k, m in measures.items() if m is not None}, made.dropped)
+        record.finish("completed")

@@ -1,0 +1,149 @@
+"""The sessions of an open collection, read: traces, reports, exports, and why something is not in
+an answer. The methods are those of ``KnowledgeGraph``."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from tgraph.engine.open_collection import OpenCollection
+    from tgraph.explain.as_of.store import RecordedParameters
+    from tgraph.explain.trace.reader import Trace
+    from tgraph.explain.trace.sessions import SessionSummary
+    from tgraph.explain.whynot.causes import WhyNot
+
+
+class SessionReader:
+    """What a collection can tell of its sessions."""
+
+    def __init__(self, opened: OpenCollection) -> None:
+        self._opened = opened
+
+    def find(self, name: str) -> SessionSummary:
+        from tgraph.explain.trace.sessions import find_session
+
+        return find_session(self._opened.read(), self._opened.catalogue, name)
+
+    def trace(self, session: str) -> Trace:
+        from tgraph.explain.trace.reader import read_trace
+        from tgraph.record.assessments import questioned
+
+        summary = self.find(session)
+        trace = read_trace(
+            self._opened.read(),
+            self._opened.librarian,
+            summary,
+            self._opened.settings.explain_collection,
+        )
+        doubt = questioned(self._opened.read()).get(summary.explain_id)
+        return replace(
+            trace,
+            report=partial(self.report, summary.explain_id),
+            questioned=f"{doubt.time}: {doubt.reason}" if doubt else "",
+        )
+
+    def report(self, session: str) -> str:
+        from tgraph.explain.integrity.erasures import page_text
+        from tgraph.explain.render.picture import picture
+        from tgraph.explain.render.report import to_html
+        from tgraph.explain.trace.derivation import DisplayNames
+        from tgraph.explain.trace.record_quads import catalogue_quads, report_quads, report_trig
+        from tgraph.explain.trace.recorded_session import read_request
+        from tgraph.index.sources import Texts
+
+        store, summary = self._opened.read(), self.find(session)
+        quads = report_quads(store, summary.bundle, summary.explain_id)
+        drawn = picture(quads, DisplayNames(store, self._opened.librarian.get_text).known)
+        quads += catalogue_quads(store, summary.bundle, self._opened.catalogue)
+        record = report_trig(quads, summary.explain_id)
+        pages = page_text(Texts(store, self._opened.librarian))
+        request = partial(read_request, store, self._opened.librarian.get_text)
+        return to_html(self.trace(session), record, drawn, pages, request)
+
+    def trace_so_far(self, session: str) -> Trace:
+        from tgraph.explain.trace.reader import read_so_far
+
+        uuid = session.removeprefix(v.session_iri(""))
+        knowledge = self._opened.knowledge
+        if knowledge is not None:
+            journal = self._opened.folder.journals / f"{uuid}.journal"
+            collection = self._opened.settings.explain_collection
+            trace = read_so_far(knowledge, journal, session, collection)
+            if trace is not None:
+                return trace
+        return self.trace(session)
+
+    def export(
+        self,
+        session: str,
+        format: str,
+        vocabulary: str,
+        classic: bool,
+    ) -> bytes:
+        from tgraph.explain.export.formats import PICTURES, serialise
+        from tgraph.explain.export.trustgraph import trustgraph_quads
+        from tgraph.explain.render.picture import picture
+        from tgraph.explain.trace.derivation import DisplayNames
+        from tgraph.explain.trace.record_quads import (
+            bundle_of,
+            catalogue_quads,
+            report_quads,
+            session_quads,
+        )
+
+        if vocabulary not in ("tgraph", "trustgraph"):
+            raise UsageError(
+                f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
+            )
+        if vocabulary == "trustgraph":
+            return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
+        store = self._opened.read()
+        bundle = bundle_of(store, self._opened.catalogue, session)
+        if bundle is None:
+            summary = self.find(session)
+            bundle = summary.bundle
+            if format in PICTURES:
+                quads = report_quads(store, bundle, summary.explain_id)
+                names = DisplayNames(store, self._opened.librarian.get_text).known
+                return PICTURES[format](picture(quads, names))
+        quads = session_quads(store, bundle) + catalogue_quads(
+            store, bundle, self._opened.catalogue
+        )
+        return serialise(quads, format, without_terms=classic)
+
+    def why_not(self, session: str, expected: str) -> WhyNot:
+        from tgraph.explain.whynot.causes import why_not
+
+        store, summary = self._opened.read(), self.find(session)
+        asked = partial(self._how_asked, summary)
+        return why_not(
+            store, self._opened.librarian, self._opened.folder.vectors, summary, expected, asked
+        )
+
+    def _how_asked(self, summary: SessionSummary, trace: Trace) -> RecordedParameters:
+        """How a session was asked, as far as its record can be read."""
+        from tgraph.engine.ask.parameters import filters_of, history_of, restored
+        from tgraph.explain.as_of.store import RecordedParameters
+        from tgraph.explain.trace.recorded_session import read_recorded
+        from tgraph.retrieve.base import Question
+
+        settings, embedder, rank = self._opened.settings, None, None
+        with suppress(UsageError):
+            settings = restored(settings, trace.mode, trace.parameters)
+        with suppress(UsageError):
+            found = read_recorded(
+                self._opened.read(), self._opened.librarian, summary.bundle, summary.explain_id
+            )
+            ranked = any(call.kind == "rerank" for call in found.calls.calls)
+            embedder, rank = found.embedder, found.calls.rank if ranked else None
+        question = Question(trace.question, history_of(trace.parameters), trace.concepts)
+        filters = filters_of(trace.parameters)
+        return RecordedParameters(
+            question, settings, filters, self._opened.parts.embedder, embedder, rank
+        )

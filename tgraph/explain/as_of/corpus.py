@@ -1,0 +1,231 @@
+"""The corpus as a session knew it: which documents stood and what had been extracted by then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal as Choice
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import StoreError
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    document_of_chunk,
+    page_of_chunk,
+    text_value,
+)
+from tgraph.ingest.sentences import sentences
+from tgraph.store.base import Store
+
+AccessionState = Choice["stood", "later", "superseded", "retracted"]
+PlaceSpan = tuple[str, int | None, int, int]
+"""Document, page, start and end."""
+
+_EXTRACTION = f"{v.URN}extraction:"
+_CURATION = f"{v.URN}curation:"
+_LONGEST = 400
+"""Characters of a sentence that is shown as the place of a find."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPlace:
+    """A place in a document: ``quote`` is ``text[start:end]`` of the page (or the document)."""
+
+    document: str
+    title: str
+    path: str
+    page: int | None
+    start: int
+    end: int
+    quote: str
+
+    @property
+    def span(self) -> PlaceSpan:
+        return self.document, self.page, self.start, self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Accession:
+    """A document as it was taken in under a path.
+
+    ``state`` is what it was to the session: it stood, came later, or had been superseded or
+    retracted. ``ended`` is when it ceased to stand (empty while it does), ``ending`` how, and
+    ``why`` the reason that a retraction gave.
+    """
+
+    document: str
+    title: str
+    path: str
+    taken: str
+    state: AccessionState
+    ended: str = ""
+    ending: AccessionState = "stood"
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        """Whether the session could know it."""
+        return self.state == "stood"
+
+
+class CorpusAsOf:
+    """Reads a store as it was at a generation of knowledge; ``started`` is when the session was."""
+
+    def __init__(self, store: Store, texts: Texts, generation: int, started: str) -> None:
+        self.store = store
+        self.texts = texts
+        self.generation = generation
+        self.started = started
+
+    @cached_property
+    def runs(self) -> dict[str, int]:
+        """The generation that each index run made; a run that changed nothing made none."""
+        found: dict[str, int] = {}
+        for quad in self.store.match(None, v.tg("run"), None, None):
+            for number in self.store.match(quad.subject, v.tg("generation"), None, quad.graph_name):
+                if isinstance(number.object, Literal) and isinstance(quad.object, NamedNode):
+                    run = quad.object.value
+                    found[run] = min(int(number.object.value), found.get(run, 1 << 62))
+        return found
+
+    @cached_property
+    def current(self) -> int:
+        """The newest generation."""
+        return max(self.runs.values(), default=0)
+
+    @cached_property
+    def accessions(self) -> list[Accession]:
+        """Every document under every path, those that the session could know first."""
+        found = []
+        for quad in self.store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH):
+            if isinstance(quad.subject, NamedNode):
+                found.append(self._accession(quad.subject.value))
+        return sorted(found, key=lambda a: (not a.known, a.path, a.taken, a.document))
+
+    def _accession(self, iri: str) -> Accession:
+        document = text_value(self.store, iri, v.prov("specializationOf"))
+        ended = text_value(self.store, iri, v.prov("invalidatedAtTime"))
+        by = text_value(self.store, iri, v.prov("wasInvalidatedBy"))
+        ending: AccessionState = "retracted" if by.startswith(_CURATION) else "superseded"
+        state: AccessionState = ending if ended and self._had_ended(by, ended) else "stood"
+        if not self._by_then(text_value(self.store, iri, v.prov("wasGeneratedBy"))):
+            state = "later"
+        return Accession(
+            document,
+            text_value(self.store, document, v.dcterms("title")),
+            text_value(self.store, iri, v.tg("path")),
+            text_value(self.store, iri, v.prov("generatedAtTime")),
+            state,
+            ended,
+            ending if ended else "stood",
+            text_value(self.store, by, v.tg("reason")) if ended else "",
+        )
+
+    def _had_ended(self, by: str, ended: str) -> bool:
+        """Whether it had ceased to stand in what the session read: what a run changes is there once
+        it is published."""
+        if by in self.runs:
+            return self.runs[by] <= self.generation
+        return v.in_time(ended) <= v.in_time(self.started)
+
+    def _by_then(self, run: str) -> bool:
+        return self.runs.get(run, 0) <= self.generation
+
+    @cached_property
+    def documents(self) -> dict[str, Accession]:
+        """The documents that stood, by IRI."""
+        return {a.document: a for a in reversed(self.accessions) if a.known}
+
+    def knew(self, evidence: str) -> bool:
+        """Whether the evidence had been extracted, of a document that stood."""
+        made = text_value(self.store, evidence, v.prov("wasGeneratedBy"))
+        run = made.removeprefix(_EXTRACTION).partition(":")[0]
+        stood = self.document_of(evidence) in self.documents
+        return stood and self._by_then(f"{v.URN}run:{run}")
+
+    def document_of(self, evidence: str) -> str:
+        """The document that the evidence is from."""
+        return document_of_chunk(text_value(self.store, evidence, v.prov("wasDerivedFrom")))
+
+    # --- texts ---
+
+    def pages(self, document: str) -> list[int | None]:
+        """The numbers of the document's pages; ``[None]`` where it has none."""
+        numbers = sorted(
+            int(text_value(self.store, page, v.tg("pageNumber")) or 0)
+            for page in derived(self.store, document, "Page")
+        )
+        return list(numbers) or [None]
+
+    def find(self, phrases: tuple[str, ...], *, known: bool = True) -> Iterator[DocumentPlace]:
+        """The places where a document says one of the phrases, letter case, white space and
+        punctuation aside; with ``known`` False in documents that the session could not know."""
+        pattern = _pattern(phrases)
+        seen = set(self.documents)
+        for accession in self.accessions:
+            if accession.known is known and (known or accession.document not in seen):
+                seen.add(accession.document)
+                yield from self._find(pattern, accession) if pattern else ()
+
+    def _find(self, pattern: re.Pattern[str], accession: Accession) -> Iterator[DocumentPlace]:
+        for page in self.pages(accession.document):
+            try:
+                text = self.texts.of_page(accession.document, page)
+            except StoreError:
+                continue  # erased
+            for match in pattern.finditer(text):
+                yield DocumentPlace(
+                    accession.document,
+                    accession.title,
+                    accession.path,
+                    page,
+                    *match.span(),
+                    match[0],
+                )
+
+    def around(self, place: DocumentPlace) -> DocumentPlace:
+        """The sentence that the place is in, for showing."""
+        text = self.texts.of_page(place.document, place.page)
+        low = max(0, place.start - _LONGEST)
+        part = text[low : place.end + _LONGEST]
+        spans = [
+            (low + a, low + b)
+            for a, b in sentences(part)
+            if low + a <= place.start and place.end <= low + b
+        ]
+        start, end = spans[0] if spans else (place.start, place.end)
+        return DocumentPlace(
+            place.document, place.title, place.path, place.page, start, end, text[start:end]
+        )
+
+
+def span_of(evidence: str, store: Store) -> PlaceSpan:
+    """Where the evidence stands."""
+    chunk = text_value(store, evidence, v.prov("wasDerivedFrom"))
+    start = int(text_value(store, evidence, v.tg("charOffset")) or 0)
+    end = start + int(text_value(store, evidence, v.tg("charLength")) or 0)
+    return document_of_chunk(chunk), page_of_chunk(chunk), start, end
+
+
+def overlap(one: PlaceSpan, other: PlaceSpan) -> bool:
+    """Whether the spans have characters in common."""
+    return one[:2] == other[:2] and one[2] < other[3] and other[2] < one[3]
+
+
+_WORD = re.compile(r"\w+")
+
+
+def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str] | None:
+    ways = []
+    for phrase in phrases:
+        words = _WORD.findall(phrase)
+        if words:
+            before = r"(?<!\w)" if words[0][0].isascii() else ""
+            after = r"(?!\w)" if words[-1][-1].isascii() else ""
+            ways.append(before + r"[\W_]+".join(map(re.escape, words)) + after)
+    return re.compile("|".join(ways), re.IGNORECASE) if ways else None

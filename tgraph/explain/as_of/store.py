@@ -1,0 +1,211 @@
+"""Knowledge as it was at a generation, and all that a session read of it, without any call.
+
+Each change of knowledge is a batch of the chain, kept as the lines it added and removed; the
+newest changes are undone, one after the other, on a checkpoint that nobody else sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+
+from tgraph import vocabulary as v
+from tgraph.errors import StoreError
+from tgraph.explain.as_of.vectors import PastVectors, SavedVectors, VectorsOnRecord
+from tgraph.explain.integrity.erasures import read_erasure
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
+from tgraph.model import Agent
+from tgraph.models.base import Embedder
+from tgraph.retrieve.base import Context, Question, Rank
+from tgraph.retrieve.filters.criteria import Filters
+from tgraph.settings import Settings
+from tgraph.store.base import Store
+from tgraph.store.oxigraph import BULK, OxigraphStore
+
+
+@contextmanager
+def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterator[OxigraphStore]:
+    """The store with the knowledge and sources of a generation; sessions and agents stay as now.
+
+    It costs what has changed since. ``StoreError`` where the text of a change can't be read.
+    """
+    changes = _later(store, generation)
+    rewritten = _rewritten(store)
+    with TemporaryDirectory(prefix="tgraph-past-") as folder:
+        store.backup(Path(folder) / "store")
+        past = OxigraphStore.open(Path(folder) / "store")
+        try:
+            for batch, key in changes:
+                _undo(past, librarian, _followed(rewritten, batch, key))
+            yield past
+        finally:
+            past.close()
+
+
+def erased_since(store: Store, time: str) -> bool:
+    """Whether text was erased after the time (an xsd:dateTime): what was known then can't be put
+    together again."""
+    then = datetime.fromisoformat(time)
+    return any(
+        datetime.fromisoformat(ended.object.value) > then
+        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
+        for ended in store.match(erasure.subject, v.prov("endedAtTime"), None, erasure.graph_name)
+        if isinstance(ended.object, Literal)
+    )
+
+
+def _later(store: Store, generation: int) -> list[tuple[str, str]]:
+    """The changes of knowledge after the generation, the newest first: batch and its hash."""
+    found = []
+    for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
+        subject, graph = batch.subject, batch.graph_name
+        for number in store.match(subject, v.tg("generation"), None, graph):
+            key = next(store.match(subject, v.tg("contentHash"), None, graph), None)
+            made = int(number.object.value) if isinstance(number.object, Literal) else 0
+            if made > generation and isinstance(subject, NamedNode) and key is not None:
+                found.append((made, subject.value, getattr(key.object, "value", "")))
+    return [(batch, key) for _, batch, key in sorted(found, reverse=True)]
+
+
+def _rewritten(store: Store) -> list[dict[str, tuple[str, str]]]:
+    """The hashes before and after of what each erasure rewrote, in the order of the erasures."""
+    graphs = {quad.graph_name for quad in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)}
+    done = [read_erasure(store, graph.value) for graph in graphs if isinstance(graph, NamedNode)]
+    return [dict(each.hashes) for each in sorted(done, key=lambda each: v.in_time(each.what.time))]
+
+
+def _followed(rewritten: list[dict[str, tuple[str, str]]], batch: str, key: str) -> str:
+    """The hash under which the text of the batch is kept now."""
+    for hashes in rewritten:
+        old, new = hashes.get(batch, ("", ""))
+        key = new if old == key else key
+    return key
+
+
+def _undo(store: OxigraphStore, librarian: Librarian, key: str) -> None:
+    """Take back a batch. What it removed and added again was there before it."""
+    removed = set(_lines(librarian, key, b"-"))
+    added = (line for line in _lines(librarian, key, b"+") if line not in removed)
+    store.remove(_quads(added))
+    quads = _quads(iter(sorted(removed)))
+    while some := list(islice(quads, BULK)):
+        store.fill(some)
+
+
+def _lines(librarian: Librarian, key: str, sign: bytes) -> Iterator[bytes]:
+    return (line[1:] for line in librarian.lines(key) if line.startswith(sign))
+
+
+def _quads(lines: Iterator[bytes]) -> Iterator[Quad]:
+    while some := list(islice(lines, BULK)):
+        try:
+            yield from parse(b"".join(some), RdfFormat.N_QUADS)
+        except SyntaxError as error:
+            raise StoreError(
+                f"What a change of knowledge added can't be read: {error}.",
+                "Run `tgraph audit integrity`.",
+            ) from error
+
+
+# --- what a session read, so that it can be looked at once more, without any call -----------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedParameters:
+    """How a session was asked: with the settings, filters and turns that it has on record.
+
+    ``like`` tells how long a text its embedder reads, ``rank`` gives the recorded ranking, where a
+    server made one.
+    """
+
+    question: Question
+    settings: Settings
+    filters: Filters
+    like: Embedder
+    embedder: Agent | None = None
+    rank: Rank | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAsOf:
+    """A store with the knowledge and sources that a session read.
+
+    Where these have changed since, ``is_past`` is whether it has them as they were; ``note`` then
+    says what it has, and is empty where nothing has changed.
+    """
+
+    store: Store
+    is_past: bool = False
+    note: str = ""
+
+    @property
+    def is_other(self) -> bool:
+        """Whether it has the knowledge of now, which is not that of the session."""
+        return bool(self.note) and not self.is_past
+
+
+@contextmanager
+def read_then(
+    store: Store, librarian: Librarian, generations: tuple[int, int], started: str
+) -> Iterator[StoreAsOf]:
+    """What a session read that ``started`` then (an xsd:dateTime); ``generations`` are its own and
+    the newest. After an erasure, or where the record of a change can't be read, it is what is there
+    now, which the note says."""
+    asked, now = generations
+    if asked >= now:
+        yield StoreAsOf(store)
+        return
+    if erased_since(store, started):
+        why = "Text was erased since the session"
+        yield StoreAsOf(
+            store, note=f"{why}: knowledge can't be had as it was, and is read as it is."
+        )
+        return
+    assert isinstance(store, OxigraphStore)
+    changed = f"Knowledge has changed since the session (generation {asked}, now {now})"
+    with ExitStack() as opened:
+        try:
+            past: Store = opened.enter_context(as_of(store, librarian, asked))
+        except StoreError as error:
+            then = StoreAsOf(store, note=f"{changed}, and is read as it is: {error.message}")
+        else:
+            then = StoreAsOf(past, is_past=True, note=f"{changed}: it is read as it was.")
+        yield then
+
+
+def context_of(
+    then: StoreAsOf,
+    librarian: Librarian,
+    vectors: Path,
+    generation: int,
+    asked: RecordedParameters,
+    calls: list[str],
+) -> Context:
+    """What the session of that ``generation`` retrieved from, filters aside; ``calls`` are the
+    content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
+    is needed."""
+    saved = SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
+    found = _context(then.store, saved, librarian, asked, calls)
+    if then.is_past:
+        found.vectors = PastVectors(then.store, librarian, saved, found.embedder)
+    return found
+
+
+def _context(
+    store: Store,
+    vectors: Mapping[str, object],
+    librarian: Librarian,
+    asked: RecordedParameters,
+    calls: Sequence[str],
+) -> Context:
+    agent = asked.embedder or asked.like.agent
+    embedder = VectorsOnRecord(agent, store, librarian, asked.like, None, calls)
+    return Context(store, Texts(store, librarian), vectors, embedder, asked.settings)  # type: ignore[arg-type]

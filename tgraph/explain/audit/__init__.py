@@ -1,0 +1,1 @@
+"""Questions that auditors ask of the record: named SPARQL audits, SHACL, contradictions, impact."""

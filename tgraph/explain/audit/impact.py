@@ -1,0 +1,174 @@
+"""What would fall with a document: the facts that rest on it alone, and the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.explain.trace.documents import find_document
+from tgraph.explain.trace.sessions import list_sessions
+from tgraph.index.sources import (
+    chunks_of_document,
+    derived,
+    document_of_chunk,
+    evidence_of_document,
+    standing_documents,
+    text_value,
+)
+from tgraph.record.assessments import questioned
+from tgraph.rendering import render
+from tgraph.retrieve.labels import reified
+from tgraph.store.base import Store, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class SoleFact:
+    """An edge of knowledge that no other document supports."""
+
+    edge: str
+    fact: str
+
+
+@dataclass(frozen=True, slots=True)
+class CitingSentence:
+    """A sentence of an answer that cites the document; ``alone`` if it cites nothing else."""
+
+    index: int
+    text: str
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AffectedAnswer:
+    """An answer that rests on the document. ``sentences`` are those that cite it, none where it was
+    only selected for the answer. ``questioned`` is since when it does not stand, or empty."""
+
+    session: str
+    question: str
+    started: str
+    sentences: tuple[CitingSentence, ...]
+    questioned: str
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """What rests on a document. ``shared`` counts the facts that other documents support too."""
+
+    document: str
+    title: str
+    path: str
+    standing: bool
+    facts: tuple[SoleFact, ...]
+    shared: int
+    answers: tuple[AffectedAnswer, ...]
+
+    def _repr_html_(self) -> str:
+        return render(self, "notebook")
+
+
+def read_impact(store: Store, catalogue: str, name: str) -> Impact:
+    """The impact of the document that the name means. ``UsageError`` where it means none."""
+    found = find_document(store, name)
+    edges = _edges(store, found.document)
+    alone = sorted(edge for edge, others in edges.items() if not others)
+    names = reified(store, alone)
+    facts = [SoleFact(edge, " — ".join(names[edge].labels)) for edge in alone]
+    return Impact(
+        found.document,
+        found.title,
+        found.path,
+        found.standing,
+        tuple(sorted(facts, key=lambda fact: (fact.fact, fact.edge))),
+        len(edges) - len(alone),
+        tuple(_answers(store, catalogue, found.document)),
+    )
+
+
+def _edges(store: Store, document: str) -> dict[str, set[str]]:
+    """The edges of knowledge that the document supports, each with the others that do."""
+    standing = standing_documents(store)
+    if document not in standing:
+        return {}
+    texts = {text_value(store, e, v.tg("edge")) for e in evidence_of_document(store, document)}
+    found: dict[str, set[str]] = {}
+    for text in sorted(filter(None, texts)):
+        known = store.match(None, v.tg("original"), NamedNode(text), v.KNOWLEDGE_GRAPH)
+        for edge in {text, *(text_of(quad.subject) for quad in known)}:
+            if next(
+                store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None
+            ):
+                found[edge] = (_supporting(store, edge) & standing) - {document}
+    return found
+
+
+def _supporting(store: Store, edge: str) -> set[str]:
+    originals = store.match(NamedNode(edge), v.tg("original"), None, v.KNOWLEDGE_GRAPH)
+    found = set()
+    for text in {edge, *(text_of(quad.object) for quad in originals)}:
+        for quad in store.match(None, v.tg("edge"), NamedNode(text), v.SOURCE_GRAPH):
+            chunk = text_value(store, text_of(quad.subject), v.prov("wasDerivedFrom"))
+            found.add(document_of_chunk(chunk))
+    return found
+
+
+def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAnswer]:
+    bundles = {text_of(quad.graph_name) for quad in _references(store, document)}
+    doubts = questioned(store)
+    for session in list_sessions(store, catalogue):
+        if session.bundle in bundles and _has_answer(store, session.bundle):
+            doubt = doubts.get(session.explain_id)
+            yield AffectedAnswer(
+                session.explain_id,
+                session.question,
+                session.started,
+                tuple(_sentences(store, session.bundle, document)),
+                doubt.time if doubt else "",
+            )
+
+
+def _has_answer(store: Store, bundle: str) -> bool:
+    """Whether the session came to an answer; one that failed has none to call into question."""
+    answers = store.match(None, v.RDF_TYPE, v.tg("Answer"), NamedNode(bundle))
+    return next(answers, None) is not None
+
+
+def _references(store: Store, document: str) -> Iterator[Quad]:
+    """Where bundles say that something selected or cited comes from the document."""
+    for page in (document, *derived(store, document, "Page")):
+        yield from store.match(None, v.oa("hasSource"), NamedNode(page), None)
+    for part in (*chunks_of_document(store, document), *evidence_of_document(store, document)):
+        yield from store.match(None, v.prov("wasDerivedFrom"), NamedNode(part), None)
+
+
+def _sentences(store: Store, bundle: str, document: str) -> Iterator[CitingSentence]:
+    graph = NamedNode(bundle)
+    found = []
+    for quad in store.match(None, v.RDF_TYPE, v.tg("CitingSentence"), graph):
+        cited = _cited(store, quad.subject, graph)
+        if document in cited:
+            said = {q.predicate: text_of(q.object) for q in store.match(quad.subject, graph=graph)}
+            number, text = int(said[v.tg("index")]), said[v.tg("text")]
+            found.append(CitingSentence(number, text, cited == {document}))
+    yield from sorted(found, key=lambda sentence: sentence.index)
+
+
+def _cited(store: Store, sentence: object, graph: NamedNode) -> set[str]:
+    """The documents that a sentence cites."""
+    assert isinstance(sentence, NamedNode)
+    found = set()
+    for citation in store.match(sentence, v.tg("citation"), None, graph):
+        for target in store.match(
+            NamedNode(text_of(citation.object)), v.oa("hasTarget"), None, graph
+        ):
+            where = NamedNode(text_of(target.object))
+            for source in store.match(where, v.oa("hasSource"), None, graph):
+                found.add(_document(text_of(source.object)))
+    return found
+
+
+def _document(page: str) -> str:
+    digest = page.removeprefix(v.document_iri("")).removeprefix(f"{v.URN}page:")
+    return v.document_iri(digest.partition(":")[0])

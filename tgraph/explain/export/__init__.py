@@ -1,0 +1,1 @@
+"""Writes a record for others: RDF, PROV's formats, TrustGraph's vocabulary."""

@@ -1,0 +1,1 @@
+"""Whether the record is as it was sealed: entries, signatures, erasures, the check."""

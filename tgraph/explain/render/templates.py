@@ -1,0 +1,73 @@
+"""HTML from templates, in which everything is foreign text until it was escaped.
+
+``notebook.html`` has a macro for each type of value that a notebook shows, which bears its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tgraph.explain.render.wording import clock
+from tgraph.rendering import many, safe, shortened
+from tgraph.resources import data
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+ROWS = 50
+"""Rows of a table that a notebook shows; the rest is counted."""
+LONGEST = 400
+"""Characters of a cell that it shows."""
+
+
+@cache
+def template(name: str) -> Template:
+    """A template: what it prints is escaped, and its control and bidirectional characters are
+    shown as escapes. What it is not told is an error."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=["jinja2.ext.do"],
+    )
+    environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
+    environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
+    return environment.from_string(data(name).read_text("utf-8"))
+
+
+def _visible(said: object) -> object:
+    """What a template prints, with control characters shown; markup is safe by now."""
+    return safe(said) if isinstance(said, str) and not hasattr(said, "__html__") else said
+
+
+def notebook(value: object) -> str:
+    """How a notebook shows the value; ``TypeError`` where it has no macro for such."""
+    macros = template("notebook.html").module
+    for kind in type(value).__mro__:
+        if macro := getattr(macros, kind.__name__, None):
+            return str(macro(value)).strip()
+    raise TypeError(f"A notebook can't show a {type(value).__name__}.")
+
+
+Numbered = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]
+
+
+def numbered(sentences: Sequence[Any], *, once: bool) -> Numbered:
+    """Each sentence with the numbers of its citations, and these by number; those of one place
+    share their number where each place is to stand ``once``."""
+    quotes: dict[object, tuple[int, Any]] = {}
+    found = []
+    for sentence in sentences:
+        numbers = []
+        for cited in sentence.citations:
+            place = (cited.document, cited.page, cited.start, cited.end)
+            number, _ = quotes.setdefault(place if once else len(quotes), (len(quotes) + 1, cited))
+            numbers.append(number)
+        found.append((sentence, numbers))
+    return found, list(quotes.values())

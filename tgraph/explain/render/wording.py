@@ -1,0 +1,182 @@
+"""The parts of a trace in words, and the stages of a question as lines of text, for whoever watches
+it being answered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from tgraph import vocabulary as v
+from tgraph.explain.render.text import map_lines
+from tgraph.explain.trace.bundle_reader import kind_of
+from tgraph.explain.trace.values import Trace, TraceAction, TraceItem, TraceQuotation, TraceSentence
+from tgraph.index.sources import range_of_chunk
+from tgraph.rendering import flat, shortened
+
+_MOST_QUOTE = 200
+_MOST_LABEL = 100
+_LISTED = 8
+_PLURALS = {"entity": "entities", "summary": "summaries"}
+
+
+def stage_lines(trace: Trace, stage: str) -> Iterator[str]:
+    """The lines about a stage (a session's, retrieval's, selection's or answer's IRI)."""
+    uuid = trace.explain_id.removeprefix(v.session_iri(""))
+    writers = {
+        v.session_iri(uuid): ("session", _session),
+        v.retrieval_iri(uuid): ("retrieval", _retrieval),
+        v.selection_iri(uuid): ("selection", _selection),
+        v.answer_iri(uuid): ("answer", _answer),
+    }
+    name, lines = writers[stage]
+    yield f"  [{name}] {stage}"
+    for line in lines(trace):
+        yield f"    {line}"
+
+
+def _session(trace: Trace) -> Iterator[str]:
+    yield f"Question: {flat(trace.question)}"
+    yield f"Mode: {trace.mode}"
+    if trace.filters_text:
+        yield f"Filters: {flat(trace.filters_text)}"
+    yield f"Time: {trace.started}"
+
+
+def _retrieval(trace: Trace) -> Iterator[str]:
+    if trace.choice_text:
+        yield f"Mode: {flat(trace.choice_text)}"
+    if trace.concepts:
+        yield f"Concepts: {flat(trace.concepts_text)}"
+    if trace.matches:
+        yield f"Entities: {matches_text(trace)}"
+    if trace.actions is not None:
+        yield f"Actions: {actions_text(trace.actions)}"
+    yield f"Retrieved: {retrieved_text(trace)}"
+
+
+def _selection(trace: Trace) -> Iterator[str]:
+    yield from map_lines(trace)
+    yield f"Selected: {len(trace.selected)}"
+    for number, edge in enumerate(trace.selected, 1):
+        yield f"{number}. {item_text(edge)}"
+        yield f"   {', '.join(filter(None, [f'Score: {edge.score:.4f}', standing_text(edge)]))}"
+        if edge.reasoning:
+            yield f"   Reasoning: {flat(edge.reasoning)}"
+        for place in edge.evidence:
+            if place.quote:
+                yield f"   “{shortened(flat(place.quote), _MOST_QUOTE)}”"
+            yield f"   {place_text(place)}"
+    if trace.rejected:
+        yield f"Not selected: {rejection_text(trace.rejected)}"
+
+
+def _answer(trace: Trace) -> Iterator[str]:
+    cited = sum(1 for sentence in trace.sentences if sentence.citations)
+    yield f"Sentences: {len(trace.sentences)}, {cited} with citations"
+    yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
+    for reason, count in trace.dropped.items():
+        yield f"Dropped: {reason} ({count})"
+
+
+def matches_text(trace: Trace) -> str:
+    """The entities that the question led to, the best of them by name."""
+    shown = [f"{flat(m.label)} ({m.method} {m.score:.2f})" for m in trace.matches[:_LISTED]]
+    more = len(trace.matches) - len(shown)
+    return f"{', '.join(shown)}{f' and {more} more' if more > 0 else ''}"
+
+
+def item_text(item: TraceItem) -> str:
+    """An edge by its labels; anything else by its kind and label."""
+    if item.kind != "edge":
+        return f"{item.kind}: {shortened(flat(item.label), _MOST_LABEL)}"
+    return item.words
+
+
+def kinds_text(items: Sequence[TraceItem]) -> str:
+    """How many there are of each kind."""
+    counts = Counter(item.kind for item in items)
+    return ", ".join(f"{n} {_PLURALS.get(kind, f'{kind}s')}" for kind, n in counts.items())
+
+
+def standing_text(item: TraceItem) -> str:
+    """Its rank, and the hop of an edge or the cost of anything else."""
+    parts = [f"rank {item.rank}"] if item.rank else []
+    if item.kind == "edge":
+        parts.append(f"hop {item.hop}")
+    if item.tokens:
+        parts.append(f"{item.tokens} tokens")
+    return ", ".join(parts)
+
+
+def retrieved_text(trace: Trace) -> str:
+    """How much was retrieved."""
+    items = "other items" if trace.edge_count else "items"
+    counts = [(trace.edge_count, "edges"), (trace.item_count, items)]
+    return " and ".join(f"{n} {what}" for n, what in counts if n) or "nothing"
+
+
+def place_text(place: TraceQuotation) -> str:
+    """Where in which document."""
+    page = f" on page {place.page}" if place.page is not None else ""
+    path = f"  {flat(place.path)}" if place.path else ""
+    start, end = range_of_chunk(place.chunk)
+    where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
+    return f"{where}{page} of {flat(place.title)}{path}"
+
+
+def verdict_text(sentence: TraceSentence) -> str:
+    """The verdict of the last verification."""
+    lost = f", lost at: {sentence.lost_at}" if sentence.lost_at else ""
+    return f"{sentence.verdict}{lost}"
+
+
+def way_text(place: TraceQuotation) -> str:
+    """What leads down to the place, each thing by its kind and label."""
+    pairs = zip(place.via, place.way, strict=True)
+    return " › ".join(
+        f"{kind_of(iri)} “{shortened(flat(label), _MOST_LABEL)}”" for iri, label in pairs
+    )
+
+
+def rejection_text(rejected: Sequence[TraceItem]) -> str:
+    """How many were not selected, by reason."""
+    counts = Counter(item.reasoning.partition(":")[0] or "no reason" for item in rejected)
+    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+
+
+def actions_text(root: TraceAction) -> str:
+    """How many questions were asked on the way, and how many were not, by the limit."""
+    everything = list(_all(root))
+    asked = sum(action.status != "pruned" for action in everything)
+    counts = Counter(_limit(action) for action in everything if action.status == "pruned")
+    pruned = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+    return f"{asked} carried out" + (f", not asked: {pruned}" if pruned else "")
+
+
+def _all(action: TraceAction) -> Iterator[TraceAction]:
+    yield action
+    for child in action.children:
+        yield from _all(child)
+
+
+def _limit(action: TraceAction) -> str:
+    return "nearly the same as another" if action.reason.startswith("nearly") else action.reason
+
+
+def agents_text(trace: Trace) -> str:
+    """Who did the steps, each once."""
+    return ", ".join(dict.fromkeys(agent for step in trace.steps for agent in step.agents))
+
+
+def clock(time: str) -> str:
+    """An xsd:dateTime to the second, as a person reads it."""
+    return time[:19].replace("T", " ")
+
+
+def seconds(started: str, ended: str) -> str:
+    """How many seconds lie between two xsd:dateTime; empty where one of them is."""
+    if not started or not ended:
+        return ""
+    begun, done = datetime.fromisoformat(started), datetime.fromisoformat(ended)
+    return f"{(done - begun).total_seconds():.2f}"

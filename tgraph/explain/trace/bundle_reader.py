@@ -1,0 +1,91 @@
+"""What a bundle says of each thing, by the last part of the property's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.store.base import Term
+
+Key = Callable[[str], tuple[int, ...]]
+
+
+class BundleReader:
+    """The statements of a bundle, for reading."""
+
+    def __init__(self, quads: Iterable[Quad]) -> None:
+        self._said: dict[str, dict[str, list[Term]]] = {}
+        for quad in quads:
+            assert isinstance(quad.subject, NamedNode)
+            properties = self._said.setdefault(quad.subject.value, {})
+            properties.setdefault(local_name(quad.predicate), []).append(quad.object)
+
+    def __iter__(self) -> Iterator[str]:
+        """Everything that something is said of."""
+        return iter(self._said)
+
+    def beginning(self, prefix: str) -> list[str]:
+        """That of which the IRI begins with this, in the order of the numbers in it."""
+        return sorted((s for s in self._said if s.startswith(prefix)), key=numbers)
+
+    def all(self, subject: str, name: str) -> list[str]:
+        """The values of a property, IRIs and literals alike, as texts."""
+        terms = self._said.get(subject, {}).get(name, [])
+        return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
+
+    def one(self, subject: str, name: str) -> str:
+        """The first value; empty where there is none."""
+        return next(iter(self.all(subject, name)), "")
+
+    def number(self, subject: str, name: str) -> int:
+        return int(self.one(subject, name) or 0)
+
+    def real(self, subject: str, name: str) -> float:
+        return float(self.one(subject, name) or 0.0)
+
+    def score(self, subject: str) -> float | None:
+        """The score, None where there is none."""
+        return self.real(subject, "score") if self.all(subject, "score") else None
+
+    def nodes(self, subject: str, name: str) -> list[NamedNode]:
+        """Those of the values that are resources."""
+        terms = self._said.get(subject, {}).get(name, [])
+        return [t for t in terms if isinstance(t, NamedNode)]
+
+    def numbered(self, subject: str, name: str) -> list[str]:
+        """The values in the order of the numbers in their IRIs."""
+        return sorted(self.all(subject, name), key=numbers)
+
+    def parameters(self, subject: str) -> dict[str, str]:
+        """The parameters of an activity by their names."""
+        found = sorted(self.all(subject, "parameter"))
+        return {self.one(item, "label"): self.one(item, "value") for item in found}
+
+    def dropped(self, subject: str) -> dict[str, int]:
+        """What was left out on the way to the subject, by reason."""
+        items = sorted(self.all(subject, "dropped"))
+        return {self.one(item, "reason"): self.number(item, "count") for item in items}
+
+
+def kind_of(iri: str) -> str:
+    """What sort of thing an IRI of tgraph's names: ``edge``, ``chunk``, ``report``..."""
+    return iri.removeprefix(v.URN).removeprefix("prov:").partition(":")[0]
+
+
+def numbers(iri: str) -> tuple[int, ...]:
+    """The numbers that an IRI holds between colons, by which such things are in order."""
+    return tuple(int(part) for part in iri.split(":") if part.isdigit())
+
+
+def local_name(term: NamedNode) -> str:
+    """The last part of a term's name."""
+    return term.value.rpartition("#")[2].rpartition("/")[2]
+
+
+def keywords_of(said: BundleReader, uuid: str) -> dict[str, tuple[str, ...]]:
+    """The keywords of a session's question by their level, ``low`` or ``high``."""
+    concepts = v.session_part_iri("concepts", uuid)
+    levels = {level: tuple(said.all(concepts, f"{level}LevelKeyword")) for level in ("low", "high")}
+    return {level: found for level, found in levels.items() if found}

@@ -1,0 +1,319 @@
+"""The documents of a graph: listing them, finding one, and what was extracted from it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError, nearest_names
+from tgraph.explain.as_of.names import NamesAsOf
+from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
+from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
+from tgraph.librarian import Librarian
+from tgraph.model import Edge
+from tgraph.record.erasure.rewriter import is_mark
+from tgraph.rendering import one_line
+from tgraph.store.base import Store, select, text_of
+
+_SHORTEST = 4
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSummary:
+    """A document under one of its paths. ``standing`` is False once it was superseded
+    there, or retracted."""
+
+    document: str
+    title: str
+    path: str
+    media_type: str
+    taken: str
+    standing: bool
+
+
+def list_documents(store: Store) -> list[DocumentSummary]:
+    """Every document under every path it was taken in by, those that stand first."""
+    found = [
+        DocumentSummary(
+            document=text_of(row["document"]),
+            title=text_of(row["title"]),
+            path=text_of(row["path"]),
+            media_type=text_of(row["type"]),
+            taken=text_of(row["taken"]),
+            standing=row["ended"] is None,
+        )
+        for row in select(store, "trace/documents")
+    ]
+    return sorted(found, key=lambda d: (not d.standing, d.path, d.taken, d.document))
+
+
+def find_document(store: Store, name: str) -> DocumentSummary:
+    """The document of an IRI, a content hash, a path, a title, or an unambiguous beginning or end
+    of one. What stands goes before what was superseded. ``UsageError`` for none or several."""
+    documents = list_documents(store)
+    for matches in _ways(name):
+        for wanted in (True, False):
+            found = _distinct(d for d in documents if d.standing is wanted and matches(d))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                shown = ", ".join(d.path for d in found[:_SHOWN])
+                more = ", ..." if len(found) > _SHOWN else ""
+                raise UsageError(
+                    f"{name!r} could be any of {len(found)} documents ({shown}{more}).",
+                    "Say more of the path.",
+                )
+    raise _unknown(store, name, documents)
+
+
+def _unknown(store: Store, name: str, documents: list[DocumentSummary]) -> UsageError:
+    """What to say of a name that no document has: an erasure may have taken name and text."""
+    erasure = _erasure_of_file(store, name)
+    if erasure is not None:
+        return UsageError(f"{name!r} {_erased(erasure)}.", f"It is {erasure.document}.")
+    known = list(dict.fromkeys(d.path for d in documents if not is_mark(d.path)))
+    ends = [path.rpartition("/")[2] for path in known]
+    names = [
+        path if "/" in name or ends.count(end) > 1 else end
+        for path, end in zip(known, ends, strict=True)
+    ]
+    remedies = [nearest_names(name, names, most=_SHOWN)]
+    for document in dict.fromkeys(d.document for d in documents if is_mark(d.path)):
+        if (erasure := erasure_of_document(store, document)) is not None:
+            remedies.append(f"{document} {_erased(erasure)}, with its name.")
+    remedy = " ".join(filter(None, remedies[: 1 + _SHOWN]))
+    return UsageError(f"There is no document {name!r}.", remedy or "Nothing has been indexed yet.")
+
+
+def _erasure_of_file(store: Store, name: str) -> Erasure | None:
+    """The erasure of what a file holds that still is on the disk."""
+    try:
+        with Path(name).open("rb") as file:
+            digest = file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return None
+    return erasure_of_document(store, v.document_iri(digest))
+
+
+def _erased(erasure: Erasure) -> str:
+    return f"was erased on {erasure.time[:10]} ({one_line(erasure.reason)})"
+
+
+def _ways(name: str) -> list[Callable[[DocumentSummary], bool]]:
+    """How a name may name a document, the strictest way first."""
+    path = os.path.normpath(name)
+    digest = name.removeprefix(v.document_iri("")).lower()
+    folded = name.casefold()
+    ways: list[Callable[[DocumentSummary], bool]] = [
+        lambda d: d.document == name,
+        lambda d: d.path == name or os.path.normpath(d.path) == path,
+        lambda d: os.path.abspath(d.path) == os.path.abspath(name),  # noqa: PTH100
+        lambda d: d.path.endswith(f"/{path}"),
+        lambda d: d.title.casefold() == folded,
+    ]
+    if len(digest) >= _SHORTEST:
+        ways.append(lambda d: d.document.removeprefix(v.document_iri("")).startswith(digest))
+    if folded:
+        ways.append(lambda d: d.path.rpartition("/")[2].casefold().startswith(folded))
+        ways.append(lambda d: d.title.casefold().startswith(folded))
+    return ways
+
+
+def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
+    by_content: dict[str, DocumentSummary] = {}
+    for document in found:
+        by_content.setdefault(document.document, document)
+    return list(by_content.values())
+
+
+# --- what was extracted from a document, and where: document, pages, chunks, edges with quotes ----
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedEdge:
+    """A statement that a chunk makes; ``quote`` is ``text[start:end]`` of the page."""
+
+    edge: str
+    subject: str
+    subject_label: str
+    predicate: str
+    predicate_label: str
+    object: str
+    object_label: str
+    evidence: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceClaim:
+    """A claim that a chunk makes; ``quote`` is ``text[start:end]`` of the page.
+
+    ``subject`` and ``object`` are the entities that the text names, before any merge; ``object`` is
+    empty where the claim is about nobody else.
+    """
+
+    claim: str
+    subject: str
+    object: str
+    type: str
+    status: str
+    description: str
+    evidence: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceChunk:
+    """A chunk with what was found in it."""
+
+    chunk: str
+    label: str
+    start: int
+    end: int
+    tokens: int
+    heading: str
+    text: str
+    entities: tuple[str, ...]
+    edges: tuple[ExtractedEdge, ...]
+    claims: tuple[SourceClaim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePage:
+    """A page; ``number`` is None for the one text of a document without pages."""
+
+    page: str
+    number: int | None
+    characters: int
+    chunks: tuple[SourceChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTree:
+    """A document with everything that was extracted from it."""
+
+    document: DocumentSummary
+    characters: int
+    pages: tuple[SourcePage, ...]
+
+
+def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:
+    """The tree of the document that the name means; raises as ``find_document`` does."""
+    document = find_document(store, name)
+    texts, names = Texts(store, librarian), NamesAsOf(store)
+    pages = [
+        SourcePage(
+            page=page,
+            number=number,
+            characters=_number(store, page, "charLength"),
+            chunks=tuple(
+                _chunk(store, texts, names, document.document, number, chunk)
+                for chunk in sorted(derived(store, page, "Chunk"), key=range_of_chunk)
+            ),
+        )
+        for number, page in _pages(store, document.document)
+    ]
+    length = _number(store, document.document, "charLength")
+    return SourceTree(document, length, tuple(pages))
+
+
+def source_text(store: Store, librarian: Librarian, name: str, page: int | None = None) -> str:
+    """The stored text of a page, or of the whole document (its pages joined without anything
+    between them). ``UsageError`` for a page that there is not."""
+    document = find_document(store, name).document
+    texts = Texts(store, librarian)
+    numbers = [number for number, _ in _pages(store, document)]
+    if page is None:
+        return "".join(texts.of_page(document, number) for number in numbers)
+    if page not in numbers:
+        has = f"pages 1 to {len(numbers)}" if numbers != [None] else "no pages"
+        raise UsageError(f"The document has {has}, so there is no page {page}.")
+    return texts.of_page(document, page)
+
+
+def _pages(store: Store, document: str) -> list[tuple[int | None, str]]:
+    pages = [
+        (_number(store, page, "pageNumber"), page) for page in derived(store, document, "Page")
+    ]
+    if not pages:
+        return [(None, document)]
+    return [(number, page) for number, page in sorted(pages)]
+
+
+def _chunk(
+    store: Store, texts: Texts, names: NamesAsOf, document: str, page: int | None, chunk: str
+) -> SourceChunk:
+    start, end = range_of_chunk(chunk)
+    text = texts.of_page(document, page)
+    evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
+    edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
+    found = [
+        _extracted(item, edges[item["edge"]], text)
+        for item in evidence
+        if item.get("edge") in edges
+    ]
+    return SourceChunk(
+        chunk=chunk,
+        label=text_value(store, chunk, v.RDFS_LABEL),
+        start=start,
+        end=end,
+        tokens=_number(store, chunk, "tokenCount"),
+        heading=text_value(store, chunk, v.tg("heading")),
+        text=text[start:end],
+        entities=tuple(sorted({item["name"] for item in evidence if "entity" in item})),
+        edges=tuple(sorted(found, key=lambda e: (e.start, e.end, e.edge))),
+        claims=tuple(
+            sorted(
+                (_claimed(item, text) for item in evidence if "claim" in item),
+                key=lambda c: (c.start, c.end, c.claim),
+            )
+        ),
+    )
+
+
+def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
+    return SourceClaim(
+        claim=item["claim"],
+        subject=item["subject"],
+        object=item.get("object", ""),
+        type=item["claimType"],
+        status=item["claimStatus"],
+        description=item["description"],
+        **_quoted(item, text),
+    )
+
+
+def _extracted(item: Mapping[str, str], edge: Edge, text: str) -> ExtractedEdge:
+    known: dict[str, Any] = edge.named_terms | _quoted(item, text)
+    return ExtractedEdge(edge=item["edge"], **known)
+
+
+def _quoted(item: Mapping[str, str], text: str) -> dict[str, Any]:
+    """The evidence and where it stands."""
+    start = int(item["charOffset"])
+    end = start + int(item["charLength"])
+    return {"evidence": item["evidence"], "start": start, "end": end, "quote": text[start:end]}
+
+
+def _properties(store: Store, evidence: str) -> dict[str, str]:
+    found = {"evidence": evidence}
+    for quad in store.match(NamedNode(evidence), None, None, v.SOURCE_GRAPH):
+        if isinstance(quad.object, Literal | NamedNode):
+            found.setdefault(quad.predicate.value.removeprefix(v.TG), quad.object.value)
+    return found
+
+
+def _number(store: Store, subject: str, name: str) -> int:
+    return int(text_value(store, subject, v.tg(name)) or 0)

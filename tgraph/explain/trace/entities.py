@@ -1,0 +1,192 @@
+"""Which names are one entity, why, and which were split by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+from tgraph.explain.as_of.names import NamesAsOf
+from tgraph.extract.resolution import name_key
+from tgraph.index.evidence import documents_of
+from tgraph.index.sources import document_of_chunk, standing_documents, text_value
+from tgraph.index.standing_knowledge import Properties, StandingEvidence, commonest
+from tgraph.record.merges import standing_merges, standing_splits
+from tgraph.retrieve.labels import local_name
+from tgraph.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Why a name is taken for another: the names are the ``same``, or ``name`` is ``alias`` too.
+
+    ``evidence`` are the places that say so, ``paths`` the documents that they are in.
+    """
+
+    kind: Choice["same", "alias"]
+    name: str
+    alias: str
+    evidence: tuple[str, ...]
+    paths: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        if self.kind == "same":
+            return f"{self.name!r} and {self.alias!r} are the same name"
+        more = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
+        return f"{self.name!r} is also called {self.alias!r} ({self.paths[0]}{more})"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """A name of the texts that stands for another entity, since when and on which grounds."""
+
+    merge: str
+    absorbed: str
+    absorbed_name: str
+    canonical: str
+    canonical_name: str
+    merged: str
+    grounds: tuple[Ground, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Two entities that a user has told apart. ``person`` is empty where none was configured."""
+
+    split: str
+    entities: tuple[str, str]
+    names: tuple[str, str]
+    reason: str
+    person: str
+    decided: str
+
+
+class EntityMerges:
+    """Reads merges and splits of one state of a store."""
+
+    def __init__(self, store: Store) -> None:
+        standing = standing_documents(store)
+        self._store = store
+        self._texts = StandingEvidence(store, lambda chunk: document_of_chunk(chunk) in standing)
+        self._recalled = NamesAsOf(store)
+        self._merges = standing_merges(store)
+
+    def merges(self) -> list[Merge]:
+        """The merges that stand, by the names of the canonical and the absorbed entity."""
+        found = [
+            self._merge(quad.subject.value)
+            for quad in self._store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)
+            if isinstance(quad.subject, NamedNode)
+            and not text_value(self._store, quad.subject.value, v.prov("invalidatedAtTime"))
+        ]
+        return sorted(found, key=lambda m: (m.canonical_name, m.absorbed_name, m.absorbed))
+
+    def splits(self) -> list[Split]:
+        """The splits that stand, by names."""
+        found = [self._split(*item) for item in standing_splits(self._store).items()]
+        return sorted(found, key=lambda s: (s.names, s.split))
+
+    def find(self, name: str) -> str:
+        """The entity of the texts that a name or IRI means. ``UsageError`` where there is none, or
+        where several names are alike and none is just this one."""
+        iri = name if name.startswith(v.entity_iri("")) else v.entity_iri(name)
+        if self._texts.keys_of(iri):
+            return iri
+        key = name_key(name)
+        alike = sorted(e for e in self._texts.entities_with(key) if name_key(self.name(e)) == key)
+        if len(alike) == 1:
+            return alike[0]
+        if alike:
+            names = ", ".join(repr(self.name(entity)) for entity in alike)
+            raise UsageError(f"{name!r} may be any of {names}.", "Give the name as one of these.")
+        raise UsageError(
+            f"No document names {name!r}.", "`tgraph entities merges` lists the names that merged."
+        )
+
+    def name(self, entity: str) -> str:
+        """What the texts call the entity most often."""
+        return commonest(self._texts.of_entity(entity), "name") or local_name(entity)
+
+    def canonical(self, entity: str) -> str:
+        """The entity that the name stands for."""
+        return self._merges.get(entity, entity)
+
+    def split_of(self, first: str, second: str) -> str:
+        """The standing split of the two; ``UsageError`` where there is none."""
+        for split, pair in standing_splits(self._store).items():
+            if set(pair) == {first, second}:
+                return split
+        raise UsageError(
+            f"{self.name(first)!r} and {self.name(second)!r} have not been split.",
+            "`tgraph entities splits` lists what has.",
+        )
+
+    # --- one of them ---
+
+    def _merge(self, merge: str) -> Merge:
+        absorbed = text_value(self._store, merge, v.tg("absorbed"))
+        canonical = text_value(self._store, merge, v.tg("canonical"))
+        return Merge(
+            merge=merge,
+            absorbed=absorbed,
+            absorbed_name=self.name(absorbed),
+            canonical=canonical,
+            canonical_name=self.name(canonical),
+            merged=text_value(self._store, merge, v.prov("generatedAtTime")),
+            grounds=tuple(self._grounds(absorbed, canonical)),
+        )
+
+    def _once(self, entity: str) -> str:
+        """Its name, be it one that only documents have that no longer stand."""
+        said = commonest(self._texts.of_entity(entity), "name")
+        return said or self._recalled.entity(entity) or local_name(entity)
+
+    def _split(self, split: str, pair: tuple[str, str]) -> Split:
+        activity = text_value(self._store, split, v.prov("wasGeneratedBy"))
+        agents = self._store.match(
+            NamedNode(activity), v.prov("wasAssociatedWith"), None, v.SOURCE_GRAPH
+        )
+        prefix = v.agent_iri("person", "", "")
+        people = [q.object.value for q in agents if str(q.object).startswith(f"<{prefix}")]  # type: ignore[union-attr]
+        return Split(
+            split=split,
+            entities=pair,
+            names=(self._once(pair[0]), self._once(pair[1])),
+            reason=text_value(self._store, activity, v.tg("reason")),
+            person=", ".join(text_value(self._store, p, v.RDFS_LABEL) for p in sorted(people)),
+            decided=text_value(self._store, split, v.prov("generatedAtTime")),
+        )
+
+    # --- grounds ---
+
+    def _grounds(self, absorbed: str, canonical: str) -> Iterable[Ground]:
+        """What joins the absorbed name to any other name of its entity."""
+        others = [canonical, *(a for a, c in self._merges.items() if c == canonical)]
+        for other in sorted(set(others) - {absorbed}):
+            if name_key(self.name(other)) == name_key(self.name(absorbed)):
+                yield Ground("same", self.name(other), self.name(absorbed), (), ())
+            else:
+                yield from self._claims(other, absorbed)
+                yield from self._claims(absorbed, other)
+
+    def _claims(self, claimant: str, other: str) -> Iterable[Ground]:
+        """The evidence of one entity in which the other's name is an alias."""
+        name = self.name(other)
+        claims = [
+            item
+            for item in self._texts.of_entity(claimant)
+            if any(term.value == name_key(name) for term in item.get("aliasKey", ()))
+        ]
+        if claims:
+            evidence = tuple(item["evidence"][0].value for item in claims)
+            yield Ground("alias", self.name(claimant), name, evidence, self._paths(claims))
+
+    def _paths(self, evidence: Iterable[Properties]) -> tuple[str, ...]:
+        documents = {document_of_chunk(item["wasDerivedFrom"][0].value) for item in evidence}
+        named: Mapping[str, tuple[str, str]] = documents_of(self._store, documents)
+        return tuple(sorted(path for _, path in named.values()))

@@ -1,0 +1,404 @@
+"""A session's record read back as a tree: answer, sentences, edges with reasons, documents."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.explain.trace.bundle_reader import BundleReader, keywords_of, kind_of, numbers
+from tgraph.explain.trace.derivation import DisplayNames
+from tgraph.explain.trace.judgements import influence_on, verdicts_on
+from tgraph.explain.trace.recorded_session import CallReader
+from tgraph.explain.trace.sessions import SessionSummary
+from tgraph.explain.trace.values import (
+    Trace,
+    TraceAction,
+    TraceBatch,
+    TraceItem,
+    TraceNote,
+    TracePoint,
+    TraceQuotation,
+    TraceRating,
+    TraceSentence,
+)
+from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
+from tgraph.librarian import Librarian
+from tgraph.model import Edge, EntityMatch
+from tgraph.retrieve.labels import local_name
+from tgraph.store.base import Store
+from tgraph.store.journal import read_journal
+from tgraph.store.statements import read_trig
+
+# --- what a search went through, read back from its record: ratings and batches of reports, -------
+
+
+def points_in(said: BundleReader, subject: str) -> tuple[TracePoint, ...]:
+    """The points of a batch or of an answer, in the order in which they were made."""
+    return tuple(
+        TracePoint(
+            iri=iri,
+            text=said.one(iri, "text"),
+            score=said.real(iri, "score"),
+            cites=tuple(sorted(said.all(iri, "wasDerivedFrom"))),
+            rejected=said.one(iri, "rejectionReason"),
+        )
+        for iri in said.numbered(subject, "point")
+    )
+
+
+def ratings_of(
+    said: BundleReader, uuid: str, label: Callable[[str], str]
+) -> tuple[TraceRating, ...]:
+    """The ratings in the order in which they were made; ``label`` gives a report's title."""
+    return tuple(
+        TraceRating(
+            report=said.one(r, "item"),
+            label=label(said.one(r, "item")),
+            level=said.number(r, "level"),
+            score=said.score(r),
+            relevant=said.one(r, "relevant") == "true",
+            reasoning=said.one(r, "reasoning"),
+        )
+        for r in said.numbered(v.session_part_iri("ratings", uuid), "hadMember")
+    )
+
+
+def batches_of(said: BundleReader, uuid: str) -> tuple[TraceBatch, ...]:
+    """The batches in their order, each with its points in the order in which they were made."""
+    found: list[TraceBatch] = []
+    while said.all(batch := v.session_part_iri("batch", uuid, len(found)), "type"):
+        members = said.numbered(batch, "hadMember")
+        found.append(
+            TraceBatch(
+                iri=batch,
+                reports=tuple(said.one(member, "item") for member in members),
+                tokens=said.number(batch, "tokenCount"),
+                points=points_in(said, batch),
+                error=said.one(batch, "error"),
+                dropped=said.dropped(batch),
+            )
+        )
+    return tuple(found)
+
+
+def read_actions(said: BundleReader, uuid: str, question: str) -> TraceAction | None:
+    """The question with everything below it; None where the session has no such tree."""
+    return _ActionTreeReader(said, uuid, question).read()
+
+
+class _ActionTreeReader:
+    def __init__(self, said: BundleReader, uuid: str, question: str) -> None:
+        self._said = said
+        self._question = question
+        self._answers = self._numbered(v.session_part_iri("intermediate", uuid, ""))
+        self._follow_ups = self._numbered(v.session_part_iri("follow-up", uuid, ""))
+        steps = self._numbered(v.session_part_iri("step", uuid, "")).values()
+        self._steps = {said.number(s, "index"): s for s in steps if said.all(s, "index")}
+        self._below: defaultdict[int, list[int]] = defaultdict(list)
+
+    def read(self) -> TraceAction | None:
+        if not self._steps:
+            return None
+        numbers = {step: number for number, step in self._steps.items()}
+        for number in sorted(self._steps):
+            if number and number not in self._follow_ups:
+                self._below[0].append(number)
+        for number, iri in sorted(self._follow_ups.items()):
+            self._below[numbers[self._said.one(iri, "wasGeneratedBy")]].append(number)
+        return self._action(0)
+
+    def _action(self, number: int) -> TraceAction:
+        said = self._said
+        step, answer = self._steps.get(number, ""), self._answers.get(number, "")
+        follow_up = self._follow_ups.get(number, "")
+        return TraceAction(
+            number,
+            "follow-up" if follow_up else "fold" if number else "question",
+            follow_up or step,
+            said.one(follow_up, "query") or self._question,
+            said.number(follow_up, "depth"),
+            said.one(follow_up or answer, "status") or "failed",
+            said.one(follow_up, "rejectionReason")
+            or (
+                said.one(answer, "error") if answer else "the session ended before it was answered"
+            ),
+            said.score(follow_up),
+            said.one(follow_up, "reasoning"),
+            said.score(answer),
+            len(said.all(step, "candidate")),
+            sum(iri.startswith(_CANDIDATE) for iri in said.all(step, "used")),
+            len(said.all(follow_up, "proposedAgainBy")),
+            points_in(said, answer),
+            tuple(map(self._action, self._below[number])),
+        )
+
+    def _numbered(self, prefix: str) -> dict[int, str]:
+        return {numbers(iri)[-1]: iri for iri in self._said.beginning(prefix)}
+
+
+_CANDIDATE = v.session_part_iri("candidate", "")
+
+
+# --- A session's record read back as a tree: answer, sentences, edges with reasons, documents -----
+
+
+__all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
+
+
+class TraceReader:
+    """Reads one bundle."""
+
+    def __init__(
+        self,
+        store: Store,
+        texts: Callable[[str], str],
+        session: str,
+        quads: Iterable[Quad],
+        collection: str,
+    ) -> None:
+        self._store = store
+        self._read_text = texts
+        self._session = session
+        self._collection = collection
+        self._uuid = session.removeprefix(v.session_iri(""))
+        self._said = BundleReader(quads)
+        self._names = DisplayNames(store, texts)
+
+    def read(self) -> Trace:
+        session = self._session
+        asked = CallReader(self._store, self._read_text, self._said, session)
+        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
+        selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
+        edges = self._names.recalled.edges(
+            self._said.one(i, "edge") for i in (*selections, *candidates)
+        )
+        places = self._places(selections)
+        chosen = {self._said.one(s, "candidate") for s in selections} | self._drawn_on(selections)
+        chosen |= self._cited()
+        return Trace(
+            explain_id=session,
+            explain_collection=self._collection,
+            question=self._said.one(session, "query"),
+            mode=self._said.one(session, "mode"),
+            status=self._said.one(session, "status"),
+            error=self._said.one(session, "error"),
+            started=self._said.one(session, "startedAtTime"),
+            ended=self._said.one(session, "endedAtTime"),
+            generation=self._said.number(session, "generation"),
+            parameters=self._said.parameters(session),
+            usage={
+                "input_tokens": self._said.number(session, "inToken"),
+                "output_tokens": self._said.number(session, "outToken"),
+                "calls": self._said.number(session, "callCount"),
+            },
+            concepts=tuple(self._said.all(v.session_part_iri("concepts", self._uuid), "concept")),
+            matches=self._matches(),
+            edge_count=self._said.number(v.retrieval_iri(self._uuid), "edgeCount"),
+            item_count=self._said.number(v.retrieval_iri(self._uuid), "itemCount"),
+            answer=self._answer_text(),
+            sentences=self._sentences(),
+            selected=tuple(self._item(s, edges, places) for s in selections),
+            rejected=tuple(
+                self._item(c, edges, {}) for c in sorted(candidates, key=numbers) if c not in chosen
+            ),
+            steps=asked.steps(),
+            calls=asked.calls,
+            prompts=asked.prompts(),
+            dropped=self._dropped(),
+            notes=self._notes(),
+            ratings=ratings_of(self._said, self._uuid, self._item_label),
+            batches=batches_of(self._said, self._uuid),
+            actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
+            keywords=keywords_of(self._said, self._uuid),
+            influence=influence_on(self._store, v.answer_iri(self._uuid)),
+            choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
+        )
+
+    # --- the parts ---
+
+    def _drawn_on(self, selections: Sequence[str]) -> set[str]:
+        """The candidates that selected points were drawn from."""
+        items = {self._said.one(s, "item") for s in selections}
+        origins = {o for item in items for o in self._said.all(item, "wasDerivedFrom")}
+        candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
+        return {c for c in candidates if self._said.one(c, "item") in origins}
+
+    def _cited(self) -> set[str]:
+        """The candidates that points were drawn from."""
+        points = self._said.beginning(v.session_part_iri("point", self._uuid, ""))
+        return {cited for point in points for cited in self._said.all(point, "wasDerivedFrom")}
+
+    def _matches(self) -> tuple[EntityMatch, ...]:
+        members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
+        return tuple(
+            EntityMatch(
+                entity=self._said.one(m, "entity"),
+                label=self._entity_label(self._said.one(m, "entity")),
+                concept=self._said.one(m, "concept"),
+                score=self._said.real(m, "score"),
+                method=self._said.one(m, "matchMethod"),
+            )
+            for m in members
+        )
+
+    def _entity_label(self, entity: str) -> str:
+        return self._names.of_entity(entity) or local_name(entity)
+
+    def _answer_text(self) -> str:
+        key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
+        return self._read_text(key) if key else ""
+
+    def _sentences(self) -> tuple[TraceSentence, ...]:
+        found = self._said.numbered(v.answer_iri(self._uuid), "sentence")
+        return tuple(
+            TraceSentence(
+                iri=s,
+                text=self._said.one(s, "text"),
+                edge_selections=tuple(sorted(self._said.all(s, "wasDerivedFrom"), key=numbers)),
+                citations=tuple(self._citation(c) for c in self._said.numbered(s, "citation")),
+                **self._verdict(s),
+            )
+            for s in found
+        )
+
+    def _notes(self) -> tuple[TraceNote, ...]:
+        found = self._said.numbered(v.answer_iri(self._uuid), "note")
+        return tuple(
+            TraceNote(
+                iri=n,
+                text=self._said.one(n, "text"),
+                places=tuple(
+                    self._evidence(e) for e in sorted(self._said.all(n, "wasDerivedFrom"))
+                ),
+            )
+            for n in found
+        )
+
+    def _verdict(self, sentence: str) -> dict[str, str]:
+        """What the last verification said of the sentence."""
+        found = verdicts_on(self._store, sentence)
+        return {"verdict": found[-1].verdict, "lost_at": found[-1].lost_at} if found else {}
+
+    def _citation(self, citation: str) -> TraceQuotation:
+        origins = self._said.all(citation, "wasDerivedFrom")
+        chosen = next(o for o in origins if o.startswith(_SELECTIONS))
+        evidence = _lowest([o for o in origins if o != chosen])
+        place = self._evidence(
+            evidence,
+            self._said.number(f"{citation}:position", "start"),
+            self._said.number(f"{citation}:position", "end"),
+            self._said.one(f"{citation}:quote", "exact"),
+        )
+        via = [o for o in sorted(origins, key=_depth) if o not in (chosen, evidence)]
+        way = self._names.way(via, evidence)
+        labels = tuple(map(self._names.of, way))
+        return replace(place, edge_selection=chosen, via=way, way=labels)
+
+    def _places(self, selections: Sequence[str]) -> dict[str, tuple[TraceQuotation, ...]]:
+        return {
+            s: tuple(
+                self._evidence(e)
+                for e in sorted(self._said.all(s, "wasDerivedFrom"))
+                if e.startswith(_PLACES)
+            )
+            for s in selections
+        }
+
+    def _evidence(
+        self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
+    ) -> TraceQuotation:
+        is_chunk = evidence.startswith(_CHUNK)
+        chunk = evidence if is_chunk else self._chunk_of(evidence)
+        document, page = document_of_chunk(chunk), page_of_chunk(chunk)
+        if start < 0 and is_chunk:
+            start, end = range_of_chunk(chunk)
+        elif start < 0:
+            start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
+            end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
+            quote = text_value(self._store, evidence, v.tg("quote"))
+        title, path = self._names.recalled.document(document)
+        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+
+    def _item(
+        self,
+        subject: str,
+        edges: Mapping[str, Edge],
+        places: Mapping[str, tuple[TraceQuotation, ...]],
+    ) -> TraceItem:
+        iri = self._said.one(subject, "edge") or self._said.one(subject, "item")
+        candidate = self._said.one(subject, "candidate") or subject
+        terms: dict[str, Any] = edges[iri].named_terms if iri in edges else {}
+        return TraceItem(
+            iri=subject,
+            kind=kind_of(iri),
+            item=iri,
+            label=edges[iri].text if iri in edges else self._item_label(iri),
+            score=self._said.real(subject, "score"),
+            reasoning=self._said.one(subject, "reasoning")
+            or self._said.one(subject, "rejectionReason"),
+            rank=self._said.number(candidate, "rank"),
+            hop=self._said.number(candidate, "hop"),
+            tokens=self._said.number(candidate, "tokenCount"),
+            evidence=places.get(subject, ()),
+            **terms,
+        )
+
+    def _item_label(self, iri: str) -> str:
+        """A point's own text; else what the thing is called."""
+        return self._said.one(iri, "text") or self._names.of(iri)
+
+    def _chunk_of(self, evidence: str) -> str:
+        return text_value(self._store, evidence, v.prov("wasDerivedFrom"))
+
+    def _dropped(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for subject in sorted(self._said):
+            for item in self._said.all(subject, "dropped"):
+                reason = self._said.one(item, "reason")
+                found[reason] = found.get(reason, 0) + self._said.number(item, "count")
+        return found
+
+
+def read_trace(
+    store: Store, librarian: Librarian, summary: SessionSummary, collection: str
+) -> Trace:
+    """The trace of a recorded session."""
+    quads = store.match(None, None, None, NamedNode(summary.bundle))
+    return TraceReader(store, librarian.get_text, summary.explain_id, quads, collection).read()
+
+
+def read_so_far(store: Store, journal: Path, session: str, collection: str) -> Trace | None:
+    """What has been recorded so far of a session that is not folded into the store yet; None
+    where there is no such journal (any more)."""
+    try:
+        frames = read_journal(journal).frames
+    except FileNotFoundError:
+        return None
+    texts: dict[str, str] = {}
+    quads: list[Quad] = []
+    for frame in frames:
+        texts |= frame.get("texts", {})
+        quads += read_trig(frame.get("quads", ""))
+    return TraceReader(store, texts.__getitem__, session, quads, collection).read()
+
+
+_CHUNK = f"{v.URN}chunk:"
+_PLACES = (_CHUNK, f"{v.URN}evidence:")
+_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
+_DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
+
+
+def _depth(iri: str) -> int:
+    """How far down a thing lies on the way from an answer to its characters."""
+    kind = kind_of(iri)
+    return _DEPTH.index(kind) if kind in _DEPTH else 0
+
+
+def _lowest(iris: Sequence[str]) -> str:
+    return max(iris, key=_depth)

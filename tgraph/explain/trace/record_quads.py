@@ -1,0 +1,207 @@
+"""A session's record as RDF: with all that it refers to, or as much as a report carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
+
+from tgraph import vocabulary as v
+from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
+from tgraph.store.base import Store
+
+_PROV = (
+    "wasDerivedFrom wasGeneratedBy specializationOf wasRevisionOf wasAssociatedWith"
+    " qualifiedAssociation agent hadPlan used"
+)
+_FOLLOWED = frozenset(
+    (*map(v.prov, _PROV.split()), *map(v.tg, ("edge", "mergedFrom", "sentence")))
+) | {v.dcterms("isPartOf")}
+_RECORDS = (VERIFICATION, INFLUENCE, EVALUATION, INVALIDATION, ERASURE)
+
+
+def session_quads(store: Store, bundle: str) -> list[Quad]:
+    """The quads of a bundle and, from the source graph, of all that they refer to: agents, plans,
+    reifiers, evidence, chunks, pages, documents, extractions."""
+    graph = NamedNode(bundle)
+    own = list(store.match(None, None, None, graph))
+    described = {quad.subject for quad in own}
+    queue = [term for quad in own for term in (quad.object,) if isinstance(term, NamedNode)]
+    found: list[Quad] = []
+    seen: set[NamedNode] = set()
+    while queue:
+        node = queue.pop()
+        if node in seen or node in described:
+            continue
+        seen.add(node)
+        for quad in store.match(node, None, None, v.SOURCE_GRAPH):
+            if quad.predicate == v.tg("call"):
+                continue  # the thousands of an index run, none of which is described here
+            found.append(quad)
+            if quad.predicate in _FOLLOWED and isinstance(quad.object, NamedNode):
+                queue.append(quad.object)
+    return sorted(own, key=str) + sorted(found, key=str)
+
+
+def catalogue_quads(store: Store, bundle: str, catalogue: str) -> list[Quad]:
+    """What the catalogue says of the bundle."""
+    return sorted(store.match(NamedNode(bundle), None, None, NamedNode(catalogue)), key=str)
+
+
+def bundle_of(store: Store, catalogue: str, name: str) -> str | None:
+    """The bundle of the verification, influence analysis or other record that has the IRI and is
+    no session; None where there is none."""
+    for kind in _RECORDS:
+        if name.startswith(kind.subject_iri("")):
+            with suppress(ValueError):  # what a person types need not be an IRI
+                named = NamedNode(name)
+                for quad in store.match(None, kind.subject_property, named, NamedNode(catalogue)):
+                    assert isinstance(quad.subject, NamedNode)
+                    return quad.subject.value
+    return None
+
+
+def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
+    """The same quads without triple terms, for engines and libraries that have none.
+
+    ``edge rdf:reifies <<( s p o )>>`` becomes ``edge a rdf:Statement`` with subject, predicate and
+    object; everything is in the default graph.
+    """
+    for quad in dict.fromkeys(quads):
+        if isinstance(quad.object, Triple):
+            yield from _statement(quad.subject, quad.object)
+        else:
+            yield Quad(quad.subject, quad.predicate, quad.object, DefaultGraph())
+
+
+def _statement(edge: object, triple: Triple) -> Iterator[Quad]:
+    assert isinstance(edge, NamedNode)
+    parts: tuple[tuple[str, object], ...] = (
+        ("type", NamedNode(v.RDF + "Statement")),
+        ("subject", triple.subject),
+        ("predicate", triple.predicate),
+        ("object", triple.object),
+    )
+    for name, term in parts:
+        assert isinstance(term, NamedNode | Literal)
+        yield Quad(edge, NamedNode(v.RDF + name), term, DefaultGraph())
+
+
+# --- what a report carries of a session's record: all of the session, and what its answer ---------
+# An export holds whatever the session refers to, and what that rests on in turn. Where hundreds of
+# community reports were seen this is most of the graph. A report is for readers of one answer: of
+# what was seen and not used it says what it is.
+
+
+_LEADS = frozenset(
+    (
+        *(v.prov(n) for n in ("wasDerivedFrom", "wasGeneratedBy", "specializationOf", "used")),
+        *(v.prov(n) for n in ("wasRevisionOf", "wasAssociatedWith", "qualifiedAssociation")),
+        *(v.prov(n) for n in ("agent", "hadPlan", "hadMember")),
+        *(v.tg(n) for n in ("edge", "mergedFrom", "sentence", "citation", "note")),
+        v.dcterms("isPartOf"),
+    )
+)
+"""Where the proof of an answer goes on."""
+_WHO = frozenset((v.prov("wasAssociatedWith"), v.prov("agent"), v.prov("hadPlan")))
+_WHAT = frozenset(
+    (v.RDF_TYPE, v.RDFS_LABEL, v.RDF_REIFIES, v.dcterms("title"), v.tg("text"), v.tg("quote"))
+)
+"""What says of a thing what it is."""
+WIDE = frozenset(
+    v.tg(name) for name in ("CommunityReport", "ReportRecord", "DescriptionSummary", "Retrieval")
+)
+"""What rests on far more than a sentence cites of it: the citations lead on from there."""
+_OWN_NAMES = ("candidate", "match", "step", "item", "edge", "point", "citation", "sentence", "call")
+_NAMES = ("evidence", "edge", "report", "finding", "chunk", "document", "entity", "relation")
+
+NOTE = (
+    "# The session's own record, and what its answer rests on. Of what was only seen it says what\n"
+    "# it is; `tgraph export ID --format trig` writes what that rests on as well.\n"
+)
+
+
+def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
+    """The quads of a session's bundle whole; from the source graph those of everything that leads
+    from the answer, by what it cites and by what was selected, to documents; of the agents and
+    prompts; and of whatever else the bundle refers to the type, the label and the like.
+
+    A report or summary is derived here only from what is here too.
+    """
+    own: dict[NamedNode, list[Quad]] = {}
+    for quad in store.match(None, None, None, NamedNode(bundle)):
+        if isinstance(quad.subject, NamedNode):
+            own.setdefault(quad.subject, []).append(quad)
+    answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
+    said = _behind([answer, *_agents_and_plans(own)], own, store)
+    told = [q for node, quads in said.items() if node not in own for q in _kept(quads, said)]
+    named = dict.fromkeys(q.object for quads in own.values() for q in quads)
+    seen = [node for node in named if isinstance(node, NamedNode) and node not in {*own, *said}]
+    told += [
+        quad
+        for node in seen
+        for quad in store.match(node, None, None, v.SOURCE_GRAPH)
+        if quad.predicate in _WHAT
+    ]
+    return sorted((q for quads in own.values() for q in quads), key=str) + sorted(told, key=str)
+
+
+def _agents_and_plans(own: dict[NamedNode, list[Quad]]) -> Iterator[NamedNode]:
+    for quads in own.values():
+        yield from (
+            q.object for q in quads if q.predicate in _WHO and isinstance(q.object, NamedNode)
+        )
+
+
+def _behind(
+    starts: Iterable[NamedNode], own: dict[NamedNode, list[Quad]], store: Store
+) -> dict[NamedNode, list[Quad]]:
+    """What the starts lead to, with the quads of each."""
+    found: dict[NamedNode, list[Quad]] = {}
+    queue = list(starts)
+    while queue:
+        node = queue.pop()
+        if node in found:
+            continue
+        quads = own.get(node) or list(store.match(node, None, None, v.SOURCE_GRAPH))
+        found[node] = quads
+        wide = is_wide(quads)
+        queue += [
+            q.object
+            for q in quads
+            if q.predicate in _LEADS
+            and isinstance(q.object, NamedNode)
+            and not (wide and q.predicate in _SPREADS)
+        ]
+    return found
+
+
+_SPREADS = frozenset((v.prov("wasDerivedFrom"), v.tg("sentence")))
+
+
+def is_wide(quads: Iterable[Quad]) -> bool:
+    """Whether the thing that the quads describe rests on more than is cited of it."""
+    return any(q.predicate == v.RDF_TYPE and q.object in WIDE for q in quads)
+
+
+def _kept(quads: list[Quad], said: dict[NamedNode, list[Quad]]) -> Iterator[Quad]:
+    """What is said of a thing, without the calls of a whole index run and without links of a wide
+    thing to what is left out."""
+    wide = is_wide(quads)
+    for quad in quads:
+        if quad.predicate != v.tg("call") and not (
+            wide and quad.predicate in _SPREADS and quad.object not in said
+        ):
+            yield quad
+
+
+def report_trig(quads: Iterable[Quad], session: str) -> bytes:
+    """The quads as TriG with short names for what belongs to the session and for what is named by
+    a hash, and a note that says what they are."""
+    uuid = session.removeprefix(v.session_iri(""))
+    short = {f"{name}-of": f"{v.URN}prov:{name}:{uuid}:" for name in _OWN_NAMES}
+    prefixes = v.PREFIXES | {name: f"{v.URN}{name}:" for name in _NAMES} | short
+    data = serialize(quads, format=RdfFormat.TRIG, prefixes=prefixes)
+    assert data is not None  # it is None only when writing to a file
+    return NOTE.encode() + data

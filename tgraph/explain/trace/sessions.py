@@ -1,0 +1,139 @@
+"""The recorded sessions: listing them, and finding one by what a person types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, SupportsIndex, overload
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+from tgraph.record.assessments import questioned
+from tgraph.rendering import render
+from tgraph.store.base import Store, select, text_of
+
+LAST = "last"
+_TOLD = ("question", "mode", "started", "ended", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """One recorded session. Times are xsd:dateTime texts; ``ended`` is empty while it is open, and
+    ``questioned`` unless the answer was called into question later."""
+
+    explain_id: str
+    question: str
+    mode: str
+    started: Annotated[str, "xsd:dateTime in UTC"]
+    ended: Annotated[str, "empty while the session has no end"]
+    status: Annotated[str, "completed, no-evidence, failed, interrupted, aborted, or empty"]
+    bundle: str
+    sequence: int
+    questioned: Annotated[
+        str, "since when the answer does not stand (xsd:dateTime); empty while it does"
+    ] = ""
+
+
+class SessionList(list[SessionSummary]):
+    """Sessions as a list that shows itself as a table in a notebook; so does a slice of it."""
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> SessionSummary: ...
+    @overload
+    def __getitem__(self, place: slice) -> SessionList: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> SessionSummary | SessionList:
+        found = super().__getitem__(place)
+        return SessionList(found) if isinstance(found, list) else found
+
+    def _repr_html_(self) -> str:
+        return render(self, "notebook")
+
+
+def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> SessionList:
+    """The sessions of an explainability collection, newest first."""
+    rows = select(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
+    doubts = {session: doubt.time for session, doubt in questioned(store).items()}
+    found = [
+        SessionSummary(
+            explain_id=text_of(row["session"]),
+            **{name: text_of(row[name]) for name in _TOLD},
+            bundle=text_of(row["bundle"]),
+            sequence=int(text_of(row["sequence"])),
+            questioned=doubts.get(text_of(row["session"]), ""),
+        )
+        for row in rows
+    ]
+    return SessionList(found[:limit])
+
+
+def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
+    """The session named by its IRI, its UUID, an unambiguous beginning of it, or ``last``.
+
+    ``UsageError`` where there is none, or more than one.
+    """
+    graph = NamedNode(catalogue)
+    if name == LAST:
+        return _last(store, graph)
+    wanted = name.removeprefix(v.session_iri("")).strip().lower()
+    if not wanted:
+        raise UsageError("The id of the session is empty.", "`tgraph sessions` lists them.")
+    found = _bundles(store, graph, wanted)
+    if len(found) == 1:
+        return _summary(store, graph, found[0])
+    problem = "More than one session begins with" if found else "There is no session"
+    raise UsageError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
+
+
+def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
+    """The bundles of the session of the UUID or, if there is none, of those that begin with it."""
+    start = v.session_iri(uuid)
+    for exact in _named(start):
+        found = [q.subject for q in store.match(None, v.tg("session"), exact, catalogue)]
+        if found:
+            return [text_of(subject) for subject in found]
+    known = store.match(None, v.tg("session"), None, catalogue)
+    return [text_of(quad.subject) for quad in known if text_of(quad.object).startswith(start)]
+
+
+def _named(text: str) -> list[NamedNode]:
+    try:
+        return [NamedNode(text)]
+    except ValueError:
+        return []  # what a person types need not be an IRI
+
+
+def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
+    begun = [
+        (datetime.fromisoformat(text_of(quad.object)), text_of(quad.subject))
+        for quad in store.match(None, v.tg("sessionStarted"), None, catalogue)
+    ]
+    if not begun:
+        raise UsageError("No session has been recorded yet.", "Ask something first.")
+    newest = max(begun)[0]
+    found = [_summary(store, catalogue, bundle) for time, bundle in begun if time == newest]
+    return max(found, key=lambda session: session.sequence)
+
+
+def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:
+    """The session of a bundle, without reading what is said of any other."""
+
+    def said(subject: str, predicate: NamedNode, graph: NamedNode) -> str:
+        found = store.match(NamedNode(subject), predicate, None, graph)
+        return next((text_of(quad.object) for quad in found), "")
+
+    session = said(bundle, v.tg("session"), catalogue)
+    own = NamedNode(bundle)
+    doubt = questioned(store).get(session)
+    return SessionSummary(
+        explain_id=session,
+        question=said(session, v.tg("query"), own),
+        mode=said(session, v.tg("mode"), own),
+        started=said(session, v.prov("startedAtTime"), own),
+        ended=said(session, v.prov("endedAtTime"), own),
+        status=said(session, v.tg("status"), own),
+        bundle=bundle,
+        sequence=int(said(bundle, v.tg("sequence"), catalogue)),
+        questioned=doubt.time if doubt else "",
+    )

@@ -1,0 +1,1 @@
+"""Why something is not in an answer, from the record and the store alone."""

@@ -1,0 +1,393 @@
+"""Why something is not in an answer, from a session's record and the store alone, without a model.
+
+The stages are those at which a thing can be lost on its way from a document into an answer; after
+the why-not provenance of databases (Chapman and Jagadish 2009). Exactly one of them is the cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal as Choice
+
+from tgraph.answer.token_budget import GROUPS
+from tgraph.errors import UsageError
+from tgraph.explain.as_of.corpus import Accession, CorpusAsOf, DocumentPlace
+from tgraph.explain.as_of.store import RecordedParameters, StoreAsOf, context_of, read_then
+from tgraph.explain.integrity.erasures import erasures_since
+from tgraph.explain.trace.reader import read_trace
+from tgraph.explain.trace.sessions import SessionSummary
+from tgraph.explain.trace.values import Trace
+from tgraph.explain.whynot.cut_offs import SessionBundle, cut_off, reads_text
+from tgraph.explain.whynot.expected import Expected, ExpectedFinder
+from tgraph.explain.whynot.pipeline import PipelinePosition, PipelinePositions, PipelineSearch
+from tgraph.index.sources import Texts
+from tgraph.librarian import Librarian
+from tgraph.rendering import one_line, render
+from tgraph.retrieve.orders import CutOff
+from tgraph.retrieve.text.lexical import terms
+from tgraph.store.base import Store
+
+# --- what became of documents that say a thing, where none that stood for a session does ----------
+
+
+_SHOWN = 5
+_MOST_PLACES = 1000
+_EXTRACTED = "It has been extracted since; a new session can find it."
+
+
+def why_absent(earlier: CorpusAsOf, expected: Expected) -> tuple[str, list[str]]:
+    """Why no document that stood says it, in a sentence or two, and what has come since."""
+    gone, came = [], []
+    for document in _documents(earlier, expected):
+        alike = [a for a in earlier.accessions if a.document == document]
+        gone += [max(before, key=_end)] if (before := [a for a in alike if _was_gone(a)]) else []
+        came += [max(since, key=_end)] if (since := [a for a in alike if not _was_gone(a)]) else []
+    return _reason(gone, expected), _notes(earlier, expected, came)
+
+
+def extracted_since(earlier: CorpusAsOf, expected: Expected) -> list[str]:
+    """A note where more was extracted of it after the session, of documents that stand now."""
+    now = {a.document for a in earlier.accessions if not a.ended}
+    return [_EXTRACTED] if any(earlier.document_of(e) in now for e in expected.later) else []
+
+
+def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> None:
+    """``UsageError`` where a document that the session could know was erased since, so that nobody
+    can tell what it said. Documents themselves stay on record."""
+    if expected.kind in ("document", "chunk"):
+        return
+    erasures = erasures_since(earlier.store, earlier.started)
+    for erasure in reversed(erasures):
+        if erasure.document in earlier.documents:
+            raise UsageError(
+                f"It can't be decided what the session could know of {one_line(wanted, 120)!r}: "
+                f"text that it could read was erased on {erasure.time[:10]} ({erasure.reason}).",
+                "What has been erased stays erased; ask the question again.",
+            )
+
+
+def _documents(earlier: CorpusAsOf, expected: Expected) -> list[str]:
+    """The documents that say it and did not stand."""
+    if expected.kind in ("document", "chunk"):
+        found = sorted(expected.documents)
+    else:
+        found = sorted({earlier.document_of(item) for item in expected.later})
+        found += [place.document for place in islice(_saying(earlier, expected), _MOST_PLACES)]
+    return [d for d in dict.fromkeys(found) if d not in earlier.documents]
+
+
+def _saying(earlier: CorpusAsOf, expected: Expected) -> Iterator[DocumentPlace]:
+    """Where they say it; of a fact, sentences that name both its ends."""
+    first, *others = expected.names or ((expected.label,),)
+    for place in earlier.find(first, known=False):
+        words = set(terms(earlier.around(place).quote)) if others else set()
+        if all(any(set(terms(name)) <= words for name in group) for group in others):
+            yield place
+
+
+def _was_gone(accession: Accession) -> bool:
+    return accession.state in ("superseded", "retracted")
+
+
+def _end(accession: Accession) -> tuple[bool, str]:
+    """The last to end; what stands goes after all that ended."""
+    return not accession.ended, accession.ended.removesuffix("Z")
+
+
+def _reason(gone: list[Accession], expected: Expected) -> str:
+    if not gone:
+        return "No document that stood when the question was asked says it."
+    says = "" if expected.kind in ("document", "chunk") else "says it, but "
+    first, *others = gone
+    reason = f"{first.path} {says}had been {_ending(first)} when the question was asked."
+    if others:
+        paths = ", ".join(dict.fromkeys(a.path for a in others[:_SHOWN]))
+        more = ", ..." if len(others) > _SHOWN else ""
+        reason += f" Others that say it did not stand either: {paths}{more}."
+    return reason
+
+
+def _notes(earlier: CorpusAsOf, expected: Expected, came: list[Accession]) -> list[str]:
+    notes = extracted_since(earlier, expected)
+    standing = list(dict.fromkeys(a.path for a in came if not a.ended))[:_SHOWN]
+    if standing:
+        notes.append(f"It is in a document that was taken in since: {', '.join(standing)}.")
+    for lost in [a for a in came if a.ended][:_SHOWN]:
+        notes.append(f"{lost.path} was taken in since, and was {_ending(lost)}.")
+    return notes
+
+
+def _ending(accession: Accession) -> str:
+    """How it ceased to stand, and when."""
+    day = accession.ended[:10]
+    if accession.ending == "superseded":
+        return f"replaced by a new version (on {day})"
+    return f"retracted (on {day}: {one_line(accession.why)})"
+
+
+# --- why something is not in an answer, from a session's record and the store alone, without a ----
+
+
+Cause = Choice[
+    "used",
+    "not-in-corpus",
+    "not-extracted",
+    "not-linked",
+    "beyond-limit",
+    "not-selected",
+    "not-used",
+]
+
+SHOWN = 5
+"""Places and carriers that are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why ``expected`` is not in the answer of a session, or that it is.
+
+    ``cause`` is the one stage at which it was lost, ``reason`` says it in a sentence. ``limit``,
+    ``cutoff`` and ``rank`` are of the cause ``beyond-limit`` (``rank`` also of ``not-selected``).
+    ``sentences`` are the numbers, from 1, of those that use it, ``items`` what carried it as far as
+    it came, best first, ``places`` where documents say it. ``notes`` tell what is different now.
+    """
+
+    session: str
+    question: str
+    mode: str
+    expected: str
+    kind: str
+    label: str
+    cause: Cause
+    reason: str
+    limit: str | None = None
+    cutoff: int | float | None = None
+    rank: int | None = None
+    sentences: tuple[int, ...] = ()
+    items: tuple[PipelinePosition, ...] = ()
+    places: tuple[DocumentPlace, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return render(self, "notebook")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One question about one session, looked at in what that read ``then``; ``earlier`` reads what
+    is there now."""
+
+    wanted: str
+    trace: Trace
+    earlier: CorpusAsOf
+    then: StoreAsOf
+    expected: Expected
+    reached: PipelinePositions
+
+    def because(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
+        trace, expected = self.trace, self.expected
+        return WhyNot(
+            session=trace.explain_id,
+            question=trace.question,
+            mode=trace.mode,
+            expected=self.wanted,
+            kind=expected.kind,
+            label=expected.label,
+            cause=cause,
+            reason=reason,
+            notes=tuple(self._notes(notes)),
+            **more,  # type: ignore[arg-type]
+        )
+
+    def _notes(self, more: tuple[str, ...]) -> list[str]:
+        notes = [self.then.note] if self.then.note else []
+        notes += more
+        if self.trace.status not in ("completed", "no-evidence"):
+            notes.append(f"The session did not complete: it is {self.trace.status or 'open'}.")
+        return notes
+
+
+def why_not(
+    store: Store,
+    librarian: Librarian,
+    vectors: Path,
+    summary: SessionSummary,
+    wanted: str,
+    ask: Callable[[Trace], RecordedParameters],
+) -> WhyNot:
+    """Why ``wanted`` (a name, an IRI, a path, a fact or words of a document) is not in the answer
+    of the session. ``ask`` tells how it was asked.
+
+    ``UsageError`` where ``wanted`` is empty, or where text was erased since that may have said it.
+    """
+    if not wanted.strip():
+        raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
+    trace = read_trace(store, librarian, summary, "")
+    earlier = CorpusAsOf(store, Texts(store, librarian), trace.generation, trace.started)
+    generations = trace.generation, earlier.current
+    with read_then(store, librarian, generations, trace.started) as then:
+        case = _case(wanted, trace, earlier, then, librarian, summary)
+        for way in (_used, _unused, _unselected, _absent, _unextracted):
+            found = way(case)
+            if found is not None:
+                if found.cause in ("not-in-corpus", "not-extracted"):
+                    check_decidable(earlier, case.expected, wanted)
+                return found
+        asked, bundle = ask(trace), SessionBundle(then.store, librarian, summary)
+        calls = bundle.embedding_calls(case.trace)
+        whole = context_of(then, librarian, vectors, trace.generation, asked, calls)
+        limit = cut_off(case.trace, case.expected, whole, asked, bundle)
+        return _beyond(case, limit) if limit else _unlinked(case)
+
+
+def _case(
+    wanted: str,
+    trace: Trace,
+    earlier: CorpusAsOf,
+    then: StoreAsOf,
+    librarian: Librarian,
+    summary: SessionSummary,
+) -> _Case:
+    """What is expected, as it was known to the session; what was not known then, as it is now."""
+    expected = ExpectedFinder(earlier).find(wanted)
+    if then.is_past:
+        trace = read_trace(then.store, librarian, summary, "")
+        texts = Texts(then.store, librarian)
+        known = ExpectedFinder(CorpusAsOf(then.store, texts, trace.generation, trace.started)).find(
+            wanted
+        )
+        if known.is_known:
+            expected = replace(known, later=expected.later)
+    reached = PipelineSearch(then.store, trace, expected).reached()
+    return _Case(wanted, trace, earlier, then, expected, reached)
+
+
+# --- the causes, the furthest stage first ---------------------------------------------------------
+
+
+def _used(case: _Case) -> WhyNot | None:
+    numbers = case.reached.sentences
+    if not numbers:
+        return None
+    which = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    return case.because(
+        "used",
+        f"It is in the answer after all: {which}.",
+        sentences=numbers,
+        items=case.reached.selected[:SHOWN],
+    )
+
+
+def _unused(case: _Case) -> WhyNot | None:
+    found = case.reached.selected
+    if not found:
+        return None
+    best = found[0]
+    said = "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
+    return case.because(
+        "not-used",
+        f"It was selected ({_named(best)}), but {said}.",
+        rank=best.rank or None,
+        items=found[:SHOWN],
+    )
+
+
+def _unselected(case: _Case) -> WhyNot | None:
+    found = case.reached.rejected
+    if not found:
+        return None
+    best = found[0]
+    rank = f" with rank {best.rank}" if best.rank else ""
+    why = best.reason or "no reason is on record, for the session ended before it selected"
+    why += _tokens(case.trace, best)
+    return case.because(
+        "not-selected",
+        f"It was retrieved ({_named(best)}{rank}), but not selected: {one_line(why)}.",
+        rank=best.rank or None,
+        items=found[:SHOWN],
+    )
+
+
+def _tokens(trace: Trace, carrier: PipelinePosition) -> str:
+    """What it costs, and what was taken, where a budget of tokens was in the way."""
+    cost = next((item.tokens for item in trace.rejected if item.iri == carrier.iri), 0)
+    if "token budget" not in carrier.reason or not cost:
+        return ""
+    alike = trace.selected
+    if "of its kind" in carrier.reason:
+        group = GROUPS.get(carrier.kind, carrier.kind)
+        alike = tuple(item for item in alike if GROUPS.get(item.kind, item.kind) == group)
+    taken = sum(item.tokens for item in alike)
+    return f"; it costs {cost:,} tokens, and {taken:,} were taken by {len(alike)} others"
+
+
+def _absent(case: _Case) -> WhyNot | None:
+    expected = case.expected
+    if expected.kind in ("document", "chunk"):
+        known = bool(expected.documents & case.earlier.documents.keys())
+    else:
+        known = bool(expected.evidence or expected.iris or _places(case))
+    if known:
+        return None
+    reason, notes = why_absent(case.earlier, expected)
+    return case.because("not-in-corpus", reason, *notes)
+
+
+def _unextracted(case: _Case) -> WhyNot | None:
+    expected = case.expected
+    by_text = reads_text(case.trace.mode) and expected.chunks
+    if expected.evidence or expected.iris or by_text:
+        return None
+    places = _places(case)
+    where = f", as in {places[0].path}" if places else ""
+    return case.because(
+        "not-extracted",
+        f"Documents say it{where}, but no extraction made an edge of it.",
+        *extracted_since(case.earlier, expected),
+        places=places,
+    )
+
+
+def _beyond(case: _Case, limit: CutOff) -> WhyNot:
+    reason = f"It is linked to the question, but beyond a limit: {limit.reason}."
+    if limit.limit.startswith("filter-"):
+        reason = f"I{limit.reason[1:]}."
+    return case.because(
+        "beyond-limit",
+        reason,
+        limit=limit.limit,
+        cutoff=limit.cutoff,
+        rank=limit.rank,
+        places=_places(case),
+    )
+
+
+def _unlinked(case: _Case) -> WhyNot:
+    trace = case.trace
+    matched = len(trace.matches)
+    considered = len(trace.selected) + len(trace.rejected)
+    said = f"it is in none of the {considered} candidates of the question"
+    if matched:
+        said = f"none of the {matched} entities that the question led to leads to it"
+    return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
+
+
+# --- what they rest on ----------------------------------------------------------------------------
+
+
+def _places(case: _Case) -> tuple[DocumentPlace, ...]:
+    """Where documents say it, each place with its sentence."""
+    expected = case.expected
+    found = iter(expected.places)
+    if not expected.places and expected.kind in ("entity", "fact"):
+        group = expected.names[0] if expected.names else (expected.label,)
+        found = case.earlier.find(group) if expected.kind == "entity" else iter(())
+    wide = (case.earlier.around(place) for place in islice(found, 4 * SHOWN))
+    return tuple(dict.fromkeys(wide))[:SHOWN]
+
+
+def _named(carrier: PipelinePosition) -> str:
+    return one_line(f"{carrier.kind} “{carrier.label}”", 120)

@@ -1,0 +1,194 @@
+"""How far something came on its way into an answer, as the session's record has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.explain.as_of.corpus import PlaceSpan, overlap, span_of
+from tgraph.explain.trace.bundle_reader import kind_of
+from tgraph.explain.trace.derivation import points_of
+from tgraph.explain.trace.values import Trace, TraceItem, TraceQuotation, TraceSentence
+from tgraph.explain.whynot.expected import Expected
+from tgraph.index.reports.report import evidence as grounds_of
+from tgraph.index.sources import text_value
+from tgraph.ingest.sentences import sentences
+from tgraph.retrieve.text.lexical import words
+from tgraph.store.base import Store
+
+_TOLD = ("report", "point", "summary", "finding")
+"""What is told in words of its own: it carries a thing if it names it."""
+_BEST = 5
+_CHUNK = f"{v.URN}chunk:"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePosition:
+    """An edge or item of the record with the expected in it. ``reason`` is why it was selected, or
+    why it was not; ``rank`` is 0 where it has none."""
+
+    iri: str
+    kind: str
+    item: str
+    label: str
+    rank: int
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePositions:
+    """Where the expected is found in a session: the sentences by number (from 1) that use it, what
+    carries it of the selection, and of what was not selected, best first."""
+
+    sentences: tuple[int, ...]
+    selected: tuple[PipelinePosition, ...]
+    rejected: tuple[PipelinePosition, ...]
+
+
+class PipelineSearch:
+    """Looks for one expected thing in one trace."""
+
+    def __init__(self, store: Store, trace: Trace, expected: Expected) -> None:
+        self._store = store
+        self._trace = trace
+        self._expected = expected
+        self._names = tuple(tuple(map(_flat, group)) for group in expected.names)
+
+    def reached(self) -> PipelinePositions:
+        trace = self._trace
+        return PipelinePositions(
+            tuple(n for n, s in enumerate(trace.sentences, 1) if self._uses(s)),
+            tuple(_carrier(item) for item in trace.selected if self.carries(item)),
+            tuple(sorted(self._rejected(), key=lambda c: (c.rank or 1 << 30, c.iri))),
+        )
+
+    def _rejected(self) -> Iterator[PipelinePosition]:
+        trace = self._trace
+        yield from (_carrier(item) for item in trace.rejected if self.carries(item))
+        for batch in trace.batches:
+            for point in batch.points:
+                cited = self._expected.in_items.intersection(point.cites)
+                if point.rejected and (cited or self.names(point.text)):
+                    yield PipelinePosition(
+                        point.iri, "point", point.iri, point.text, 0, point.score, point.rejected
+                    )
+        for rating in trace.ratings:
+            if not rating.relevant and self.told(rating.report):
+                given = "no rating" if rating.score is None else f"{rating.score * _BEST:.0f}"
+                reason = f"rated {given} of {_BEST}: {rating.reasoning}".rstrip(": ")
+                yield PipelinePosition(
+                    rating.report, "report", rating.report, rating.label, 0, 0.0, reason
+                )
+
+    # --- does it carry it? ---
+
+    def carries(self, item: TraceItem) -> bool:
+        """Whether the item is the expected, states it, names it or stands in it."""
+        expected = self._expected
+        if item.item in expected.in_items or item.item in self._drawn:
+            return True
+        if item.kind == "edge" and expected.kind == "entity":
+            return bool(expected.entities & {item.subject, item.object})
+        if item.kind in _TOLD and self.told(item.item, item.label):
+            return True
+        cited = item.kind not in _TOLD or (item.kind == "summary" and self._is_place)
+        return cited and any(self._stands_at(place) for place in item.evidence)
+
+    @cached_property
+    def _drawn(self) -> frozenset[str]:
+        """The points that were drawn from it."""
+        wanted = self._expected.iris
+        points = points_of(self._trace)
+        return frozenset(point.iri for point in points if wanted.intersection(point.cites))
+
+    def _stands_at(self, place: TraceQuotation) -> bool:
+        """Whether the place is one where the expected is said."""
+        expected = self._expected
+        if expected.kind == "document":
+            return place.document in expected.documents
+        if expected.kind == "chunk":
+            return place.chunk in expected.chunks
+        spans = [p.span for p in expected.places]
+        spans += self._stated if place.evidence.startswith(_CHUNK) else []
+        here = place.document, place.page, place.start, place.end
+        return place.evidence in expected.evidence or any(overlap(here, span) for span in spans)
+
+    @cached_property
+    def _stated(self) -> list[PlaceSpan]:
+        """The characters from which it was extracted; what is quoted of a chunk may be these."""
+        spans = (span_of(evidence, self._store) for evidence in self._expected.evidence)
+        return [span for span in spans if span[2] < span[3]]
+
+    @property
+    def _is_place(self) -> bool:
+        return self._expected.kind in ("chunk", "document")
+
+    def told(self, iri: str, label: str = "") -> bool:
+        """Whether a report or the like speaks of the expected."""
+        expected = self._expected
+        if iri in expected.iris:
+            return True
+        if self._is_place:
+            return not expected.evidence.isdisjoint(grounds_of(self._store, iri))
+        return self.names(f"{label}\n{self._text(iri)}")
+
+    def names(self, text: str) -> bool:
+        """Whether the text has one name of each group."""
+        parts = [text]
+        if len(self._names) > 1:  # the ends of a fact: they must stand in one sentence
+            parts = [text[start:end] for start, end in sentences(text)]
+        return bool(self._names) and any(self._has_all(_flat(part)) for part in parts)
+
+    def _has_all(self, flat: str) -> bool:
+        return all(any(name.strip() and name in flat for name in group) for group in self._names)
+
+    def _uses(self, sentence: TraceSentence) -> bool:
+        chosen = {item.iri: item for item in self._trace.selected}
+        if self._expected.kind in ("entity", "text") and self.names(sentence.text):
+            return True
+        for place in sentence.citations:
+            item = chosen.get(place.edge_selection)
+            if item is None:
+                continue
+            if not self._expected.iris.isdisjoint(place.via):
+                return True
+            whole = item.kind in ("chunk", *_TOLD)
+            if (self._stands_at(place) if whole else self.carries(item)) and (
+                not whole or self._expected.kind != "entity"
+            ):
+                return True
+        return False
+
+    # --- reports ---
+
+    def _text(self, iri: str) -> str:
+        """What knowledge has a report or finding say."""
+        node = NamedNode(iri)
+        parts: list[str] = []
+        for name in ("summaryText", "text", "finding"):
+            for quad in self._store.match(node, v.tg(name), None, v.KNOWLEDGE_GRAPH):
+                if isinstance(quad.object, Literal):
+                    parts.append(quad.object.value)
+                elif isinstance(quad.object, NamedNode):
+                    parts.append(self._text(quad.object.value))
+        if kind_of(iri) == "summary":
+            parts.append(text_value(self._store, iri, v.tg("text")))
+        labels = self._store.match(node, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+        parts += [q.object.value for q in labels if isinstance(q.object, Literal)]
+        return "\n".join(parts)
+
+
+def _carrier(item: TraceItem) -> PipelinePosition:
+    return PipelinePosition(
+        item.iri, item.kind, item.item, item.label, item.rank, item.score, item.reasoning
+    )
+
+
+def _flat(text: str) -> str:
+    """The words of a text between spaces, so that a name is found as whole words only."""
+    return f" {' '.join(words(text))} "

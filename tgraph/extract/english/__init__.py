@@ -1,0 +1,1 @@
+"""English prose by dependency rules."""

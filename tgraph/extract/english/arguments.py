@@ -1,0 +1,445 @@
+"""What tokens of a statement stand for, and what noun phrases state without a verb.
+
+An object that is a described thing ("capital of France", "Scott's ship") is folded so that the edge
+reaches the name in it: ``(Paris, be capital of, France)``. Other noun phrases stay whole, as plain
+string literals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal
+
+from tgraph.extract.english.clauses import antecedent, lifted
+from tgraph.extract.english.coreference import THIRD_PERSON, Discourse, is_definite
+from tgraph.extract.english.mentions import Mention
+from tgraph.extract.english.parser import (
+    conjuncts,
+    core_text,
+    is_noun,
+    lemma,
+    phrase_bounds,
+    phrase_text,
+)
+from tgraph.extract.entity_types import denotes_person, kind_of_noun
+from tgraph.extract.facts import Argument, NamedEntity, NameTable, acronym_of
+from tgraph.resources import word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+
+_PERIODS = word_set("english", "periods")
+_VAGUE = word_set("english", "vague")
+CONCEPT = "concept"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An object with the predicate that leads to it."""
+
+    predicate: str
+    object: Argument
+
+
+class Arguments:
+    """Resolves the tokens of one parsed text; ``dropped`` counts what could not be resolved."""
+
+    def __init__(
+        self,
+        doc: Doc,
+        mentions: Sequence[Mention],
+        names: NameTable,
+        discourse: Discourse,
+        salient: frozenset[str],
+    ) -> None:
+        self._names = names
+        self._discourse = discourse
+        self._salient = salient
+        self._mentions: dict[int, Mention] = {}
+        for mention in reversed(mentions):
+            self._mentions |= dict.fromkeys(range(mention.start, mention.end), mention)
+        self._starts: dict[int, list[Mention]] = {}
+        for mention in mentions:
+            self._starts.setdefault(mention.start, []).append(mention)
+        self._meant: dict[int, tuple[NamedEntity, ...]] = {}
+        self.dropped: Counter[str] = Counter()
+
+    def mention_at(self, token: Token) -> Mention | None:
+        return self._mentions.get(token.i)
+
+    def named_at(self, token: Token) -> NamedEntity | None:
+        """The entity whose name covers the token."""
+        mention = self._mentions.get(token.i)
+        if mention is None or not mention.is_name:
+            return None
+        return self._names.get(mention.text, mention.type)
+
+    def prepare(self, sentence: Span) -> list[NamedEntity]:
+        """Resolves names, pronouns and definite nouns of a sentence in order; returns the named."""
+        self._discourse.next_sentence()
+        named = []
+        for token in sentence:
+            names = [m for m in self._starts.get(token.i, ()) if m.is_name]
+            if names:
+                entities = [self._names.get(m.text, m.type) for m in names]
+                named += entities
+                root = sentence.doc[names[0].start : names[0].end].root
+                self._discourse.see(root, entities[0])
+            elif token.i not in self._mentions:
+                self._refer(token)
+        self._note_coordinations(sentence)
+        about = [child for child in sentence.root.children if child.dep_ in ("nsubj", "nsubjpass")]
+        if about and about[0].tag_ in ("NN", "NNS") and not self.meant(about[0]):
+            self._discourse.see_unnamed()
+        return list(dict.fromkeys(named))
+
+    def meant(self, token: Token) -> tuple[NamedEntity, ...]:
+        """The entities that a noun or pronoun stands for, empty where it names none."""
+        if token.tag_ in ("WDT", "WP", "WP$"):
+            noun = antecedent(token)
+            return self.meant(lifted(noun)) if noun is not None else ()
+        entity = self.named_at(token)
+        if entity is not None:
+            return (entity,)
+        if token.i in self._meant:
+            return self._meant[token.i]
+        for child in token.children:
+            if child.dep_ == "appos" and child.i > token.i:
+                entity = self.named_at(child)
+                if entity is not None:
+                    return (entity,)
+        return ()
+
+    def literals(self, sentence: Span) -> list[Mention]:
+        """The dates, amounts and numbers that a sentence gives."""
+        found = (m for token in sentence for m in self._starts.get(token.i, ()))
+        return [m for m in found if m.value is not None]
+
+    def subjects(self, token: Token) -> tuple[NamedEntity, ...]:
+        """The entities a statement is about; where there are none, why is counted."""
+        found = self.meant(token)
+        if found:
+            return found
+        if token.tag_.startswith(("PRP", "W", "EX", "DT")):
+            self.dropped["unresolved pronoun"] += 1
+            return ()
+        phrase = self._phrase_entity(token) if is_noun(token) else None
+        if phrase is None:
+            self.dropped["unresolved noun" if is_definite(token) else "unnamed subject"] += 1
+            return ()
+        return (phrase,)
+
+    def objects(self, predicate: str, token: Token) -> list[Bound]:
+        """The objects that a token stands for, each with its predicate; empty if it is dropped."""
+        if predicate.endswith(" @"):
+            return self._dated(predicate.removesuffix(" @"), token)
+        found = self.meant(token)
+        if found:
+            return [Bound(predicate, entity) for entity in found]
+        literal = self._literal(token)
+        if literal is not None:
+            return [Bound(predicate, literal)]
+        if token.tag_.startswith(("PRP", "W", "DT", "EX")):
+            self.dropped["unresolved pronoun"] += token.tag_.startswith("PRP")
+            return []
+        return self.described(predicate, token)
+
+    # --- how a token is read ----------------------------------------------------------------------
+
+    def _refer(self, token: Token) -> None:
+        found: tuple[NamedEntity, ...] = ()
+        if token.lower_ in THIRD_PERSON:
+            found = self._discourse.pronoun(token)
+        elif token.tag_ == "NN":
+            entity = self._discourse.definite(token)
+            found = (entity,) if entity is not None else ()
+        if found:
+            self._meant[token.i] = found
+            if len(found) == 1:
+                self._discourse.see(token, found[0])
+
+    def _note_coordinations(self, sentence: Span) -> None:
+        for token in sentence:
+            if token.dep_ in ("nsubj", "nsubjpass", "dobj", "pobj"):
+                together = [e for t in conjuncts(token) if (e := self.named_at(t)) is not None]
+                people = sum(entity.is_person for entity in together)
+                if len(together) > 1 and (people or token.dep_.startswith("nsubj")):
+                    self._discourse.see_together(together)
+                if people and people < len(together):
+                    _type_as_people(together)
+
+    def _phrase_entity(self, token: Token) -> NamedEntity | None:
+        """A phrase as an entity: it holds a name ("Scott's nephew") or the chunk is about it."""
+        start, end = phrase_bounds(token)
+        text = phrase_text(token)
+        if token.lower_ in _VAGUE or not text or end - start > 8:
+            return None
+        inside = (self.named_at(token.doc[i]) for i in range(start, end))
+        if text.lower() in self._salient or any(
+            e is not None and e.type != "group" for e in inside
+        ):
+            return self._names.get(text, kind_of_noun(lemma(token.lower_, "noun")) or CONCEPT)
+        return None
+
+    def _literal(self, token: Token) -> Literal | None:
+        mention = self.mention_at(token)
+        if mention is not None and mention.value is not None:
+            start, end = phrase_bounds(token)
+            covers = mention.start <= start and end <= mention.end
+            return mention.value if covers or mention.is_time else Literal(phrase_text(token))
+        if token.lower_ in _PERIODS:
+            inside = (self._mentions.get(t.i) for t in token.subtree)
+            return next((m.value for m in inside if m is not None and m.is_time), None)
+        return None
+
+    def _dated(self, predicate: str, token: Token) -> list[Bound]:
+        literal = self._literal(token)
+        mention = self.mention_at(token)
+        if literal is None or mention is None or not mention.is_time:
+            return []
+        on = (
+            literal.datatype.value.endswith("date")
+            or mention.text[:1].isdigit() is not mention.text[-1:].isdigit()
+        )
+        return [Bound(f"{predicate} {'on' if on else 'in'}", literal)]
+
+    def described(self, predicate: str, token: Token) -> list[Bound]:
+        """The objects of a description, folded onto the names in it, else a literal."""
+        if not is_noun(token):
+            return self._adjective(predicate, token)
+        folded = list(self._folded(predicate, token))
+        if folded:
+            return folded
+        text = phrase_text(token)
+        if any(child.tag_ == "PRP$" for child in token.children) and kind_of_noun(text) == "person":
+            self.dropped["unresolved pronoun"] += 1
+            return []
+        if token.lower_ in _VAGUE and " " not in text:
+            self.dropped["vague object"] += 1
+            return []
+        if text.lower() in self._salient:
+            return [Bound(predicate, self._names.get(text, kind_of_noun(token.lower_) or CONCEPT))]
+        return [Bound(predicate, Literal(text))] if text else []
+
+    def _adjective(self, predicate: str, token: Token) -> list[Bound]:
+        if not token.tag_.startswith("JJ") or any(
+            child.dep_ == "xcomp" for child in token.children
+        ):
+            return []
+        measures = [c for c in token.lefts if c.dep_ in ("npadvmod", "advmod") and c.tag_ != "WRB"]
+        start = measures[0].left_edge.i if measures else token.i
+        return [Bound(predicate, Literal(token.doc[start : token.i + 1].text))]
+
+    def _folded(self, predicate: str, token: Token) -> Iterator[Bound]:
+        """``be capital of`` + France, ``paint out name of`` + Marley."""
+        core = core_text(token)
+        for child in token.children:
+            if child.dep_ == "poss":
+                own = f"{predicate} {token.text} of"
+                yield from (Bound(own, entity) for entity in self.meant(child))
+            elif child.dep_ == "prep":
+                for target in _targets(child):
+                    for entity in self.meant(target):
+                        yield Bound(f"{predicate} {core} {child.lower_}", entity)
+
+
+def _type_as_people(together: Sequence[NamedEntity]) -> None:
+    """Single surnames beside a person are persons, whatever the recogniser took them for."""
+    for entity in together:
+        if not (entity.is_person or entity.located or " " in entity.name):
+            entity.types["person"] += entity.types.total()
+
+
+def _targets(preposition: Token) -> list[Token]:
+    return [t for c in preposition.children if c.dep_ == "pobj" for t in conjuncts(c)]
+
+
+# --- what noun phrases state without a verb: appositions, possession, places, dates in brackets ---
+
+
+_CERTAIN, _LIKELY, _WEAK = 7.0, 6.0, 4.0
+_DASH = re.compile(r"[-–—]+|to")
+
+
+@dataclass(frozen=True, slots=True)
+class Nominal:
+    """A statement found in a noun phrase."""
+
+    subject: NamedEntity
+    predicate: str
+    object: Argument
+    strength: float
+
+
+def nominals(sentence: Span, arguments: Arguments) -> Iterator[Nominal]:
+    """The statements of a sentence's noun phrases, in reading order."""
+    for token in sentence:
+        if not is_noun(token):
+            continue
+        named = arguments.named_at(token)
+        if token.dep_ == "appos":
+            yield from _apposition(token, named, arguments)
+        if named is not None and _is_root(token, arguments):
+            yield from _before_name(token, named, arguments)
+            yield from _after_name(token, named, arguments)
+
+
+def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
+    """Records acronyms in brackets: "British Antarctic Expedition (BAE)"."""
+    for mention in mentions:
+        close = _close_of(doc, mention)
+        if close and acronym_of(doc[mention.end + 1 : close].text, mention.text):
+            names.same(mention.text, doc[mention.end + 1 : close].text)
+
+
+def localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
+    """Records full names of places: "Lakeland, Florida" is also "Lakeland"."""
+    for place, mention in enumerate(mentions):
+        if not (mention.is_name and mention.end + 1 < len(doc) and doc[mention.end].text == ","):
+            continue
+        beside = next((m for m in mentions[place + 1 :] if m.start > mention.end), None)
+        if beside is None or not beside.is_name or beside.start != mention.end + 1:
+            continue
+        inside, around = names.find(mention.text), names.find(beside.text)
+        if inside and around and inside.type == around.type == "place" and inside is not around:
+            names.same(mention.text, f"{mention.text}, {beside.text}")
+
+
+def bracketed(
+    doc: Doc, mentions: Sequence[Mention], names: NameTable
+) -> Iterator[tuple[int, Nominal]]:
+    """Statements in brackets after a name, such as "(1912-1954)", with the token of the name."""
+    for place, mention in enumerate(mentions):
+        close = _close_of(doc, mention)
+        if close:
+            inside = [m for m in mentions[place + 1 : place + 4] if mention.end < m.start < close]
+            entity = names.get(mention.text, mention.type)
+            for nominal in _in_brackets(doc, entity, inside, mention.end + 1, close):
+                yield mention.start, nominal
+
+
+def _close_of(doc: Doc, mention: Mention) -> int:
+    """The token that closes a short bracket after a name, 0 where there is none."""
+    if not mention.is_name or mention.end + 2 >= len(doc) or doc[mention.end].text != "(":
+        return 0
+    return next((token.i for token in doc[mention.end : mention.end + 12] if token.text == ")"), 0)
+
+
+def _in_brackets(
+    doc: Doc, entity: NamedEntity, inside: list[Mention], start: int, close: int
+) -> Iterator[Nominal]:
+    times = [m.value for m in inside if m.is_time and m.value is not None]
+    if len(times) == 2 and entity.is_person and _DASH.fullmatch(doc[inside[0].end].text):
+        yield Nominal(entity, "be born on", times[0], _CERTAIN)
+        yield Nominal(entity, "die on", times[1], _CERTAIN)
+    elif len(inside) == 1 and times and _is_birth(doc, start, close):
+        entity.types["person"] += 1
+        yield Nominal(
+            entity, "be born on" if "-" in times[0].value else "be born in", times[0], _CERTAIN
+        )
+    elif len(inside) == 1 and (inside[0].start, inside[0].end) == (start, close):
+        value = inside[0].value
+        if value is not None and inside[0].is_time:
+            yield Nominal(entity, "be dated", value, _LIKELY)
+
+
+def _is_birth(doc: Doc, start: int, close: int) -> bool:
+    return close > start + 1 and doc[start].lower_ in ("born", "b.")
+
+
+def _is_root(token: Token, arguments: Arguments) -> bool:
+    mention = arguments.mention_at(token)
+    return mention is not None and token.doc[mention.start : mention.end].root.i == token.i
+
+
+def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -> Iterator[Nominal]:
+    head = arguments.named_at(token.head)
+    if not _follows(token, arguments):
+        return
+    if head is not None and named is None:
+        yield from _is_a(head, token, arguments)
+    elif named is not None and head is None and is_noun(token.head):
+        yield from _is_a(named, token.head, arguments)
+    elif named is not None and head is not None and _is_part(named, head, token):
+        yield Nominal(head, "in", named, _LIKELY)
+
+
+def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
+    """Whether two places stand as in "Ross Island, Antarctica"."""
+    places = whole.type == part.type == "place" and whole is not part
+    return places and token.nbor(-1).text == ","
+
+
+def _follows(token: Token, arguments: Arguments) -> bool:
+    """Whether an apposition stands right behind what it explains, and explains a thing."""
+    head = token.head
+    start = token.left_edge.i
+    mention = arguments.mention_at(head)
+    end = mention.end if mention is not None else head.i + 1
+    between = token.doc[end:start].text.strip()
+    if len(between) > 3 and not (between[0] in "(," and between[-1] in "),"):
+        return False
+    articled = any(child.dep_ in ("det", "poss") for child in token.lefts)
+    return articled or bool(kind_of_noun(token.lower_)) or arguments.named_at(token) is not None
+
+
+def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[Nominal]:
+    if noun.tag_ not in ("NN", "NNS", "NNP") or arguments.mention_at(noun) is not None:
+        return
+    if noun.tag_ == "NNS" and entity.type in ("person", "ship"):
+        return
+    if entity.is_person and not denotes_person(noun.lower_):
+        return
+    entity.nouns.add(lemma(noun.lower_, "noun"))
+    for bound in arguments.described("be", noun):
+        if bound.object is not entity:
+            yield Nominal(entity, bound.predicate, bound.object, _CERTAIN)
+
+
+def _before_name(token: Token, entity: NamedEntity, arguments: Arguments) -> Iterator[Nominal]:
+    """ "Scott's ship Terra Nova", "psychologist Carl Rogers"."""
+    mention = arguments.mention_at(token)
+    assert mention is not None
+    noun = token.doc[mention.start - 1] if mention.start else None
+    if noun is None or noun.tag_ != "NN" or not _belong_together(noun, token):
+        return
+    for child in (*token.lefts, *noun.lefts):
+        if child.dep_ == "poss" and child.i < mention.start:
+            for owner in arguments.meant(child):
+                if owner is not entity:
+                    yield Nominal(owner, f"have {noun.lower_}", entity, _CERTAIN)
+    entity.nouns.add(noun.lower_)
+    if kind_of_noun(noun.lower_):
+        entity.types[kind_of_noun(noun.lower_)] += 2
+        yield Nominal(entity, "be", Literal(core_text(noun)), _LIKELY)
+
+
+def _belong_together(noun: Token, name: Token) -> bool:
+    """Whether a noun before a name describes it: "ship Terra Nova", but not "that winter Scott"."""
+    if noun.head.i == name.i and noun.dep_ in ("compound", "nmod", "amod"):
+        return True
+    linked = name.head.i == noun.i and name.dep_ in ("appos", "compound")
+    twins = noun.head.i == name.head.i and noun.dep_ == name.dep_
+    return (linked or twins) and bool(kind_of_noun(noun.lower_))
+
+
+def _after_name(token: Token, entity: NamedEntity, arguments: Arguments) -> Iterator[Nominal]:
+    """ "Museum in Valentano", "Ross Island, Antarctica"."""
+    mention = arguments.mention_at(token)
+    assert mention is not None
+    for child in token.rights:
+        if child.dep_ == "prep" and child.i == mention.end and child.lower_ != "like":
+            for target in (t for c in child.children if c.dep_ == "pobj" for t in conjuncts(c)):
+                other = arguments.named_at(target)
+                if other is not None and other is not entity:
+                    yield Nominal(entity, child.lower_, other, _WEAK)
+        elif child.dep_ == "npadvmod" and child.i > mention.end:
+            other = arguments.named_at(child)
+            if other is not None and other.type == entity.type == "place" and other is not entity:
+                yield Nominal(entity, "in", other, _LIKELY)

@@ -1,0 +1,252 @@
+"""Dependency rules: from a parsed sentence to who did what to whom, as tokens and predicates.
+
+Covered are active and passive clauses, copulas, relative and participial clauses, coordination of
+subjects, verbs and objects, open complements ("begin to explore") and prepositional objects, whose
+preposition joins the predicate ("be born in"). Labels are those of ClearNLP, which spaCy's English
+pipelines use. Arguments stay tokens here; ``tgraph.extract.english.arguments`` says what they
+stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tgraph.extract.english.parser import conjuncts, core_text, is_noun, verb_lemma
+from tgraph.resources import word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+_SUBJECTS = frozenset({"nsubj", "nsubjpass"})
+_OBJECTS = frozenset({"dobj", "oprd", "attr"})
+_PREPOSITIONS = frozenset({"prep", "agent", "dative"})
+_RELATIVE = frozenset({"WDT", "WP"})
+_CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
+_SAYING = word_set("english", "saying")
+_IMPLICATIVE = word_set("english", "implicative")
+_OF_VERBS = word_set("english", "of_verbs")
+_DEEPEST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Subject and object tokens with the predicate between them; ``direct`` says that the subject
+    stands in the clause itself."""
+
+    subject: Token
+    predicate: str
+    object: Token
+    verb: Token
+    direct: bool = True
+    reported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Complement:
+    predicate: str
+    object: Token
+
+
+def statements(sentence: Span) -> Iterator[Statement]:
+    """The statements of a sentence, in the order of their verbs. Questions state nothing."""
+    if sentence.text.rstrip("\"'”’) ").endswith("?"):
+        return
+    for token in sentence:
+        if (
+            token.tag_.startswith("VB") and token.dep_ not in ("aux", "auxpass", "xcomp", "amod")
+        ) or (token.dep_ == "xcomp" and _controlled(token) is not None):
+            yield from _of_verb(token)
+
+
+def is_hypothetical(verb: Token) -> bool:
+    """Whether the clause is a condition: "if Scott had ..."."""
+    return any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children)
+
+
+def antecedent(relative: Token) -> Token | None:
+    """The noun that a relative pronoun stands for."""
+    for ancestor in relative.ancestors:
+        if ancestor.dep_ == "relcl":
+            return ancestor.head
+    return None
+
+
+def _of_verb(verb: Token) -> Iterator[Statement]:
+    if is_hypothetical(verb):
+        return
+    subjects, direct = _subjects(verb)
+    if not subjects:
+        return
+    reported = _is_reported(verb)
+    for complement in _complements(verb, predicate_of(verb)):
+        for subject in subjects:
+            if subject.i != complement.object.i:
+                yield Statement(
+                    subject, complement.predicate, complement.object, verb, direct, reported
+                )
+
+
+def _is_reported(verb: Token) -> bool:
+    clause = verb
+    while clause.dep_ == "conj":
+        clause = clause.head
+    return clause.dep_ == "ccomp" and verb_lemma(clause.head) in _SAYING
+
+
+# --- subjects -------------------------------------------------------------------------------------
+
+
+def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
+    """The subject tokens of a verb, and whether they stand in its own clause."""
+    own = [child for child in verb.children if child.dep_ in _SUBJECTS]
+    if own:
+        none = any(child.lower_ in ("no", "neither") for child in own[-1].children)
+        return [] if none else _expanded(own[-1]), True
+    if depth > _DEEPEST or any(child.dep_ in ("expl", "csubj") for child in verb.children):
+        return [], False
+    return _inherited(verb, depth), False
+
+
+def _inherited(verb: Token, depth: int) -> list[Token]:
+    head, role = verb.head, verb.dep_
+    if role == "acl" and verb.tag_ not in ("VBN", "VBG"):
+        return []
+    if role in ("acl", "relcl") and is_noun(head):
+        return [lifted(head)]
+    if role == "xcomp":
+        controller = _controlled(verb)
+        if controller is not None:
+            subjects = _subjects(head, depth + 1)[0]
+            return [controller] if verb_lemma(head) in _IMPLICATIVE and subjects else []
+        return _subjects(head, depth + 1)[0]
+    if role == "conj" and _is_verb(head):
+        return _subjects(head, depth + 1)[0]
+    if role == "advcl" and verb.tag_ in ("VBG", "VBN") and _is_verb(head):
+        return _subjects(head, depth + 1)[0]
+    if any(child.dep_ == "poss" for child in verb.children):
+        return []
+    if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG":
+        return _subjects(head.head, depth + 1)[0]
+    return []
+
+
+def _expanded(token: Token) -> list[Token]:
+    if token.tag_ in _RELATIVE:
+        noun = antecedent(token)
+        return [lifted(noun)] if noun is not None else []
+    return conjuncts(token)
+
+
+def lifted(noun: Token) -> Token:
+    """What a describing noun describes: the subject of its copula, the head of its apposition."""
+    if noun.tag_ in ("NNP", "NNPS"):
+        return noun
+    if noun.dep_ == "attr":
+        subjects = [child for child in noun.head.children if child.dep_ in _SUBJECTS]
+        if subjects and verb_lemma(noun.head) == "be":
+            return subjects[0]
+    if noun.dep_ == "appos" and is_noun(noun.head):
+        return noun.head
+    return noun
+
+
+def _controlled(verb: Token) -> Token | None:
+    """The object that governs an open complement: "asked Sheeran to write"."""
+    if verb.dep_ != "xcomp" or not _is_verb(verb.head):
+        return None
+    return next((child for child in verb.head.children if child.dep_ == "dobj"), None)
+
+
+# --- predicates and complements -------------------------------------------------------------------
+
+
+def predicate_of(verb: Token) -> str:
+    """The verb as a predicate: base form, or "be" and participle; negation and modals are kept."""
+    negation = next((c.lower_ for c in verb.children if c.dep_ == "neg"), "")
+    modal = next((_MODALS.get(c.lower_, c.lower_) for c in verb.children if c.tag_ == "MD"), "")
+    negation = "never" if negation == "never" else "not" if negation else ""
+    particle = next((child.lower_ for child in verb.children if child.dep_ == "prt"), "")
+    if is_passive(verb):
+        words = [modal, "be", negation, verb.lower_, particle]
+    elif verb_lemma(verb) == "be":
+        words = [modal, "be", negation]
+    else:
+        support = "do" if negation == "not" and not modal else ""
+        words = [modal, support, negation, verb_lemma(verb), particle]
+    return " ".join(filter(None, words))
+
+
+def is_passive(verb: Token) -> bool:
+    if any(child.dep_ in ("auxpass", "nsubjpass") for child in verb.children):
+        return True
+    if any(child.dep_ in ("aux", "dobj", "nsubj") for child in verb.children):
+        return False
+    if verb.dep_ == "conj" and verb.tag_ in ("VBN", "VBD") and _is_verb(verb.head):
+        return is_passive(verb.head)
+    return verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "relcl")
+
+
+_MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca": "can", "wo": "will"}
+
+
+def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
+    direct = [child for child in verb.children if child.dep_ in _OBJECTS]
+    for child in verb.children:
+        if child.dep_ in _OBJECTS:
+            yield from (_Complement(base, token) for token in _expanded_object(child))
+        elif child.dep_ == "acomp":
+            yield from _adjective(base, child)
+        elif child.dep_ in _PREPOSITIONS:
+            if child.lower_ == "of" and verb_lemma(verb) not in _OF_VERBS:
+                continue
+            yield from _prepositional(_with_object(base, direct), child)
+        elif child.dep_ == "npadvmod":
+            yield _Complement(f"{_with_object(base, direct)} @", child)
+        elif child.dep_ == "xcomp" and not direct and depth < _DEEPEST and _is_verb(child):
+            joint = " to " if any(c.lower_ == "to" for c in child.children) else " "
+            form = child.lower_ if child.tag_ == "VBG" else predicate_of(child)
+            yield from _complements(child, base + joint + form, depth + 1)
+    yield from _where(verb, base)
+
+
+def _expanded_object(token: Token) -> list[Token]:
+    if token.tag_ in _RELATIVE:
+        noun = antecedent(token)
+        return [noun] if noun is not None else []
+    return conjuncts(token)
+
+
+def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
+    yield _Complement(base, adjective)
+    for child in adjective.children:
+        if child.dep_ == "prep":
+            yield from _prepositional(f"{base} {adjective.lower_}", child)
+
+
+def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_Complement]:
+    predicate = f"{base} {preposition.lower_}"
+    complete = any(child.dep_ == "pobj" for child in preposition.children)
+    for child in preposition.children:
+        if child.dep_ == "pobj":
+            yield from (_Complement(predicate, token) for token in _expanded_object(child))
+        elif child.dep_ == "prep" and depth < _DEEPEST:
+            yield from _prepositional(base if complete else predicate, child, depth + 1)
+
+
+def _with_object(base: str, direct: list[Token]) -> str:
+    """The predicate of what is said beside the direct object: "reach the South Pole" + "on"."""
+    if not direct or not is_noun(direct[0]):
+        return base
+    words = core_text(direct[0])
+    return f"{base} {words}" if words and len(words.split()) <= 4 else base
+
+
+def _where(verb: Token, base: str) -> Iterator[_Complement]:
+    if verb.dep_ == "relcl" and any(c.lower_ == "where" and c.tag_ == "WRB" for c in verb.children):
+        yield _Complement(f"{base} in", verb.head)
+
+
+def _is_verb(token: Token) -> bool:
+    return token.tag_.startswith("VB")

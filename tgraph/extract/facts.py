@@ -1,0 +1,228 @@
+"""The entities of a chunk under all of their names, and the facts stated about them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyoxigraph import Literal
+
+from tgraph.extract.blocks import Block
+from tgraph.extract.entity_types import gender_of_name, is_title, without_title
+from tgraph.vocabulary import normalise_name
+
+UNKNOWN = "thing"
+_MAY_BE_PERSON = ("person", UNKNOWN, "organization", "product", "work")
+_EPITHETS = frozenset({"old", "young", "poor", "dear", "little"})
+_EDGES = " \t.,;:!?\"'“”‘’()[]"
+
+
+@dataclass(slots=True, eq=False)
+class NamedEntity:
+    """An entity under construction: its canonical name, its types as seen, what it is called."""
+
+    name: str
+    types: Counter[str] = field(default_factory=Counter)
+    aliases: dict[str, None] = field(default_factory=dict)
+    nouns: set[str] = field(default_factory=set)
+    gender: str = ""
+    mentions: int = 0
+    located: bool = False
+
+    @property
+    def type(self) -> str:
+        known = [(count, kind) for kind, count in self.types.items() if kind != UNKNOWN]
+        return max(known, key=lambda item: item[0])[1] if known else UNKNOWN
+
+    @property
+    def is_person(self) -> bool:
+        return self.type == "person"
+
+
+class NameTable:
+    """The entities of one chunk by any of their names.
+
+    A shorter name joins a longer one where exactly one fits: "Captain Scott" and "Scott" join
+    "Robert Falcon Scott", "Mrs. Cratchit" does not join "Bob Cratchit". Acronyms join by ``same``.
+    """
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, NamedEntity] = {}
+        self._counts: dict[str, Counter[str]] = {}
+
+    def __iter__(self) -> Iterator[NamedEntity]:
+        return iter(dict.fromkeys(self._by_key.values()))
+
+    def add(self, text: str, kind: str, *, located: bool = False) -> None:
+        """Takes note of a name as the text has it; ``link`` must follow before ``find``.
+
+        ``located`` says that it stands where places stand ("in ..."), so it is no short name of a
+        person.
+        """
+        key = _key(text)
+        if key:
+            self._counts.setdefault(key, Counter())[_tidy(text)] += 1
+            entity = self._by_key.setdefault(key, NamedEntity(""))
+            entity.types[kind] += 1
+            entity.located = entity.located or located
+
+    def link(self) -> None:
+        """Chooses spellings and joins short names to long ones."""
+        for key, spellings in self._counts.items():
+            entity = self._by_key[key]
+            entity.mentions = spellings.total()
+            spelling = min(spellings, key=lambda s: (s.isupper() and len(s) > 4, -spellings[s], s))
+            entity.name = without_title(spelling)
+            entity.gender = gender_of_name(spelling)
+            if entity.name != spelling:
+                entity.aliases[spelling] = None
+        people = {
+            k: n
+            for k, n in self._by_key.items()
+            if n.type in _MAY_BE_PERSON or (n.type == "place" and not n.located)
+        }
+        for key in sorted(people, key=lambda k: (-len(k.split()), k)):
+            longer = self._longer_person(key, people)
+            if longer is not None:
+                self._join(key, longer)
+        for entity in self:
+            first, _, rest = entity.name.partition(" ")
+            if first.lower() in _EPITHETS and rest in entity.aliases:
+                entity.aliases.pop(rest)
+                entity.aliases[entity.name], entity.name = None, rest
+
+    def find(self, text: str) -> NamedEntity | None:
+        return self._by_key.get(_key(text))
+
+    def get(self, text: str, kind: str) -> NamedEntity:
+        """The entity of a name, made now where it is new."""
+        entity = self.find(text)
+        if entity is None:
+            entity = NamedEntity(_tidy(text), Counter({kind: 1}), mentions=1)
+            self._by_key[_key(text)] = entity
+        return entity
+
+    def same(self, text: str, alias: str) -> None:
+        """Records that the text calls an entity by another name, as in "... Expedition (BAE)"."""
+        entity = self.find(text)
+        if entity is None or not _key(alias):
+            return
+        other = self.find(alias)
+        if other is not None and other is not entity:
+            self._join(_key(alias), entity)
+        elif other is None:
+            self._by_key[_key(alias)] = entity
+            entity.aliases[_tidy(alias)] = None
+
+    def _longer_person(self, key: str, people: dict[str, NamedEntity]) -> NamedEntity | None:
+        words = _bare(key)
+        single = len(words) == 1 and not self._by_key[key].name.isupper()
+        if not words or len(words) > 2 or not (single or self._by_key[key].is_person):
+            return None
+        short = self._by_key[key]
+        fits = {
+            id(entity): entity
+            for other, entity in people.items()
+            if entity is not short
+            and entity.is_person
+            and _looks_personal(entity.name)
+            and _extends(_bare(other), words)
+        }
+        found = next(iter(fits.values())) if len(fits) == 1 else None
+        return None if found is None or _clash(short.gender, found.gender) else found
+
+    def _join(self, key: str, entity: NamedEntity) -> None:
+        other = self._by_key[key]
+        for name, target in list(self._by_key.items()):
+            if target is other:
+                self._by_key[name] = entity
+        entity.aliases |= {other.name: None} | other.aliases
+        entity.aliases.pop(entity.name, None)
+        entity.mentions += other.mentions
+        entity.nouns |= other.nouns
+        entity.gender = entity.gender or other.gender
+        entity.types.update({kind: n for kind, n in other.types.items() if kind == entity.type})
+
+
+def acronym_of(short: str, name: str) -> bool:
+    """Whether capitals stand for a name: "BAE" for "British Antarctic Expedition"."""
+    letters = [c for c in short if c.isalpha()]
+    if not 2 <= len(letters) <= 8 or sum(c.isupper() for c in letters) < len(letters) - 1:
+        return False
+    initials = "".join(word[0] for word in re.findall(r"[^\W\d_]+", name) if word[0].isupper())
+    return "".join(letters).upper() == initials.upper()
+
+
+def _looks_personal(name: str) -> bool:
+    words = name.split()
+    return len(words) <= 5 and not any(c.isdigit() or c in ",:;|/" for c in name)
+
+
+def _extends(long: list[str], short: list[str]) -> bool:
+    if len(long) <= len(short):
+        return False
+    if len(short) == 1:
+        return short[0] in (long[-1], long[0])
+    return long[-len(short) :] == short or (long[0], long[-1]) == (short[0], short[-1])
+
+
+def _clash(one: str, other: str) -> bool:
+    return bool(one and other and one != other)
+
+
+def _bare(key: str) -> list[str]:
+    words = key.split()
+    return [word for place, word in enumerate(words) if place or not is_title(word)] or words
+
+
+def _key(text: str) -> str:
+    words = normalise_name(text).strip(_EDGES).removesuffix("'s").removesuffix("’s").split()
+    return " ".join(words[1:] if len(words) > 1 and words[0] in ("the", "a", "an") else words)
+
+
+def _tidy(text: str) -> str:
+    name = " ".join(text.split()).strip(' \t,;:!?"“”‘[]')
+    name = re.sub(r"( [IVX]+)\.$", r"\1", name)
+    if name.count("(") != name.count(")") or name.startswith("("):
+        name = name.strip("() ")
+    return name.removesuffix("'s").removesuffix("’s")
+
+
+# --- what the readers of all languages write down: facts, first mentions, and what was dropped ----
+
+
+MENTIONS = "mentions"
+WEAK = 2.0
+Argument = NamedEntity | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class StatedFact:
+    """A statement with its sentence as positions in the block's text."""
+
+    subject: NamedEntity
+    predicate: str
+    object: Argument
+    strength: float
+    block: Block
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class ChunkReading:
+    """What a chunk says: facts in order, first mentions, and what was dropped and why."""
+
+    names: NameTable
+    facts: list[StatedFact] = field(default_factory=list)
+    first: dict[int, tuple[Block, int, int]] = field(default_factory=dict)
+    found: list[NamedEntity] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def see(self, entity: NamedEntity, block: Block, start: int, end: int) -> None:
+        """Takes note of a mention; the first one is where the entity is said to stand."""
+        if id(entity) not in self.first:
+            self.first[id(entity)] = block, start, end
+            self.found.append(entity)

@@ -1,0 +1,1 @@
+"""Extraction, claims and summaries by a language model."""

@@ -1,0 +1,209 @@
+"""Extraction by a language model: rounds of gleaning over a chunk, and what they give."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from tgraph.errors import EndpointError, ModelError
+from tgraph.extract.model.quote_location import one_line
+from tgraph.extract.model.replies import GraphReply, read_graph, usable_rows
+from tgraph.model import Agent, Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
+from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
+from tgraph.models.json_parsing import Read
+from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.structured_output import Structured, ask
+from tgraph.vocabulary import digest, normalise_name
+
+R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
+Key = tuple[object, ...]
+
+
+class GleanedReplies(ABC, Generic[R]):
+    """What the rounds over one chunk have brought so far, and what was left out, by reason."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.dropped: Counter[str] = Counter()
+        self._replies: list[dict[str, Any]] = []
+        self._found: dict[Key, Any] = {}
+
+    def take(self, reply: Structured[R]) -> bool:
+        """Adds a reply; whether it says anything that was not known."""
+        self._replies.append(reply.value.model_dump())
+        self.dropped["malformed row"] += reply.dropped
+        self.dropped["reply that was cut off"] += reply.truncated
+        before = len(self._found)
+        said = list(self.read(reply.value))
+        for key, item in said:
+            self._found.setdefault(key, item)
+        fresh = len(self._found) - before
+        self.dropped["repetition"] += len(said) - fresh
+        return fresh > 0
+
+    def all_of(self, kind: type[T]) -> tuple[T, ...]:
+        """What is known of a kind, in the order in which it was found."""
+        return tuple(item for item in self._found.values() if isinstance(item, kind))
+
+    @abstractmethod
+    def read(self, reply: R) -> Iterable[tuple[Key, Any]]:
+        """What the reply says that can be used, each with a key that is the same for the same."""
+
+    @abstractmethod
+    def known(self) -> str:
+        """One JSON value to a line, for the prompt of the next round."""
+
+    @property
+    def reply_hash(self) -> str:
+        content = canonical_json(self._replies).encode("utf-8", "surrogatepass")
+        return sha256(content).hexdigest()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {reason: count for reason, count in self.dropped.items() if count}
+
+
+class Gleaning(Generic[R]):
+    """Asks by the prompts ``NAME`` and ``NAME_more`` (a gleaning round, repeated until it yields
+    nothing new). ``asked_for`` is what the replies depend on beside the chunk and the options."""
+
+    def __init__(
+        self,
+        name: str,
+        asked_for: str,
+        schema: type[R],
+        read: Callable[[str, type[R]], Read[R] | str],
+        model: ChatModel,
+        gleanings: int,
+        prompts: Path | None,
+        *,
+        temperature: float = 0.0,
+        seed: int | None = None,
+        max_tokens: int | None = None,
+    ) -> None:
+        self._asked_for = asked_for
+        self._schema = schema
+        self._read = read
+        self._model = model
+        self._gleanings = gleanings
+        self._first = load_prompt(name, prompts)
+        self._more = load_prompt(f"{name}_more", prompts)
+        self._options = (temperature, seed, max_tokens)
+
+    @property
+    def agent(self) -> Agent:
+        return self._model.agent
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return (self._first, self._more) if self._gleanings else (self._first,)
+
+    @property
+    def key(self) -> str:
+        """Changes when the same chunk could yield something else."""
+        options = map(str, (self._asked_for, self._gleanings, *self._options))
+        return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
+
+    def run(
+        self,
+        chunk: Chunk,
+        title: str,
+        values: Mapping[str, str],
+        gathered: GleanedReplies[R],
+        sink: CallSink,
+    ) -> None:
+        """All rounds over the chunk; ``values`` are what the prompts have beside its text.
+
+        Raises ``ModelError`` where the first reply can't be used; a later one costs its round.
+        """
+        filled = {
+            "title": one_line(title),
+            "section": one_line(" > ".join(chunk.headings)) or "-",
+            "text": chunk.text,
+            **values,
+        }
+        gathered.take(self._ask(self._first, filled, sink))
+        for _ in range(self._gleanings):
+            try:
+                reply = self._ask(self._more, {**filled, "known": gathered.known()}, sink)
+            except EndpointError:
+                raise
+            except ModelError:  # what was paid for is kept
+                gathered.dropped["further round whose reply can't be used"] += 1
+                break
+            if not gathered.take(reply):
+                break
+
+    def _ask(self, prompt: Prompt, values: Mapping[str, str], sink: CallSink) -> Structured[R]:
+        temperature, seed, max_tokens = self._options
+        request = ChatRequest(
+            prompt,
+            messages(prompt, values),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            seed=seed,
+        )
+        return ask(self._model, request, self._schema, sink, read=self._read)
+
+
+# --- extraction by a language model: one structured reply a chunk, then rounds for what was -------
+
+
+class ModelExtractor(Gleaning[GraphReply]):
+    """An ``Extractor`` that asks a language model by the prompts ``extract_graph`` and
+    ``extract_graph_more``."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        entity_types: Sequence[str],
+        gleanings: int = 1,
+        prompts: Path | None = None,
+        **options: Any,
+    ) -> None:
+        types = ", ".join(entity_types)
+        super().__init__(
+            "extract_graph", types, GraphReply, read_graph, model, gleanings, prompts, **options
+        )
+
+    def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
+        """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
+        gathered = _GleanedGraph(chunk)
+        self.run(chunk, title, {"entity_types": self._asked_for}, gathered, sink)
+        return gathered.extraction()
+
+
+class _GleanedGraph(GleanedReplies[GraphReply]):
+    def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
+        entities, relationships = usable_rows(reply, self.chunk, self.dropped)
+        yield from ((_entity_key(entity), entity) for entity in entities)
+        yield from ((_relationship_key(stated), stated) for stated in relationships)
+
+    def known(self) -> str:
+        names = (entity.name for entity in self.all_of(ExtractedEntity))
+        lines = [json.dumps({"entity": name}, ensure_ascii=False) for name in names]
+        for r in self.all_of(ExtractedRelationship):
+            obj = r.object if isinstance(r.object, str) else r.object.value
+            lines.append(json.dumps([r.subject, r.predicate, obj], ensure_ascii=False))
+        return "\n".join(lines)
+
+    def extraction(self) -> Extraction:
+        found = self.all_of(ExtractedEntity), self.all_of(ExtractedRelationship)
+        return Extraction(self.chunk.iri, *found, self.reply_hash, self.counts)
+
+
+def _entity_key(entity: ExtractedEntity) -> Key:
+    return normalise_name(entity.name), frozenset(map(normalise_name, entity.aliases))
+
+
+def _relationship_key(r: ExtractedRelationship) -> Key:
+    obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
+    return normalise_name(r.subject), normalise_name(r.predicate), obj, r.span

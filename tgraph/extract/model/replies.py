@@ -1,0 +1,318 @@
+"""Replies about a chunk, in JSON or GraphRAG's tuples, checked row by row against its text."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pyoxigraph import Literal
+
+from tgraph import vocabulary as v
+from tgraph.extract.model.quote_location import QuoteFinder, one_line
+from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship
+from tgraph.models.json_parsing import Read, read_reply
+from tgraph.vocabulary import normalise_name
+
+LONGEST_NAME = 300
+MIDDLING = 5.0
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else value
+
+
+def _as_texts(value: Any) -> Any:
+    if isinstance(value, str):
+        return re.split(r"[,;\n]", value)
+    return [_as_text(item) for item in value] if isinstance(value, list) else []
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+Texts = Annotated[list[str], BeforeValidator(_as_texts)]
+Number = Annotated[float, BeforeValidator(_as_number)]
+
+
+class Row(BaseModel):
+    """A row of a reply; what is not text is taken as text."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+
+class EntityRow(Row):
+    name: Text
+    type: Text = "concept"
+    description: Text = ""
+    aliases: Texts = []
+
+
+class RelationshipRow(Row):
+    subject: Text
+    predicate: Text
+    object: Text
+    description: Text = ""
+    keywords: Texts = []
+    strength: Number = MIDDLING
+    quote: Text
+
+
+class UnquotedRow(RelationshipRow):
+    """A relationship in a format that has no quotes: its evidence is looked for in the passage."""
+
+    quote: Text = ""
+
+
+class AttributeRow(Row):
+    subject: Text
+    predicate: Text
+    value: Text
+    datatype: Text = "string"
+    quote: Text
+
+
+class GraphReply(BaseModel):
+    """What one passage says."""
+
+    entities: list[EntityRow] = Field(default_factory=list)
+    relationships: list[RelationshipRow] = Field(default_factory=list)
+    attributes: list[AttributeRow] = Field(default_factory=list)
+
+
+def usable_rows(
+    reply: GraphReply, chunk: Chunk, dropped: Counter[str]
+) -> tuple[list[ExtractedEntity], list[ExtractedRelationship]]:
+    """The usable rows of a reply; what can't be used is counted in ``dropped`` by reason."""
+    text = QuoteFinder(chunk)
+    entities = [e for row in reply.entities if (e := _entity(row, text, dropped))]
+    relationships = [r for row in reply.relationships if (r := _relationship(row, text, dropped))]
+    relationships += [r for row in reply.attributes if (r := _attribute(row, text, dropped))]
+    return entities, relationships
+
+
+def _entity(row: EntityRow, text: QuoteFinder, dropped: Counter[str]) -> ExtractedEntity | None:
+    name = name_of(row.name)
+    if name is None:
+        dropped["entity without a name"] += 1
+        return None
+    aliases = tuple(
+        dict.fromkeys(a for alias in row.aliases if (a := name_of(alias)) and a != name)
+    )
+    kind = (name_of(row.type) or "concept").lower()
+    return ExtractedEntity(name, kind, one_line(row.description), aliases, text.find(name))
+
+
+def _relationship(
+    row: RelationshipRow, text: QuoteFinder, dropped: Counter[str]
+) -> ExtractedRelationship | None:
+    subject, predicate, obj = name_of(row.subject), name_of(row.predicate), name_of(row.object)
+    if subject is None or predicate is None or obj is None:
+        dropped["relationship without subject, predicate or object"] += 1
+        return None
+    if normalise_name(subject) == normalise_name(obj):
+        dropped["relationship of a thing with itself"] += 1
+        return None
+    unquoted = isinstance(row, UnquotedRow)
+    span = text.window((subject, obj), row.description) if unquoted else text.find(row.quote)
+    if span is None and not unquoted:
+        dropped["relationship whose quote is not in the chunk"] += 1
+        return None
+    if span is None:
+        dropped["sentence that names both ends (the whole chunk is the evidence)"] += 1
+    keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := name_of(word))))
+    return ExtractedRelationship(
+        subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
+    )
+
+
+def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
+    if math.isnan(row.strength):
+        dropped["strength that is not a number (taken as 5)"] += 1
+        return MIDDLING
+    return min(10.0, max(1.0, row.strength))
+
+
+def _attribute(
+    row: AttributeRow, text: QuoteFinder, dropped: Counter[str]
+) -> ExtractedRelationship | None:
+    subject, predicate = name_of(row.subject), name_of(row.predicate)
+    if subject is None or predicate is None or not row.value.strip():
+        dropped["attribute without subject, predicate or value"] += 1
+        return None
+    span = text.find(row.quote)
+    if span is None:
+        dropped["attribute whose quote is not in the chunk"] += 1
+        return None
+    value = typed_literal(row.value.strip(), row.datatype.strip())
+    if value is None:
+        dropped["attribute whose value does not fit its datatype (kept as text)"] += 1
+        value = Literal(row.value.strip())
+    return ExtractedRelationship(subject, predicate, value, span=span)
+
+
+def typed_literal(value: str, datatype: str) -> Literal | None:
+    """The value as an xsd literal, None where it is not in the datatype's lexical space."""
+    name = datatype.removeprefix("xsd:").rpartition("#")[2] or "string"
+    if name in ("integer", "decimal") and _GROUPED.fullmatch(value):
+        value = value.replace(",", "")
+    if name == "boolean":
+        value = value.lower()
+    form = _FORMS.get(name)
+    if form is None or not form.fullmatch(value) or not _exists(name, value):
+        return None
+    return v.canonical(Literal(value, datatype=v.xsd(name)))
+
+
+def _exists(name: str, value: str) -> bool:
+    """Whether a day that is written well is in the calendar."""
+    read: Callable[[str], date] | None = _CALENDAR.get(name)
+    try:
+        return read is None or bool(read(value))
+    except ValueError:
+        return False
+
+
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_CALENDAR = {"date": date.fromisoformat, "dateTime": datetime.fromisoformat}
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
+_FORMS = {
+    name: re.compile(form, re.ASCII | re.DOTALL)
+    for name, form in {
+        "string": r".*",
+        "integer": r"[+-]?\d{1,18}",
+        "decimal": r"[+-]?(\d{1,18}(\.\d{0,9})?|\.\d{1,9})",
+        "boolean": r"true|false|1|0",
+        "date": _DAY,
+        "dateTime": _DAY + r"T\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?",
+        "gYear": r"-?\d{4}",
+        "gYearMonth": r"-?\d{4}-(0[1-9]|1[0-2])",
+    }.items()
+}
+
+
+def name_of(text: str) -> str | None:
+    """The name on one line without quotation marks; None where it is none, or far too long."""
+    name = one_line(text).strip('"“”').strip()
+    return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
+
+
+# --- the tuple format of graph replies, as GraphRAG's prompts ask for it, read as a ---------------
+
+
+RELATED = "related to"
+"""The predicate of a relationship for which the format has none; its description says the rest."""
+
+_DELIMITER = re.compile(r"<\|/?>|</\|>|(?<=[\"”])\s?/?\|>")
+_OPENING = re.compile(
+    r"""\(?[\s"“”'*]{0,9}\b(entity|relationship|relation)["“”'*]{0,4}\s{0,9}<\|>""", re.I
+)
+_AT_START = re.compile(r"""^[^\w\n]{0,20}(?:\d{1,3}[.)]\s?)?""" + _OPENING.pattern, re.I | re.M)
+_BETWEEN = re.compile(r"##|\)\s*\n\s*(?=\()")
+_COMPLETE = re.compile(r"<\|\s*complete\s*\|>", re.I)
+_CLOSED = re.compile(r'(?:\)|["”])\s*\Z')
+_NOISE = ' \t\r\n"“”*`'
+_STRENGTH = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(?:\s?/\s?10)?", re.ASCII)
+_LONGEST = 2_000_000
+
+
+def read_graph(text: str, schema: type[GraphReply] = GraphReply) -> Read[GraphReply] | str:
+    """A reply in the tuple format or in JSON; one sentence where it is neither."""
+    start = text[:_LONGEST]
+    if _AT_START.search(start) or (_COMPLETE.search(start) and "{" not in start):
+        return read_tuples(text)
+    return read_reply(text, schema)
+
+
+def read_tuples(text: str) -> Read[GraphReply]:
+    """The records of a text in the tuple format of Microsoft GraphRAG's prompts.
+
+    It is ``("entity"<|>NAME<|>TYPE<|>DESCRIPTION)``, ``##`` between records,
+    ``("relationship"<|>SOURCE<|>TARGET<|>DESCRIPTION<|>STRENGTH)`` and at the end ``<|COMPLETE|>``
+    (LightRAG puts keywords before the strength). A model wraps it in fences, headings and
+    numbering, and slips in brackets, quotation marks, delimiters and names of kinds, so records are
+    found by how they open.
+
+    ``dropped`` counts records that lack fields; ``truncated`` says that the last one is cut off
+    (and left out): the text ends neither in the mark of completeness nor in a closed record.
+    """
+    text = text[:_LONGEST]
+    complete = _COMPLETE.search(text)
+    body = text[: complete.start()] if complete else text
+    records = list(_records(body))
+    cut = bool(records) and complete is None and not _CLOSED.search(body.rstrip("`#* \t\r\n"))
+    reply, dropped = GraphReply(), int(cut)
+    for kind, fields in records[: len(records) - cut]:
+        if kind == "entity" and len(fields) >= 2 and fields[0]:
+            reply.entities.append(_entity_row(fields))
+        elif kind != "entity" and len(fields) >= 2 and fields[0] and fields[1]:
+            reply.relationships.append(_relationship_row(fields))
+        else:
+            dropped += 1
+    return Read(reply, True, dropped, cut)
+
+
+def fields_of(text: str, least: int) -> tuple[list[list[str]], int] | None:
+    """The fields of records that have no kind in front, such as GraphRAG's claims; those with fewer
+    than ``least`` fields are left out and counted. None where the text is not in the format."""
+    text = text[:_LONGEST]
+    complete = _COMPLETE.search(text)
+    body = text[: complete.start()] if complete else text
+    records = [
+        [_field(part) for part in _DELIMITER.split(record.strip().removeprefix("("))]
+        for record in _BETWEEN.split(body)
+        if _DELIMITER.search(record)
+    ]
+    kept = [record for record in records if len(record) >= least]
+    return (kept, len(records) - len(kept)) if records or complete else None
+
+
+def _records(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The kind and the fields of each record, each as far as the next one opens."""
+    openings = list(_OPENING.finditer(text))
+    ends = [*(following.start() for following in openings[1:]), len(text)]
+    for opening, end in zip(openings, ends, strict=False):
+        record = text[opening.end() : end].partition("##")[0]
+        fields = [_field(part) for part in _DELIMITER.split(record)]
+        yield opening[1].lower(), fields
+
+
+def _field(text: str) -> str:
+    """A field without the brackets and quotation marks around it, and without what follows them."""
+    text = text.strip(_NOISE)
+    for closing in ('")', "”)", ")\n", '"\n'):
+        text = text.partition(closing)[0]
+    text = text.strip(_NOISE)
+    if text.endswith(")") and text.count("(") < text.count(")"):
+        text = text[:-1].rstrip(_NOISE)
+    return html.unescape(text)
+
+
+def _entity_row(fields: Sequence[str]) -> EntityRow:
+    kind = fields[1] or "concept"
+    return EntityRow(name=fields[0], type=kind, description=fields[2] if len(fields) > 2 else "")
+
+
+def _relationship_row(fields: Sequence[str]) -> RelationshipRow:
+    source, target, *rest = fields
+    strength = _STRENGTH.fullmatch(rest[-1]) if rest else None
+    if strength:
+        rest = rest[:-1]
+    row = {"description": rest[0] if rest else "", "keywords": rest[1] if len(rest) > 1 else ""}
+    if strength:
+        row["strength"] = strength[1]
+    return UnquotedRow.model_validate(
+        {"subject": source, "predicate": RELATED, "object": target, **row}
+    )

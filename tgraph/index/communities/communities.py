@@ -1,0 +1,295 @@
+"""Communities of entities: what the default graph says of them, and how they are found.
+
+Each connected part of the graph is divided by itself, from its entities in the order of their IRIs.
+So its communities depend on nothing outside it: not on the order of the input, nor on what stood
+before, nor on changes elsewhere. Every connected part has communities; an entity that no
+relationship ties to another has none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
+from tgraph.index.standing_knowledge import value
+from tgraph.model import Community
+from tgraph.store.base import Store
+from tgraph.store.statements import Statements, iri
+
+_PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
+_NAMED, _LETTERS = 3, 60
+_HEAVIEST = 1e9
+
+
+class Relationship(NamedTuple):
+    """An edge between two entities, by IRI, with its weight."""
+
+    edge: str
+    subject: str
+    object: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A connected part of the graph: at least two entities, sorted, with their labels, and the ties
+    between them by position."""
+
+    members: tuple[str, ...]
+    labels: tuple[str, ...]
+    ties: tuple[Tie, ...]
+
+    def key(self, how: Clustering) -> str:
+        """A digest of all that the communities of the part depend on."""
+        ties = (f"{one} {other} {weight!r}" for one, other, weight in self.ties)
+        settings = (f"{name}={said}" for name, said in how.parameters.items())
+        return v.digest(*settings, "", *self.members, "", *self.labels, "", *ties)
+
+
+class FoundCommunities(NamedTuple):
+    """A community and its label; its edges are not looked up."""
+
+    community: Community
+    label: str
+
+
+# --- finding ------------------------------------------------------------------------------------
+
+
+def find_communities(component: Component, how: Clustering) -> list[FoundCommunities]:
+    """The communities of a connected part, level by level (see ``leiden.hierarchy``)."""
+    groups = hierarchy(len(component.members), component.ties, how)
+    names = [v.community_iri(g.level, (component.members[n] for n in g.nodes)) for g in groups]
+    children: list[list[str]] = [[] for _ in groups]
+    for name, group in zip(names, groups, strict=True):
+        if group.parent is not None:
+            children[group.parent].append(name)
+    strengths = _strengths(component, groups)
+    return [
+        FoundCommunities(
+            Community(
+                iri=names[index],
+                level=group.level,
+                members=tuple(component.members[node] for node in group.nodes),
+                edges=(),
+                parent=None if group.parent is None else names[group.parent],
+                children=tuple(sorted(children[index])),
+            ),
+            _label(component, group, strengths[index]),
+        )
+        for index, group in enumerate(groups)
+    ]
+
+
+def _strengths(component: Component, groups: Sequence[Group]) -> list[dict[int, float]]:
+    """For each group, the weight that ties each of its nodes to the others of the group."""
+    within: list[dict[int, float]] = [dict.fromkeys(group.nodes, 0.0) for group in groups]
+    of_node: list[list[int]] = [[] for _ in component.members]
+    for index, group in enumerate(groups):  # level by level, so the lists are paths downwards
+        for node in group.nodes:
+            of_node[node].append(index)
+    for one, other, weight in component.ties:
+        for here, there in zip(of_node[one], of_node[other], strict=False):
+            if here != there:
+                break
+            within[here][one] += weight
+            within[here][other] += weight
+    return within
+
+
+def _label(component: Component, group: Group, strengths: Mapping[int, float]) -> str:
+    """The members that hold the community together most, and how many more there are."""
+    ranked = sorted(group.nodes, key=lambda n: (-strengths[n], component.labels[n], n))
+    names = [_shortened(component.labels[node]) for node in ranked[:_NAMED]]
+    more = len(ranked) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= _LETTERS else label[: _LETTERS - 1].rstrip() + "…"
+
+
+# --- reading the graph --------------------------------------------------------------------------
+
+
+def read_relationships(store: Store) -> list[Relationship]:
+    """The edges of knowledge between two different entities, in the order of their IRIs.
+
+    A weight that is missing or no positive number counts as 1.
+    """
+    entities = {value(node) for node in _instances(store, "Entity")}
+    weights = {value(node): 1.0 for node in _instances(store, "Edge")}
+    for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
+        weights[value(quad.subject)] = _weight(value(quad.object))
+    found = []
+    for relation in _instances(store, "Relation"):
+        for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
+            subject, obj = quad.subject, quad.object
+            if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode):
+                continue
+            edge = v.edge_iri(subject, relation, obj)
+            if subject != obj and edge in weights and {subject.value, obj.value} <= entities:
+                found.append(Relationship(edge, subject.value, obj.value, weights[edge]))
+    return sorted(found)
+
+
+def read_components(store: Store) -> list[Component]:
+    """The connected parts of the graph, by their first entity."""
+    between: dict[tuple[str, str], list[float]] = {}
+    for edge in read_relationships(store):
+        pair = min(edge.subject, edge.object), max(edge.subject, edge.object)
+        between.setdefault(pair, []).append(edge.weight)
+    if not between:
+        return []
+    pairs = sorted(between)
+    entities = sorted({entity for pair in pairs for entity in pair})
+    parts, part_of = _connected(entities, pairs)
+    place = {entity: index for part in parts for index, entity in enumerate(part)}
+    ties: list[list[Tie]] = [[] for _ in parts]
+    for one, other in pairs:
+        ties[part_of[one]].append((place[one], place[other], math.fsum(between[one, other])))
+    labels = _labels(store)
+    return [
+        Component(tuple(part), tuple(labels.get(e, e) for e in part), tuple(own))
+        for part, own in zip(parts, ties, strict=True)
+    ]
+
+
+def _connected(
+    entities: Sequence[str], pairs: Iterable[tuple[str, str]]
+) -> tuple[list[list[str]], dict[str, int]]:
+    """The connected parts, each sorted, in the order of their first entities; and who is where."""
+    from igraph import Graph
+
+    number = {entity: index for index, entity in enumerate(entities)}
+    graph = Graph(len(entities), [(number[one], number[other]) for one, other in pairs])
+    parts: dict[int, list[str]] = {}
+    for entity, part in zip(entities, graph.connected_components().membership, strict=True):
+        parts.setdefault(part, []).append(entity)
+    ordered = list(parts.values())
+    return ordered, {entity: index for index, part in enumerate(ordered) for entity in part}
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return min(weight, _HEAVIEST) if weight > 0 else 1.0
+
+
+def _labels(store: Store) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
+        subject, label = value(quad.subject), value(quad.object)
+        labels[subject] = min(label, labels.get(subject, label))
+    return labels
+
+
+def _instances(store: Store, kind: str) -> list[NamedNode]:
+    quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
+    return [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
+
+
+# --- what the default graph says of communities -------------------------------------------------
+
+
+def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
+    """The communities as knowledge; without edge IRIs, so that retrieval takes none of it."""
+    out = Statements(v.KNOWLEDGE_GRAPH)
+    for community, label in found:
+        out.add(
+            community.iri,
+            (v.RDF_TYPE, v.tg("Community")),
+            (v.RDFS_LABEL, label),
+            (v.tg("level"), community.level),
+            (v.tg("member"), map(iri, community.members)),
+            (v.tg("parent"), iri(community.parent) if community.parent else None),
+        )
+    return out.quads
+
+
+def stated_quads(store: Store, community: str) -> list[Quad]:
+    """What knowledge says of a community, of the kind that ``community_quads`` makes."""
+    quads = store.match(NamedNode(community), None, None, v.KNOWLEDGE_GRAPH)
+    return [quad for quad in quads if quad.predicate in _PROPERTIES]
+
+
+def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ...]:
+    """All communities, by level and IRI; members, edges and children are sorted.
+
+    Their ``edges`` are those with both ends in the community; they are not looked up unless
+    ``edges``, which is most of the work.
+    """
+    found = {node.value: _Stated() for node in _instances(store, "Community")}
+    for quad in store.match(None, v.tg("level"), None, v.KNOWLEDGE_GRAPH):
+        if value(quad.subject) in found:
+            found[value(quad.subject)].level = int(value(quad.object))
+    for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
+        if value(quad.subject) in found:
+            found[value(quad.subject)].members.append(value(quad.object))
+    for quad in store.match(None, v.tg("parent"), None, v.KNOWLEDGE_GRAPH):
+        child, parent = value(quad.subject), value(quad.object)
+        if child in found and parent in found:
+            found[child].parent = parent
+            found[parent].children.append(child)
+    if edges:
+        _place_edges(found, read_relationships(store))
+    ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
+    return tuple(stated.community(name) for name, stated in ordered)
+
+
+class _Stated:
+    """A community as it is read, piece by piece."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.parent: str | None = None
+        self.members: list[str] = []
+        self.children: list[str] = []
+        self.edges: list[str] = []
+
+    def community(self, name: str) -> Community:
+        return Community(
+            iri=name,
+            level=self.level,
+            members=tuple(sorted(self.members)),
+            edges=tuple(sorted(self.edges)),
+            parent=self.parent,
+            children=tuple(sorted(self.children)),
+        )
+
+
+def _place_edges(found: Mapping[str, _Stated], edges: Iterable[Relationship]) -> None:
+    """List each edge in every community that both of its ends are in."""
+    of_entity: dict[str, set[str]] = {}
+    for name, stated in found.items():
+        for member in stated.members:
+            of_entity.setdefault(member, set()).add(name)
+    nowhere: set[str] = set()
+    for edge in edges:
+        for name in of_entity.get(edge.subject, nowhere) & of_entity.get(edge.object, nowhere):
+            found[name].edges.append(edge.edge)
+
+
+def isolated_entities(store: Store) -> tuple[str, ...]:
+    """The entities that are in no community, sorted: no relationship ties them to another."""
+    communities = community_names(store)
+    members = {
+        quad.object
+        for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
+        if value(quad.subject) in communities
+    }
+    entities = _instances(store, "Entity")
+    return tuple(sorted(node.value for node in entities if node not in members))
+
+
+def community_names(store: Store) -> set[str]:
+    """The IRIs of all communities, of all levels."""
+    return {node.value for node in _instances(store, "Community")}

@@ -1,0 +1,189 @@
+"""Community reports by a language model: one structured reply a community, checked."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from tgraph.errors import ModelError
+from tgraph.index.reports.context import ReportContext
+from tgraph.index.reports.report import DraftFinding, ReportDraft
+from tgraph.model import Agent, Prompt
+from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
+from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.structured_output import Forgetful, Structured, ask, strict_schema
+from tgraph.models.tokens import count_tokens, encoding_for
+from tgraph.vocabulary import digest
+
+MIDDLING = 5.0
+
+_FRAME = 16  # tokens that a chat template puts around the messages
+_WORDS_PER_TOKEN = 0.6  # of JSON; English prose has 0.75
+_BRACKETS = re.compile(r"\s*[\[(]([^\[\]()]{1,200})[\])]")
+_ID = re.compile(r"[ERCS]\d+(?:\.\d+)?")
+_BETWEEN = re.compile(r"[\s,;:|]+|\b(?:Data|Entities|Relationships|Claims|Reports|and)\b")
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _as_texts(value: Any) -> Any:
+    return re.split(r"[\s,;]+", value.strip("[]")) if isinstance(value, str) else value or []
+
+
+class FindingRow(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    summary: str
+    explanation: str
+    citations: Annotated[list[str], BeforeValidator(_as_texts)]
+
+
+class ReportReply(BaseModel):
+    """A report on a community."""
+
+    title: str
+    summary: str
+    rating: Annotated[float, BeforeValidator(_as_number)] = MIDDLING
+    rating_explanation: str = ""
+    findings: list[FindingRow]
+
+
+class ModelReportWriter:
+    """A ``ReportWriter`` that asks a language model by the prompt ``community_report``.
+
+    A reply that can't be read, says nothing, is longer than ``max_tokens`` or cites nothing
+    that was shown is a ``ModelError``. Of a reply that was cut off the whole findings count.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        prompts: Path | None = None,
+        *,
+        max_tokens: int = 2_000,
+        temperature: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        self._model = model
+        self._prompt = load_prompt("community_report", prompts)
+        self._most = max_tokens
+        self._temperature = temperature
+        self._seed = seed
+
+    @property
+    def agent(self) -> Agent:
+        return self._model.agent
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        return (self._prompt,)
+
+    @property
+    def key(self) -> str:
+        options = map(str, (self._most, self._temperature, self._seed))
+        return digest(self.agent.iri, self._prompt.sha256, *options)
+
+    @property
+    def overhead(self) -> int:
+        """The tokens of a prompt that shows nothing."""
+        request = self._request({"entities": "", "edges": "", "claims": "", "reports": ""})
+        text = "\n".join(message["content"] for message in request.messages)
+        return count_tokens(text, encoding_for(self.agent.name)) + _FRAME
+
+    def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
+        """As ``ReportWriter.write``."""
+        rows = {name: "\n".join(lines) for name, lines in context.rows().items()}
+        request = self._request(rows)
+        draft = _draft(ask(self._model, request, ReportReply, sink))
+        problem = self._problem(draft, context.ids())
+        if problem:
+            if isinstance(self._model, Forgetful):
+                self._model.forget(request)
+            raise ModelError(
+                f"The reply of {self.agent.name} to the step community_report can't be used:"
+                f" {problem}.",
+                "A larger model does better.",
+            )
+        return draft
+
+    def _request(self, rows: dict[str, str]) -> ChatRequest:
+        words = str(round(self._most * _WORDS_PER_TOKEN / 50) * 50)
+        return ChatRequest(
+            self._prompt,
+            messages(self._prompt, {**rows, "words": words}),
+            strict_schema(ReportReply),
+            max_tokens=self._most,
+            temperature=self._temperature,
+            seed=self._seed,
+        )
+
+    def _problem(self, draft: ReportDraft, ids: Collection[str]) -> str:
+        """What makes the draft useless; empty for one that is of use."""
+        said = [draft.title, draft.summary, draft.rating_explanation]
+        said += [text for f in draft.findings for text in (f.summary, f.explanation)]
+        if not draft.title or not draft.summary:
+            return "it has no title or no summary"
+        if not any(i in ids for finding in draft.findings for i in finding.citations):
+            return "none of its findings cites what was shown"
+        if count_tokens("\n".join(said), encoding_for(self.agent.name)) > self._most:
+            return f"it is longer than {self._most:,} tokens"
+        return ""
+
+
+def _draft(reply: Structured[ReportReply]) -> ReportDraft:
+    value = reply.value
+    findings = [_finding(row) for row in value.findings]
+    whole = tuple(f for f in findings if f.summary and f.explanation)
+    dropped = {
+        "malformed row": reply.dropped + len(findings) - len(whole),
+        "reply that was cut off": int(reply.truncated),
+    }
+    rating = MIDDLING if math.isnan(value.rating) else min(10.0, max(0.0, value.rating))
+    return ReportDraft(
+        _line(_without_ids(value.title)[0]),
+        _line(_without_ids(value.summary)[0]),
+        round(rating, 1),
+        _line(_without_ids(value.rating_explanation)[0]),
+        whole,
+        {reason: count for reason, count in dropped.items() if count},
+    )
+
+
+def _finding(row: FindingRow) -> DraftFinding:
+    summary, first = _without_ids(row.summary)
+    explanation, second = _without_ids(row.explanation)
+    listed = [_bare(citation) for citation in row.citations]
+    cited = dict.fromkeys([i for i in listed if i] + first + second)
+    return DraftFinding(_line(summary), _line(explanation), tuple(cited))
+
+
+def _bare(citation: str) -> str:
+    return citation.strip(" []()\"'")
+
+
+def _without_ids(text: str) -> tuple[str, list[str]]:
+    """The text without brackets that hold nothing but ids, and those ids."""
+    found: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        parts = [part for part in _BETWEEN.split(match[1]) if part]
+        if not parts or not all(_ID.fullmatch(part) for part in parts):
+            return match[0]
+        found.extend(parts)
+        return ""
+
+    return _BRACKETS.sub(take, text), found
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

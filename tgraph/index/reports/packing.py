@@ -1,0 +1,442 @@
+"""A community's details within a budget of tokens, or its sub-communities' reports in their place.
+
+The substitution is GraphRAG's (Edge et al., 2024, "From Local to Global", on the summaries of
+higher-level communities): the sub-communities with the most to say are replaced first. What still
+has no room is counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import islice
+
+from pyoxigraph import Literal, NamedNode, Triple
+
+from tgraph import vocabulary as v
+from tgraph.index.evidence import EvidenceReader
+from tgraph.index.knowledge import claims_of, is_statement
+from tgraph.index.reports.context import (
+    Child,
+    ClaimDetail,
+    Details,
+    EdgeDetail,
+    EntityDetail,
+    Parts,
+    ReportContext,
+    SubReport,
+    claim_parts,
+    edge_parts,
+    entity_parts,
+    report_parts,
+)
+from tgraph.index.sources import Texts, document_of_chunk, standing_documents, value
+from tgraph.model import Claim, Community, Edge
+from tgraph.store.base import Store
+
+CENTRAL = 10
+"""The most linked entities are shown even where sub-reports stand for them."""
+
+_ROW = 9  # tokens: the id of a row, its end, and the joints of its parts
+_JOINT = 4
+
+
+class Sizes:
+    """The tokens of texts, each text counted once."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._known: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        if text not in self._known:
+            from tgraph.models.tokens import count_tokens
+
+            self._known[text] = count_tokens(text, self._encoding)
+        return self._known[text]
+
+
+def pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes) -> ReportContext:
+    """The details, as far as ``budget`` tokens hold them.
+
+    A community that fits is shown whole. Otherwise the sub-communities' reports stand in for their
+    details, those with the most to say first, until the rest fits; a report that is no shorter than
+    what it stands for is not used. Where even that is too much, the most important comes first, in
+    brief, and what has no room is counted in ``left_out``.
+    """
+    room = budget
+    while True:
+        context = _pack(details, children, room, sizes)
+        over = 0 if _is_small(context, budget) else sizes.of(context.text) - budget
+        if over <= 0 or room <= 0:
+            return context
+        room -= over  # tokens join differently at the seams of some texts
+
+
+def _is_small(context: ReportContext, budget: int) -> bool:
+    """A token has at least one byte."""
+    return len(context.text.encode("utf-8", "surrogatepass")) <= budget
+
+
+def _pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes) -> ReportContext:
+    packing = _Packing(details, sizes)
+    if packing.cost <= budget:
+        return packing.context()
+    by_size = sorted(children, key=lambda c: (-packing.size_of(c.community), c.community.iri))
+    for child in by_size:
+        packing.replace(child)
+        if packing.cost <= budget:
+            return packing.context()
+    return packing.squeezed(budget)
+
+
+# --- packing ------------------------------------------------------------------------------------
+
+
+class _Packing:
+    """What is shown so far, from everything on, and what it costs."""
+
+    def __init__(self, details: Details, sizes: Sizes) -> None:
+        self._details = details
+        self._sizes = sizes
+        self._entities = {entity.iri: entity for entity in details.entities}
+        self._edges = {edge.iri: edge for edge in details.edges}
+        self._claims = {claim.iri: claim for claim in details.claims}
+        self._central = [entity.iri for entity in details.entities[:CENTRAL]]
+        self._reports: list[SubReport] = []
+        self._uses: Counter[Hashable] = Counter()
+        self.cost = 0
+        for parts in self._parts(self._entities, self._edges, self._claims):
+            self._add(parts)
+
+    def context(self) -> ReportContext:
+        return ReportContext(
+            self._details.community,
+            tuple(self._entities.values()),
+            tuple(self._edges.values()),
+            tuple(self._claims.values()),
+            tuple(self._reports),
+        )
+
+    def size_of(self, community: Community) -> int:
+        """What the details of a sub-community cost by themselves."""
+        parts: dict[Hashable, str] = {}
+        for own in self._parts(*self._inside(set(community.members))):
+            parts.update(own)
+        return sum(map(self._cost, parts.values()))
+
+    def replace(self, child: Child) -> None:
+        """Let the child's report stand for its details, unless that saves nothing."""
+        entities, edges, claims = self._inside(set(child.community.members))
+        entities = [iri for iri in entities if iri not in self._central]
+        report = SubReport(child.report)
+        before = self.cost
+        removed = list(self._parts(entities, edges, claims))
+        for parts in removed:
+            self._remove(parts)
+        self._add(report_parts(report))
+        if self.cost >= before:
+            self._remove(report_parts(report))
+            for parts in removed:
+                self._add(parts)
+            return
+        for kept, gone in (
+            (self._entities, entities),
+            (self._edges, edges),
+            (self._claims, claims),
+        ):
+            for iri in gone:
+                del kept[iri]
+        self._reports.append(report)
+
+    def squeezed(self, budget: int) -> ReportContext:
+        """What is most important, in brief, as far as it fits."""
+        squeeze = _Squeeze(budget, self._cost)
+        for iri in self._central:
+            squeeze.entity(self._entities[iri])
+        for sub in self._reports:
+            squeeze.report(sub)
+        for sub in self._reports:
+            squeeze.findings(sub)
+        for edge in self._edges.values():
+            for end in edge.ends:
+                if end in self._entities:
+                    squeeze.entity(self._entities[end])
+            squeeze.edge(edge)
+        for entity in self._entities.values():
+            squeeze.entity(entity)
+        for claim in self._claims.values():
+            squeeze.claim(claim)
+        return squeeze.context(self.context())
+
+    def _inside(self, members: set[str]) -> tuple[list[str], list[str], list[str]]:
+        """What is shown of the members alone: entities, edges and claims."""
+        return (
+            [iri for iri in self._entities if iri in members],
+            [iri for iri, edge in self._edges.items() if members.issuperset(edge.ends)],
+            [iri for iri, claim in self._claims.items() if claim.subject in members],
+        )
+
+    def _parts(
+        self, entities: Iterable[str], edges: Iterable[str], claims: Iterable[str]
+    ) -> Iterator[Parts]:
+        for iri in entities:
+            yield entity_parts(self._entities[iri])
+        for iri in edges:
+            yield edge_parts(self._edges[iri])
+        for iri in claims:
+            yield claim_parts(self._claims[iri])
+
+    def _add(self, parts: Parts) -> None:
+        for key, text in parts.items():
+            self._uses[key] += 1
+            if self._uses[key] == 1:
+                self.cost += self._cost(text)
+
+    def _remove(self, parts: Parts) -> None:
+        for key, text in parts.items():
+            self._uses[key] -= 1
+            if not self._uses[key]:
+                self.cost -= self._cost(text)
+
+    def _cost(self, text: str) -> int:
+        return self._sizes.of(text) + (_ROW if text.startswith("{") else _JOINT)
+
+
+class _Squeeze:
+    """Takes things one after another while there is room, and counts those that had none."""
+
+    def __init__(self, budget: int, cost: Callable[[str], int]) -> None:
+        self._room = budget
+        self._cost = cost
+        self._paid: set[Hashable] = set()
+        self._seen: set[str] = set()
+        self._taken: set[str] = set()
+        self._whole: set[str] = set()
+        self._left_out: Counter[str] = Counter()
+
+    def entity(self, entity: EntityDetail) -> None:
+        parts = entity_parts(entity, brief=True)
+        taken = self._take(entity.iri, parts, "entity with no room")
+        self._left_out["entity shown in brief"] += taken and parts != entity_parts(entity)
+
+    def edge(self, edge: EdgeDetail) -> None:
+        parts = edge_parts(edge, brief=True)
+        taken = self._take(edge.iri, parts, "edge with no room")
+        self._left_out["edge shown in brief"] += taken and parts != edge_parts(edge)
+
+    def claim(self, claim: ClaimDetail) -> None:
+        self._take(claim.iri, claim_parts(claim), "claim with no room")
+
+    def report(self, sub: SubReport) -> None:
+        brief = SubReport(sub.report, whole=False)
+        self._take(sub.report.iri, report_parts(brief), "sub-report with no room")
+
+    def findings(self, sub: SubReport) -> None:
+        if sub.report.iri not in self._taken or not sub.report.findings:
+            return
+        key = f"{sub.report.iri} findings"
+        if self._take(key, report_parts(sub), "sub-report shown without its findings"):
+            self._whole.add(sub.report.iri)
+
+    def _take(self, key: str, parts: Parts, otherwise: str) -> bool:
+        """Whether it is taken now; what was offered before is not offered again."""
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        new = {part: text for part, text in parts.items() if part not in self._paid}
+        cost = sum(map(self._cost, new.values()))
+        if cost > self._room:
+            self._left_out[otherwise] += 1
+            return False
+        self._room -= cost
+        self._paid |= set(new)
+        self._taken.add(key)
+        return True
+
+    def context(self, everything: ReportContext) -> ReportContext:
+        taken = self._taken
+        return ReportContext(
+            everything.community,
+            tuple(entity for entity in everything.entities if entity.iri in taken),
+            tuple(edge for edge in everything.edges if edge.iri in taken),
+            tuple(claim for claim in everything.claims if claim.iri in taken),
+            tuple(
+                SubReport(sub.report, sub.report.iri in self._whole)
+                for sub in everything.reports
+                if sub.report.iri in taken
+            ),
+            brief=True,
+            left_out={reason: count for reason, count in self._left_out.items() if count},
+        )
+
+
+# --- all that knowledge says of communities, ordered by importance: the material of their ---------
+# Importance is the combined degree of an edge's ends, then its weight (GraphRAG's order). Degrees
+# are counted inside the community, so that a report depends on its community alone and stays as it
+# is while the rest of the graph grows.
+
+
+QUOTES = 2
+"""The evidence that is shown for an edge."""
+
+AT_ONCE = 5_000
+"""Edges whose evidence is looked up together."""
+
+_EVIDENCE = 5
+"""The evidence that an entity's descriptions are traced to, at most."""
+
+
+class DetailReader:
+    """Reads the details of communities from a store."""
+
+    def __init__(self, store: Store, texts: Texts, evidence: EvidenceReader) -> None:
+        self._store = store
+        self._texts = texts
+        self._places = evidence
+        self._standing = standing_documents(store)
+        self._label = lru_cache(maxsize=None)(self._read_label)
+        self._edge = lru_cache(maxsize=None)(self._read_edge)
+        self._entity = lru_cache(maxsize=None)(self._read_entity)
+
+    def read(self, communities: Iterable[Community]) -> Iterator[Details]:
+        """Everything about each community: its members, all edges between them, the attributes of
+        its members (edges to literals), and the claims of which they are the subject."""
+        batch: list[tuple[Community, dict[str, Edge]]] = []
+        size = 0
+        for community in communities:
+            edges = [*map(self._edge_of, community.edges), *self._attributes(community.members)]
+            known = {edge.iri: edge for edge in edges if edge is not None}
+            batch.append((community, known))
+            size += len(known)
+            if size >= AT_ONCE:
+                yield from self._details(batch)
+                batch, size = [], 0
+        yield from self._details(batch)
+
+    def _details(self, batch: Sequence[tuple[Community, dict[str, Edge]]]) -> Iterator[Details]:
+        wanted = sorted({iri for _, edges in batch for iri in edges})
+        evidence = self._places.of_edges(wanted, QUOTES)
+        entities = sorted({member for community, _ in batch for member in community.members})
+        claims = claims_of(self._store, self._texts, entities)
+        for community, edges in batch:
+            links = Counter(end for edge in edges.values() for end in _ends(edge))
+            rank = {iri: sum(links[end] for end in _ends(edge)) for iri, edge in edges.items()}
+            ordered = sorted(edges, key=lambda iri: (-rank[iri], -edges[iri].weight, iri))
+            members = [replace(self._entity(iri), links=links[iri]) for iri in community.members]
+            members.sort(key=lambda entity: (-entity.links, entity.name, entity.iri))
+            yield Details(
+                community,
+                tuple(members),
+                tuple(
+                    EdgeDetail(edges[iri], rank[iri], evidence.get(iri, ()), self._summary(iri))
+                    for iri in ordered
+                ),
+                tuple(
+                    _claim(claim)
+                    for member in members
+                    for claim in claims.get(member.iri, ())
+                    if claim.subject == member.iri
+                ),
+            )
+
+    # --- edges ---
+
+    def _edge_of(self, iri: str) -> Edge | None:
+        """The edge behind an IRI; None where knowledge does not hold it any more."""
+        triple = value(self._store, iri, v.RDF_REIFIES)
+        return self._edge(triple) if isinstance(triple, Triple) else None
+
+    def _attributes(self, members: Iterable[str]) -> Iterable[Edge | None]:
+        for member in members:
+            for quad in self._store.match(NamedNode(member), None, None, v.KNOWLEDGE_GRAPH):
+                if isinstance(quad.object, Literal) and is_statement(quad.predicate):
+                    yield self._edge(quad.triple)
+
+    def _read_edge(self, triple: Triple) -> Edge | None:
+        subject, predicate, obj = triple.subject, triple.predicate, triple.object
+        assert isinstance(subject, NamedNode)
+        assert isinstance(obj, NamedNode | Literal)
+        iri = v.edge_iri(subject, predicate, obj)
+        weights = self._texts_of(iri, v.tg("weight"))
+        if not weights:
+            return None
+        ends = subject, predicate, obj
+        labels = [t.value if isinstance(t, Literal) else self._label(t.value) for t in ends]
+        described = " ".join(self._texts_of(iri, v.tg("description")))
+        return Edge(*ends, labels[0], labels[1], labels[2], float(weights[0]), described)
+
+    # --- entities ---
+
+    def _read_entity(self, iri: str) -> EntityDetail:
+        types = self._store.match(NamedNode(iri), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+        named = sorted(
+            self._label(quad.object.value)
+            for quad in types
+            if isinstance(quad.object, NamedNode) and quad.object != v.tg("Entity")
+        )
+        described = self._texts_of(iri, v.tg("description"))
+        summary = self._summary(iri)
+        evidence = (summary,) if summary else self._evidence(iri, described)
+        return EntityDetail(iri, self._label(iri), ", ".join(named), 0, tuple(described), evidence)
+
+    def _evidence(self, entity: str, described: Sequence[str]) -> tuple[str, ...]:
+        """The standing evidence of the descriptions; of the name alone where there is none."""
+        found = sorted(
+            quad.subject.value
+            for name in [entity, *self._absorbed(entity)]
+            for quad in self._store.match(None, v.tg("entity"), NamedNode(name), v.SOURCE_GRAPH)
+            if isinstance(quad.subject, NamedNode)
+        )
+        standing = filter(self._stands, found)
+        if not described:
+            return tuple(islice(standing, 1))
+        said = [(iri, value(self._store, iri, v.tg("description"))) for iri in standing]
+        exact = [iri for iri, text in said if isinstance(text, Literal) and text.value in described]
+        telling = exact or [iri for iri, text in said if text] or [iri for iri, _ in said]
+        return tuple(telling[:_EVIDENCE])
+
+    def _absorbed(self, entity: str) -> Iterable[str]:
+        for quad in self._store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH):
+            merge = quad.subject
+            undone = self._store.match(merge, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH)
+            if next(undone, None) is None:
+                for other in self._store.match(merge, v.tg("absorbed"), None, v.SOURCE_GRAPH):
+                    if isinstance(other.object, NamedNode):
+                        yield other.object.value
+
+    def _stands(self, evidence: str) -> bool:
+        chunk = value(self._store, evidence, v.prov("wasDerivedFrom"))
+        return isinstance(chunk, NamedNode) and document_of_chunk(chunk.value) in self._standing
+
+    # --- both ---
+
+    def _summary(self, iri: str) -> str:
+        """The summary that the description is, which is derived from evidence; empty for none."""
+        found = self._store.match(NamedNode(iri), v.tg("summary"), None, v.KNOWLEDGE_GRAPH)
+        return next((q.object.value for q in found if isinstance(q.object, NamedNode)), "")
+
+    def _texts_of(self, iri: str, predicate: NamedNode) -> list[str]:
+        found = self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
+        return sorted(quad.object.value for quad in found if isinstance(quad.object, Literal))
+
+    def _read_label(self, iri: str) -> str:
+        return next(iter(self._texts_of(iri, v.RDFS_LABEL)), iri)
+
+
+def _ends(edge: Edge) -> list[str]:
+    return [node.value for node in (edge.subject, edge.object) if isinstance(node, NamedNode)]
+
+
+def _claim(claim: Claim) -> ClaimDetail:
+    """The claim in one line: what sort, whether it holds, of whom, when, and what is said."""
+    about = f"{claim.subject_label} and {claim.object_label}" if claim.object else ""
+    parts = [f"{claim.type} ({claim.status})", about or claim.subject_label]
+    dates = [term.value for term in (claim.started, claim.ended) if term is not None]
+    parts += [" to ".join(dict.fromkeys(dates))] if dates else []
+    evidence = tuple(item.iri for item in claim.evidence)
+    return ClaimDetail(
+        claim.iri, claim.subject, f"{', '.join(parts)}: {claim.description}", evidence
+    )

@@ -1,0 +1,247 @@
+"""Community reports: what a writer drafts, what is kept of it, and how reports are read again.
+
+A draft cites what it was shown by short ids. Only citations that were shown count: what a writer
+made up is dropped and counted, and a finding that cites nothing is not kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.index.reports.context import ReportContext
+from tgraph.model import Agent, CommunityReport, Finding, Prompt
+from tgraph.models.base import CallSink, canonical_json, no_sink
+from tgraph.store.base import Store
+
+CITED = (v.tg("edge"), v.tg("entity"), v.tg("claim"), v.tg("report"))
+"""The properties by which a finding says what it cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFinding:
+    """A finding as a writer wrote it, citing by id.
+
+    ``evidence`` narrows what it rests on to some of the evidence of what it cites; empty means all.
+    """
+
+    summary: str
+    explanation: str
+    citations: tuple[str, ...]
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDraft:
+    """A report as a writer wrote it, and what had to be left out of it, by reason."""
+
+    title: str
+    summary: str
+    rating: float
+    rating_explanation: str
+    findings: tuple[DraftFinding, ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+class ReportWriter(Protocol):
+    """Writes reports. ``key`` changes when the same context could get another report."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def overhead(self) -> int:
+        """The tokens of a prompt that shows nothing."""
+
+    def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
+        """The report on what the context shows. ``ModelError`` where it could not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeReport:
+    """A report, and what it and each of its findings rest on: evidence and sub-reports, by IRI.
+
+    ``key`` names what it was made from and by whom. ``dropped`` counts what was left out.
+    """
+
+    report: CommunityReport
+    key: str
+    sources: tuple[str, ...]
+    finding_sources: tuple[tuple[str, ...], ...]
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+def report_key(context: ReportContext, writer: ReportWriter) -> str:
+    """The same for the same shown input and the same writer."""
+    return v.digest(context.text, writer.key)
+
+
+def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeReport:
+    """The draft with its citations checked against what was shown, under an IRI of its content."""
+    ids, rests_on = context.ids(), context.sources()
+    dropped = Counter(draft.dropped) + Counter(context.left_out)
+    kept: list[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]] = []
+    for finding in draft.findings:
+        cites = {ids[i] for i in finding.citations if i in ids}
+        dropped["citation of an id that was not shown"] += sum(
+            i not in ids for i in finding.citations
+        )
+        if not cites:
+            dropped["finding without a citation that holds"] += 1
+            continue
+        grounds = {source for iri in cites for source in rests_on[iri]}
+        narrowed = grounds.intersection(finding.evidence) or grounds
+        kept.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
+    sources = _all_sources(context)
+    iri = _content_iri(draft, context, key, kept, sources)
+    findings = tuple(
+        Finding(v.finding_iri(iri, n), finding.summary, finding.explanation, cites)
+        for n, (finding, cites, _) in enumerate(kept)
+    )
+    report = CommunityReport(
+        iri,
+        context.community.iri,
+        context.community.level,
+        draft.title,
+        draft.summary,
+        draft.rating,
+        draft.rating_explanation,
+        findings,
+    )
+    counts = {reason: count for reason, count in dropped.items() if count}
+    return MadeReport(report, key, sources, tuple(grounds for _, _, grounds in kept), counts)
+
+
+def _all_sources(context: ReportContext) -> tuple[str, ...]:
+    """The evidence shown, and the sub-reports; these speak for their own findings."""
+    rests_on = context.sources()
+    shown = [iri for i, iri in context.ids().items() if "." not in i]
+    return tuple(sorted({source for iri in shown for source in rests_on[iri]}))
+
+
+def _content_iri(
+    draft: ReportDraft,
+    context: ReportContext,
+    key: str,
+    kept: Iterable[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]],
+    sources: Iterable[str],
+) -> str:
+    findings = [[f.summary, f.explanation, *cites, *grounds] for f, cites, grounds in kept]
+    content = [draft.title, draft.summary, draft.rating, draft.rating_explanation, findings]
+    return v.report_iri(context.community.iri, key, canonical_json(content), *sources)
+
+
+def as_draft(report: CommunityReport, context: ReportContext) -> ReportDraft:
+    """A report that was made from a context with the same text, as its draft."""
+    by_iri = {iri: i for i, iri in context.ids().items()}
+    findings = tuple(
+        DraftFinding(
+            finding.summary,
+            finding.explanation,
+            tuple(by_iri[iri] for iri in finding.cites if iri in by_iri),
+        )
+        for finding in report.findings
+    )
+    return ReportDraft(
+        report.title, report.summary, report.rating, report.rating_explanation, findings
+    )
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read_reports(store: Store) -> dict[str, CommunityReport]:
+    """The reports that knowledge holds, by the IRI of their community, in the order of these."""
+    found = {}
+    for quad in store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH):
+        assert isinstance(quad.subject, NamedNode)
+        report = _read_report(store, quad.subject)
+        found[report.community] = report
+    return dict(sorted(found.items()))
+
+
+def keys_of_reports(store: Store) -> dict[str, str]:
+    """For each report's IRI, superseded ones included, the key of what it was made from."""
+    found = {}
+    for quad in store.match(None, v.RDF_TYPE, v.tg("ReportRecord"), v.SOURCE_GRAPH):
+        for key in store.match(quad.subject, v.tg("inputHash"), None, v.SOURCE_GRAPH):
+            found[_text(quad.subject)] = _text(key.object)
+    return found
+
+
+def evidence(store: Store, iri: str) -> dict[str, tuple[str, ...]]:
+    """The evidence that a report or a finding rests on, with the way to it.
+
+    For each evidence's IRI the IRIs on the shortest way from ``iri`` (included) to it, through
+    sub-reports and their findings, by ``prov:wasDerivedFrom`` alone; nearest evidence first.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    seen = {iri}
+    queue: list[tuple[str, ...]] = [(iri,)]
+    for way in queue:
+        quads = store.match(NamedNode(way[-1]), v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
+        for origin in sorted(_text(quad.object) for quad in quads):
+            if origin.startswith(_EVIDENCE):
+                found.setdefault(origin, way)
+            elif origin not in seen:
+                seen.add(origin)
+                queue.append((*way, origin))
+    return found
+
+
+_EVIDENCE = f"{v.URN}evidence:"
+
+
+def report_subjects(store: Store, report: CommunityReport) -> list[Quad]:
+    """Everything that knowledge says of a report and its findings."""
+    subjects = [report.iri, *(finding.iri for finding in report.findings)]
+    return [
+        quad
+        for subject in subjects
+        for quad in store.match(NamedNode(subject), None, None, v.KNOWLEDGE_GRAPH)
+    ]
+
+
+def _read_report(store: Store, subject: NamedNode) -> CommunityReport:
+    about = _properties(store, subject)
+    findings = [_read_finding(store, iri) for iri in about.get(v.tg("finding"), ())]
+    return CommunityReport(
+        subject.value,
+        about[v.tg("community")][0],
+        int(about[v.tg("level")][0]),
+        about[v.RDFS_LABEL][0],
+        about[v.tg("summaryText")][0],
+        float(about[v.tg("rating")][0]),
+        about[v.tg("ratingExplanation")][0],
+        tuple(finding for _, finding in sorted(findings, key=lambda pair: pair[0])),
+    )
+
+
+def _read_finding(store: Store, iri: str) -> tuple[int, Finding]:
+    about = _properties(store, NamedNode(iri))
+    cites = tuple(sorted(cited for path in CITED for cited in about.get(path, ())))
+    finding = Finding(iri, about[v.tg("summaryText")][0], about[v.tg("text")][0], cites)
+    return int(about[v.tg("index")][0]), finding
+
+
+def _properties(store: Store, subject: NamedNode) -> dict[NamedNode, list[str]]:
+    found: dict[NamedNode, list[str]] = {}
+    for quad in store.match(subject, None, None, v.KNOWLEDGE_GRAPH):
+        found.setdefault(quad.predicate, []).append(_text(quad.object))
+    return found
+
+
+def _text(term: object) -> str:
+    assert isinstance(term, NamedNode | Literal)
+    return term.value

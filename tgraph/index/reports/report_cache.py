@@ -1,0 +1,133 @@
+"""The communities and reports of one generation of knowledge in a file, as questions read them.
+
+It lies beside the vectors and is derived like them: questions read it in place of thousands of
+statements, and where it is missing, damaged or of another generation they read these.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tgraph.index.communities.communities import read_communities
+from tgraph.index.reports.report import read_reports
+from tgraph.model import Community, CommunityReport, Finding
+from tgraph.store.base import Store
+from tgraph.store.files import disk_errors, write_atomic
+
+FORMAT = 2
+FILE = "shelf.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCache:
+    """Communities by level and IRI, without their edges, and the reports by their community's IRI.
+
+    ``occurrences`` says in how many chunks the members of a report's community occur, by the
+    report's IRI, ``costs`` what it costs as a candidate among others, and ``tokens`` what its whole
+    line among other reports costs, by encoding and IRI; all as far as they are known.
+    """
+
+    communities: tuple[Community, ...]
+    reports: Mapping[str, CommunityReport]
+    occurrences: Mapping[str, int] = field(default_factory=dict)
+    costs: Mapping[str, int] = field(default_factory=dict)
+    tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def read_report_cache(store: Store) -> ReportCache:
+    """What the store says; nothing is counted."""
+    return ReportCache(read_communities(store, edges=False), read_reports(store))
+
+
+def save_report_cache(folder: Path, generation: int, shelf: ReportCache) -> None:
+    """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
+
+    Raises ``StoreError`` where the disk fails.
+    """
+    body = json.dumps(_packed(shelf), ensure_ascii=False, separators=(",", ":")).encode()
+    head = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
+    with disk_errors():
+        write_atomic(folder / FILE, json.dumps(head).encode() + b"\n" + body)
+
+
+def load_report_cache(folder: Path, generation: int) -> ReportCache | None:
+    """The folder's shelf; None where it is missing, damaged or of another generation."""
+    try:
+        head, _, body = (folder / FILE).read_bytes().partition(b"\n")
+        wanted = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
+        return _unpacked(json.loads(body)) if json.loads(head) == wanted else None
+    except (OSError, ValueError):
+        return None
+
+
+def _packed(shelf: ReportCache) -> dict[str, Any]:
+    """Each IRI of an entity or a community once; elsewhere its place."""
+    entities = sorted({member for c in shelf.communities for member in c.members})
+    entity = {iri: place for place, iri in enumerate(entities)}
+    community = {c.iri: place for place, c in enumerate(shelf.communities)}
+    return {
+        "entities": entities,
+        "communities": [
+            [
+                c.iri,
+                c.level,
+                [entity[member] for member in c.members],
+                None if c.parent is None else community[c.parent],
+                [community[child] for child in c.children],
+            ]
+            for c in shelf.communities
+        ],
+        "reports": [_as_row(report) for report in shelf.reports.values()],
+        "occurrences": dict(shelf.occurrences),
+        "costs": dict(shelf.costs),
+        "tokens": {encoding: dict(costs) for encoding, costs in shelf.tokens.items()},
+    }
+
+
+def _as_row(report: CommunityReport) -> list[Any]:
+    return [
+        report.iri,
+        report.community,
+        report.level,
+        report.title,
+        report.summary,
+        report.rating,
+        report.rating_explanation,
+        [[f.iri, f.summary, f.explanation, f.cites] for f in report.findings],
+    ]
+
+
+def _unpacked(data: Mapping[str, Any]) -> ReportCache:
+    entities, rows = data["entities"], data["communities"]
+    communities = tuple(
+        Community(
+            iri=iri,
+            level=level,
+            members=tuple([entities[member] for member in members]),
+            edges=(),
+            parent=None if parent is None else rows[parent][0],
+            children=tuple([rows[child][0] for child in children]),
+        )
+        for iri, level, members, parent, children in rows
+    )
+    reports = map(_from_row, data["reports"])
+    return ReportCache(
+        communities,
+        {report.community: report for report in reports},
+        data["occurrences"],
+        data["costs"],
+        data["tokens"],
+    )
+
+
+def _from_row(row: Sequence[Any]) -> CommunityReport:
+    iri, community, level, title, summary, rating, explanation, told = row
+    findings = [Finding(name, said, text, tuple(cites)) for name, said, text, cites in told]
+    return CommunityReport(
+        iri, community, level, title, summary, rating, explanation, tuple(findings)
+    )

@@ -1,0 +1,269 @@
+"""The tree of summaries as the graph holds it (RAPTOR, Sarthi and others 2024).
+
+Its leaves are the standing chunks; each summary is of a cluster of what lies below it. What stands
+is knowledge (level, members); how each summary came about, with its text, is in the source graph.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from calendar import month_name
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, Unpack
+
+from pyoxigraph import Literal, NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.extract.model.replies import Row, Text
+from tgraph.index.sources import text_value
+from tgraph.ingest.sentences import sentences
+from tgraph.model import Agent, Prompt
+from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.prompts import Options, Prompted, load_prompt
+from tgraph.models.tokens import count_tokens, truncate
+from tgraph.store.base import Store
+from tgraph.version import __version__
+from tgraph.vocabulary import digest
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A summary: its level (1 is right above chunks) and its members, chunks or summaries."""
+
+    iri: str
+    level: int
+    members: tuple[str, ...]
+
+
+def summary_key(members: Iterable[str], writer_key: str) -> str:
+    """What a summary is known by: its members and who wrote it, how."""
+    return v.digest("tree", writer_key, *sorted(members))
+
+
+def summary_iri(key: str) -> str:
+    return f"{v.URN}summary:{key}"
+
+
+def is_chunk(iri: str) -> bool:
+    return iri.startswith(f"{v.URN}chunk:")
+
+
+def standing_tree(store: Store) -> dict[str, TreeNode]:
+    """The summaries that knowledge holds, by IRI, in the order of level and IRI."""
+    found = []
+    for quad in store.match(None, v.RDF_TYPE, v.tg("Summary"), v.KNOWLEDGE_GRAPH):
+        assert isinstance(quad.subject, NamedNode)
+        members = store.match(quad.subject, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
+        levels = store.match(quad.subject, v.tg("level"), None, v.KNOWLEDGE_GRAPH)
+        level = next((q.object.value for q in levels if isinstance(q.object, Literal)), "1")
+        named = sorted(q.object.value for q in members if isinstance(q.object, NamedNode))
+        found.append(TreeNode(quad.subject.value, int(level), tuple(named)))
+    return {node.iri: node for node in sorted(found, key=lambda node: (node.level, node.iri))}
+
+
+def summary_text(store: Store, summary: str) -> str:
+    """What a summary says; empty where there is no such summary on record."""
+    return text_value(store, summary, v.tg("text"))
+
+
+def summary_title(store: Store, summary: str) -> str:
+    return text_value(store, summary, v.RDFS_LABEL)
+
+
+def ways_down(tree: Mapping[str, TreeNode], summary: str) -> dict[str, tuple[str, ...]]:
+    """The chunks below a summary, each with the summaries on the shortest way to it, the given one
+    first."""
+    found: dict[str, tuple[str, ...]] = {}
+    level: Sequence[tuple[str, tuple[str, ...]]] = [(summary, ())]
+    seen = {summary}
+    while level:
+        below = []
+        for node, way in level:
+            for member in tree[node].members if node in tree else ():
+                if is_chunk(member):
+                    found.setdefault(member, (*way, node))
+                elif member not in seen:
+                    seen.add(member)
+                    below.append((member, (*way, node)))
+        level = below
+    return found
+
+
+# --- summaries of clusters of passages: by a language model, or quoted from the passages ----------
+
+
+NAME = "summarise_cluster"
+
+_WORD = re.compile(r"\w+")
+_NAME = re.compile(r"(?<![.!?\n] )(?<!^)\b[A-Z][\w'’-]+(?: [A-Z][\w'’-]+)*", re.MULTILINE)
+_LEAST_LETTERS = 4
+_SHORTEST = 5  # words of a sentence that is worth quoting
+_STOPS = (".", "!", "?", "。", "！", "？")
+_LONGEST_TITLE = 120
+_FRAME = 20  # tokens of a passage's JSON beside its text
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPassage:
+    """A member of a cluster as a writer sees it: a chunk, or the summary of a cluster below."""
+
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSummary:
+    """A title and a text; ``dropped`` counts what was left out of it, by reason."""
+
+    title: str
+    text: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+
+class ClusterWriter(Protocol):
+    """Who summarises clusters. ``key`` names it with its prompt and options."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def prompts(self) -> Sequence[Prompt]: ...
+
+    @property
+    def key(self) -> str: ...
+
+    def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
+        """The summary. ``ModelError`` where a reply can't be used."""
+
+
+class QuotingWriter:
+    """Summaries without a model: the sentences that say most of what the passages have in common,
+    each on a line of its own, word for word."""
+
+    agent = Agent("method", "extractive-summary", __version__)
+    prompts: Sequence[Prompt] = ()
+
+    def __init__(self, max_words: int) -> None:
+        self._most = max_words
+
+    @property
+    def key(self) -> str:
+        return digest(self.agent.iri, str(self._most))
+
+    def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
+        """Sentences are taken one by one, each for the words that none before it has."""
+        quotes = _quotes(passages)
+        held = Counter(word for passage in passages for word in _words(passage.text))
+        worth = {word: math.log1p(count) for word, count in held.items()}
+        chosen: list[str] = []
+        room, covered = self._most, set[str]()
+        while quotes:
+            best = max(quotes, key=lambda quote: _gain(quote, covered, worth))
+            quotes.remove(best)
+            length = len(best.split())
+            if length > room and chosen:
+                continue
+            if _gain(best, covered, worth) <= 0 or room <= 0:
+                break
+            chosen.append(best)
+            covered |= _words(best)
+            room -= length
+        text = "\n".join(chosen) or " ".join(passages[0].text.split()[: self._most])
+        return ClusterSummary(_title(passages), text)
+
+
+def _quotes(passages: Sequence[ClusterPassage]) -> list[str]:
+    """The passages' sentences that are long enough to say something, each once, as one line; what
+    is no prose only where there is none."""
+    found: dict[str, None] = {}
+    for passage in passages:
+        for start, end in sentences(passage.text):
+            words = passage.text[start:end].split()
+            if len(words) >= _SHORTEST:
+                found[" ".join(words)] = None
+    prose = [quote for quote in found if quote.endswith(_STOPS)]
+    return prose or list(found)
+
+
+def _words(text: str) -> set[str]:
+    return {word for word in _WORD.findall(text.lower()) if len(word) >= _LEAST_LETTERS}
+
+
+def _gain(quote: str, covered: set[str], worth: Mapping[str, float]) -> float:
+    """What the quote adds, by the length that it takes."""
+    fresh = sum(worth.get(word, 0.0) for word in sorted(_words(quote) - covered))
+    return fresh / math.sqrt(len(quote.split()) + 8)
+
+
+def _title(passages: Sequence[ClusterPassage]) -> str:
+    """The names that most of the passages hold, else the first passage's title."""
+    held = Counter(name for passage in passages for name in set(_NAME.findall(passage.text)))
+    common = sorted((-count, name) for name, count in held.items() if count > 1)
+    names = [name for _, name in common if name not in month_name][:3]
+    return ", ".join(names)[:_LONGEST_TITLE] or passages[0].title
+
+
+class ClusterReply(Row):
+    title: Text
+    summary: Text
+
+
+class ModelWriter(Prompted):
+    """A ``ClusterWriter`` that asks a language model by the prompt ``summarise_cluster``. A prompt
+    shows at most ``max_tokens_in`` tokens of passages, the same share of each where they are
+    more."""
+
+    def __init__(
+        self,
+        model: ChatModel,
+        max_words: int,
+        max_tokens_in: int,
+        prompts: Path | None = None,
+        **options: Unpack[Options],
+    ) -> None:
+        super().__init__(
+            model,
+            load_prompt(NAME, prompts),
+            (
+                max_words,
+                max_tokens_in,
+            ),
+            **options,
+        )
+        self._words = max_words
+        self._room = max_tokens_in
+
+    def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
+        """As ``ClusterWriter.write``."""
+        shown, cut = self._shown(passages)
+        values = {"passages": shown, "max_words": str(self._words)}
+        request = self._request(values, ClusterReply)
+        reply = self._ask(request, ClusterReply, sink)
+        title, text = (_line(said) for said in (reply.value.title, reply.value.summary))
+        if not text or len(text.split()) > 4 * self._words:
+            raise self._refuse(request, "much too long" if text else "empty")
+        dropped = {"passage cut for its summary": cut} if cut else {}
+        return ClusterSummary(title[:_LONGEST_TITLE] or _title(passages), text, dropped)
+
+    def _shown(self, passages: Sequence[ClusterPassage]) -> tuple[str, int]:
+        """The passages as lines of JSON, and how many had to be cut."""
+        each = max(1, self._room // len(passages) - _FRAME)
+        costs = [count_tokens(passage.text) for passage in passages]
+        if sum(costs) + _FRAME * len(costs) <= self._room:
+            each = max(costs)
+        lines = [
+            json.dumps(
+                {"title": passage.title, "text": truncate(passage.text, each)}, ensure_ascii=False
+            )
+            for passage in passages
+        ]
+        return "\n".join(lines), sum(cost > each for cost in costs)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())

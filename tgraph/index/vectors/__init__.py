@@ -1,0 +1,1 @@
+"""Vectors of what is known, and the search for the nearest."""

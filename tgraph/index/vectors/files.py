@@ -1,0 +1,329 @@
+"""Vector sets on disk: data files named by their content, and a manifest that names them.
+
+The manifest is replaced last and atomically, and data files are never changed in place. So a
+reader, and a crash at any moment, sees the old set or the new one. On opening, files up to 64 MB
+are checked whole by their CRC-32, larger ones by size and header; the HNSW graph is checked whole
+before its first use, and ``verify`` checks every SHA-256.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tgraph.errors import StoreError
+from tgraph.model import Agent
+from tgraph.models.base import canonical_json
+from tgraph.store.files import read_json, sync_folder, write_json
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+# --- approximate nearest neighbours for large vector sets: an HNSW graph (hnswlib) ----------------
+# Malkov and Yashunin 2018 (arXiv:1603.09320). Built by one thread in the order of the rows, so
+# that equal matrices give equal answers (unused bytes of a saved graph may differ).
+
+
+_ADDED_AT_ONCE = 1000
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HnswParameters:
+    """How the graph is built and searched, and from how many rows on there is one.
+
+    Measured on 100,000 clustered vectors, ``ef`` 128 has recall@10 of 1.000 at 0.5 ms a query.
+    """
+
+    m: int = 16
+    ef_construction: int = 100
+    ef: int = 128
+    threshold: int = 20_000
+
+
+class Hnsw:
+    """The graph of one matrix; its answers are row numbers. Safe to search from many threads."""
+
+    def __init__(self, index: Any, parameters: HnswParameters) -> None:
+        self._index = index
+        self._parameters = parameters
+        self._lock = threading.Lock()
+
+    @classmethod
+    def build(
+        cls,
+        matrix: NDArray[float32],
+        parameters: HnswParameters,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Hnsw | None:
+        """The graph of the rows, or None, with a logged notice, where hnswlib isn't installed."""
+        if not _is_available():
+            return None
+        index = _new(matrix.shape[1])
+        index.init_index(
+            max_elements=len(matrix),
+            M=parameters.m,
+            ef_construction=parameters.ef_construction,
+            random_seed=100,
+        )
+        for start in range(0, len(matrix), _ADDED_AT_ONCE):
+            index.add_items(matrix[start : start + _ADDED_AT_ONCE], num_threads=1)
+            progress(min(start + _ADDED_AT_ONCE, len(matrix)), len(matrix))
+        return cls(index, parameters)
+
+    @classmethod
+    def open(cls, path: Path, dimension: int, parameters: HnswParameters) -> Hnsw | None:
+        """A saved graph. The file must have been checked: hnswlib trusts what it reads."""
+        if not _is_available():
+            return None
+        index = _new(dimension)
+        index.load_index(str(path))
+        return cls(index, parameters)
+
+    def write(self, path: Path) -> None:
+        self._index.save_index(str(path))
+
+    def nearest(self, query: NDArray[float32], count: int) -> NDArray[int64] | None:
+        """The ``count`` rows nearest to the query; None where the graph can't reach so many."""
+        with self._lock:
+            self._index.set_ef(max(self._parameters.ef, count))
+            try:
+                rows, _ = self._index.knn_query(query, k=count, num_threads=1)
+            except RuntimeError:  # "Cannot return the results in a contiguous 2D array"
+                return None
+        found: NDArray[int64] = rows[0].astype("int64")
+        return found
+
+
+def _new(dimension: int) -> Any:
+    import hnswlib
+
+    return hnswlib.Index(space="ip", dim=dimension)
+
+
+@lru_cache(maxsize=1)
+def _is_available() -> bool:
+    """Whether hnswlib can be imported; if not it is said once."""
+    try:
+        import hnswlib  # noqa: F401
+    except ImportError:
+        _log.warning(
+            "hnswlib isn't installed, so large vector sets are searched exactly, which is slower. "
+            "Run: pip install hnswlib (it needs a C++ compiler)."
+        )
+        return False
+    return True
+
+
+# --- vector sets on disk: data files named by their content, and a manifest that names them -------
+
+
+FORMAT = 1
+CHECKED_WHOLE = 64 * 2**20
+_BLOCK = 2**20
+
+
+class VectorIndexError(StoreError):
+    """A vector index can't be used as it is; indexing again makes it anew."""
+
+
+class StaleIndexError(VectorIndexError):
+    """It is missing, of another generation of the knowledge, or of another embedder."""
+
+
+class DamagedIndexError(VectorIndexError):
+    """Its files aren't what was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file as the manifest describes it; both checksums are over the whole file."""
+
+    name: str
+    size: int
+    crc32: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a vector set is: of which knowledge, by which embedder, in which files.
+
+    ``rows`` counts vectors, ``count`` the IRIs they stand for. An empty set has dimension 0.
+    """
+
+    kind: str
+    generation: int
+    agent: Agent
+    dimension: int
+    rows: int
+    count: int
+    hnsw: HnswParameters
+    files: Mapping[str, DataFile]
+    format: int = FORMAT
+
+
+def manifest_path(folder: Path, kind: str) -> Path:
+    return folder / f"{kind}.json"
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFile:
+    """Writes a file through ``write``, durably, and names it after its content.
+
+    Raises ``StoreError`` when the disk fails; nothing is left behind then.
+    """
+    temporary = folder / f".{stem}.{os.getpid()}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        size, crc32, digest = _checksums(temporary)
+        name = f"{stem}.{digest[:16]}"
+        temporary.replace(folder / name)
+    except (OSError, RuntimeError) as error:  # RuntimeError: hnswlib can't write
+        raise _unwritable(folder, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return DataFile(name, size, crc32, digest)
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Makes the data files the current set of the kind, then removes those of earlier sets."""
+    facts = asdict(manifest)
+    try:
+        sync_folder(folder)
+        write_json(manifest_path(folder, manifest.kind), {**facts, "checksum": _checksum(facts)})
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    current = {file.name for file in manifest.files.values()}
+    for pattern in (f"{manifest.kind}.*.*", f".{manifest.kind}.*.tmp"):
+        for path in folder.glob(pattern):
+            if path.name not in current:
+                path.unlink(missing_ok=True)
+
+
+def _unwritable(folder: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"The vector index can't be written to {folder}: {error}.",
+        "Make room or allow writing there, then index again.",
+    )
+
+
+def _checksums(path: Path) -> tuple[int, int, str]:
+    crc32, digest, size = 0, sha256(), 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            crc32, size = zlib.crc32(block, crc32), size + len(block)
+            digest.update(block)
+    return size, crc32, digest.hexdigest()
+
+
+def _checksum(facts: Mapping[str, Any]) -> str:
+    return sha256(canonical_json(facts).encode()).hexdigest()
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read_manifest(folder: Path, kind: str) -> Manifest:
+    """A kind's manifest. Raises ``StaleIndexError`` (missing) or ``DamagedIndexError``."""
+    path = manifest_path(folder, kind)
+    if not path.exists():
+        raise StaleIndexError(f"There are no vectors of kind {kind} yet.", "Index again.")
+    facts = read_json(path) or {}
+    expected = facts.pop("checksum", None)
+    if expected != _checksum(facts):
+        raise DamagedIndexError(f"The manifest {path} is damaged.", "Index again.")
+    if facts["format"] != FORMAT:
+        raise StaleIndexError(f"{path} is of another format, {facts['format']}.", "Index again.")
+    return Manifest(
+        **{
+            **facts,
+            "agent": Agent(**facts["agent"]),
+            "hnsw": HnswParameters(**facts["hnsw"]),
+            "files": {role: DataFile(**file) for role, file in facts["files"].items()},
+        }
+    )
+
+
+def check_fits(
+    manifest: Manifest, generation: int | None, agent: Agent | None, dimension: int | None
+) -> None:
+    """Raises ``StaleIndexError`` where the set isn't of what is expected; None expects nothing."""
+    kind = manifest.kind
+    if generation is not None and manifest.generation != generation:
+        raise StaleIndexError(
+            f"The vectors of kind {kind} are of generation {manifest.generation} of the knowledge,"
+            f" which is at {generation}.",
+            "Index again.",
+        )
+    if agent is not None and manifest.agent != agent:
+        raise StaleIndexError(
+            f"The vectors of kind {kind} were made by {_name(manifest.agent)}, not by"
+            f" {_name(agent)}.",
+            "Index again, or choose that embedder.",
+        )
+    if dimension is not None and manifest.rows and manifest.dimension != dimension:
+        raise StaleIndexError(
+            f"The vectors of kind {kind} have dimension {manifest.dimension}, not {dimension}.",
+            "Index again.",
+        )
+
+
+def _name(agent: Agent) -> str:
+    return " ".join(part for part in (agent.name, agent.version) if part)
+
+
+def open_array(folder: Path, file: DataFile, *, verify: bool = False) -> NDArray[Any]:
+    """The array in a file, mapped read-only. Raises ``DamagedIndexError`` if it isn't the one."""
+    import numpy as np
+
+    path = folder / file.name
+    check_file(path, file, whole=file.size <= CHECKED_WHOLE, verify=verify)
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except ValueError as error:
+        if not verify and file.size > CHECKED_WHOLE:
+            raise damaged(path, str(error)) from error
+        array = np.load(path, allow_pickle=False)  # an empty array can't be mapped
+    return np.asarray(array)
+
+
+def check_file(path: Path, file: DataFile, *, whole: bool, verify: bool = False) -> None:
+    """Raises ``DamagedIndexError`` unless the file has the size and checksum of the manifest."""
+    try:
+        size = path.stat().st_size
+        if size != file.size:
+            raise damaged(path, f"it has {size} bytes instead of {file.size}")
+        if verify and _checksums(path) != (file.size, file.crc32, file.sha256):
+            raise damaged(path, "its SHA-256 is another")
+        if whole and not verify and _crc32(path) != file.crc32:
+            raise damaged(path, "its checksum is another")
+    except OSError as error:
+        raise damaged(path, error.strerror or str(error)) from error
+
+
+def _crc32(path: Path) -> int:
+    crc32 = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            crc32 = zlib.crc32(block, crc32)
+    return crc32
+
+
+def damaged(path: Path, reason: str) -> DamagedIndexError:
+    return DamagedIndexError(f"The vector index is damaged: {path}: {reason}.", "Index again.")

@@ -1,0 +1,180 @@
+"""Vectors of everything of one kind: entities, edges, chunks, reports.
+
+A set is derived: it knows the generation of the knowledge and the embedder that it belongs to, and
+is made anew, from the vectors of unchanged texts, when either changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from tgraph.index.vectors.files import (
+    DamagedIndexError,
+    Hnsw,
+    HnswParameters,
+    StaleIndexError,
+    VectorIndexError,
+)
+from tgraph.index.vectors.vector_set import Hit, Keys, VectorSet, load
+from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.models.embedding import embed_windows, well_formed
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+__all__ = [
+    "DamagedIndexError",
+    "Hit",
+    "HnswParameters",
+    "StaleIndexError",
+    "VectorIndexError",
+    "VectorSet",
+    "build",
+    "load",
+]
+
+Progress = Callable[[int, int], None]
+Rows = tuple[int, int]
+
+_BATCH_TEXTS, _BATCH_CHARACTERS = 1024, 65_536
+_HASH_BYTES = 16
+
+
+def no_progress(done: int, total: int) -> None:
+    """Progress that nobody watches."""
+
+
+def build(
+    kind: str,
+    items: Iterable[tuple[str, str]],
+    embedder: Embedder,
+    previous: VectorSet | None = None,
+    progress: Progress = no_progress,
+    sink: CallSink = no_sink,
+    parameters: HnswParameters = HnswParameters(),  # noqa: B008 - frozen
+) -> VectorSet:
+    """The set of (IRI, text) items, in memory; the order of the items doesn't matter.
+
+    An IRI may come with several texts. Each distinct text is embedded once, in windows where it is
+    longer than the embedder reads, and not at all where ``previous`` was made by the same agent
+    and has it. ``progress`` is told how many of the new texts are done, and of how many; ``sink``
+    gets the embedder's calls. Errors are the embedder's.
+    """
+    texts: dict[bytes, str] = {}
+    wanted: set[tuple[str, bytes]] = set()
+    for iri, text in items:
+        digest = text_hash(text)
+        texts[digest] = text
+        wanted.add((iri, digest))
+    known = _rows_by_text(previous) if previous and previous.agent == embedder.agent else {}
+    fresh = {digest: text for digest, text in texts.items() if digest not in known}
+    matrix, places = _embed(embedder, fresh, progress, sink)
+    if known and previous is not None and _fits(previous, matrix):
+        matrix, places = _join(previous, matrix, known, places)
+    elif known:
+        matrix, places = _embed(embedder, texts, progress, sink)
+    return _arrange(kind, embedder, sorted(wanted), matrix, places, parameters)
+
+
+def text_hash(text: str) -> bytes:
+    """What a set knows a text by: equal texts have equal hashes."""
+    return sha256(well_formed(text).encode()).digest()[:_HASH_BYTES]
+
+
+def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
+    """Where the windows of each text are: first row and number of rows."""
+    found: dict[bytes, Rows] = {}
+    before: tuple[int, bytes] | None = None
+    for row, (owner, line) in enumerate(zip(vectors.owners, vectors.hashes, strict=True)):
+        digest = line.tobytes()
+        if before == (owner, digest):
+            start, count = found[digest]
+            if start + count == row:
+                found[digest] = start, count + 1
+        elif digest not in found:
+            found[digest] = row, 1
+        before = (owner, digest)
+    return found
+
+
+def _fits(previous: VectorSet, fresh: NDArray[float32]) -> bool:
+    """Whether old and new rows have one dimension: a server's model may have changed its own."""
+    return not len(fresh) or fresh.shape[1] == previous.dimension
+
+
+def _join(
+    previous: VectorSet,
+    fresh: NDArray[float32],
+    known: Mapping[bytes, Rows],
+    places: Mapping[bytes, Rows],
+) -> tuple[NDArray[float32], dict[bytes, Rows]]:
+    import numpy as np
+
+    if not len(fresh):
+        return previous.matrix, dict(known)
+    shift = len(previous.matrix)
+    moved = {digest: (start + shift, count) for digest, (start, count) in places.items()}
+    return np.concatenate([previous.matrix, fresh]), {**known, **moved}
+
+
+def _embed(
+    embedder: Embedder, texts: Mapping[bytes, str], progress: Progress, sink: CallSink
+) -> tuple[NDArray[float32], dict[bytes, Rows]]:
+    """The windows' vectors and where each text's are; short texts go first."""
+    import numpy as np
+
+    parts: list[NDArray[float32]] = []
+    places: dict[bytes, Rows] = {}
+    row = 0
+    for batch in _batches(texts):
+        rows, owners = embed_windows(embedder, [texts[digest] for digest in batch], sink)
+        for digest, count in zip(batch, np.bincount(owners, minlength=len(batch)), strict=True):
+            places[digest] = row, int(count)
+            row += int(count)
+        parts.append(rows)
+        progress(len(places), len(texts))
+    return (np.concatenate(parts) if parts else np.zeros((0, 0), dtype=np.float32)), places
+
+
+def _batches(texts: Mapping[bytes, str]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for digest in sorted(texts, key=lambda key: (len(texts[key]), key)):
+        if batch and (len(batch) == _BATCH_TEXTS or size > _BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append(digest)
+        size += len(texts[digest])
+    if batch:
+        yield batch
+
+
+def _arrange(
+    kind: str,
+    embedder: Embedder,
+    wanted: Sequence[tuple[str, bytes]],
+    matrix: NDArray[float32],
+    places: Mapping[bytes, Rows],
+    parameters: HnswParameters,
+) -> VectorSet:
+    """The set whose rows are those of the (IRI, text hash) pairs, in their order."""
+    import numpy as np
+
+    iris = list(dict.fromkeys(iri for iri, _ in wanted))
+    number = {iri: place for place, iri in enumerate(iris)}
+    counts = [places[digest][1] for _, digest in wanted]
+    source: NDArray[int64] = np.array(
+        [row for _, digest in wanted for row in range(places[digest][0], sum(places[digest]))],
+        dtype=np.int64,
+    )
+    owners = np.repeat(np.array([number[iri] for iri, _ in wanted], dtype=np.uint32), counts)
+    block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
+    hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
+    rows = np.ascontiguousarray(matrix[source], dtype=np.float32)
+    graph = Hnsw.build(rows, parameters) if len(rows) >= parameters.threshold else None
+    return VectorSet(
+        kind, embedder.agent, Keys.of(iris), owners, hashes, rows, parameters, lambda: graph
+    )

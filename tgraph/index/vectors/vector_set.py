@@ -1,0 +1,323 @@
+"""A set of vectors of one kind, searched exactly while it is small, else through an HNSW graph."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from tgraph.errors import UsageError
+from tgraph.index.vectors import files
+from tgraph.index.vectors.files import DamagedIndexError, Hnsw, HnswParameters
+from tgraph.model import Agent
+
+if TYPE_CHECKING:
+    from numpy import bool_, float32, int64, uint8, uint32
+    from numpy.typing import NDArray
+
+
+# --- the IRIs of a vector set: sorted, kept as one block of UTF-8 and decoded one by one ----------
+
+
+_FEW = 16  # a search by halves costs about as much as decoding this many keys
+
+
+class Keys(Sequence[str]):
+    """IRIs in code-point order; a key's place in it is its owner number."""
+
+    def __init__(self, block: NDArray[uint8], ends: NDArray[int64]) -> None:
+        self.block = block
+        self.ends = ends
+        self._text = block.data  # four times as fast as numpy, an element at a time
+        self._ends = ends.data
+
+    @classmethod
+    def of(cls, iris: Sequence[str]) -> Self:
+        """Of IRIs that are sorted and distinct."""
+        import numpy as np
+
+        encoded = [iri.encode() for iri in iris]
+        ends = np.cumsum([len(data) for data in encoded], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
+        if isinstance(place, slice):
+            return [self[i] for i in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        place %= len(self)
+        start = self._ends[place - 1] if place else 0
+        return str(self._text[start : self._ends[place]], "utf-8")
+
+    def places(self, allowed: Collection[str] | NDArray[bool_]) -> NDArray[int64]:
+        """The owner numbers of IRIs (unknown ones left out) or of a mask over them; ascending."""
+        import numpy as np
+
+        if isinstance(allowed, np.ndarray):
+            return np.flatnonzero(allowed)
+        if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
+            found = [place for iri in set(allowed) if (place := self._find(iri)) is not None]
+        else:
+            found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
+        return np.array(sorted(found), dtype=np.int64)
+
+    def _find(self, iri: str) -> int | None:
+        place = bisect_left(self, iri)
+        return place if place < len(self) and self[place] == iri else None
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {iri: place for place, iri in enumerate(self)}
+
+
+# --- A set of vectors of one kind, searched exactly while it is small, else through an HNSW -------
+
+
+Hit = tuple[str, float]
+
+_DECIMALS = 6  # of a score: beyond them processors and libraries differ (design 3.7)
+_log = logging.getLogger(__name__)
+
+
+class VectorSet:
+    """Unit vectors of one kind: rows ordered by IRI, text and window.
+
+    An IRI may have several texts and a text several windows; it is scored by the best of them.
+    Safe to search from many threads. ``keys`` are the IRIs in order; a mask given to ``search``
+    has one place for each.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        agent: Agent,
+        keys: Keys,
+        owners: NDArray[uint32],
+        hashes: NDArray[uint8],
+        matrix: NDArray[float32],
+        parameters: HnswParameters,
+        graph: Callable[[], Hnsw | None],
+    ) -> None:
+        self.kind = kind
+        self.agent = agent
+        self.keys = keys
+        self.owners = owners
+        self.hashes = hashes
+        self.matrix = matrix
+        self.parameters = parameters
+        self._open_graph = graph
+        self._opening = threading.Lock()
+
+    @property
+    def dimension(self) -> int:
+        """0 for an empty set, which fits every embedder."""
+        return int(self.matrix.shape[1])
+
+    def __len__(self) -> int:
+        """The number of IRIs, not of rows."""
+        return len(self.keys)
+
+    def __repr__(self) -> str:
+        return f"<VectorSet {self.kind}: {len(self)} IRIs, {len(self.matrix)} rows>"
+
+    # --- searching ---
+
+    def search(
+        self,
+        queries: NDArray[float32],
+        k: int,
+        allowed: Collection[str] | NDArray[bool_] | None = None,
+    ) -> list[list[Hit]]:
+        """For each query (rows of unit length) at most ``k`` (IRI, score), best first.
+
+        A score is the greatest dot product with a row of the IRI, to six decimals; equal scores are
+        ordered by IRI. Exact below ``parameters.threshold`` rows and whenever ``allowed`` (IRIs, or
+        a mask over ``keys``) narrows the search, else approximate. Each query's result is the same
+        whatever it is asked with. Raises ``UsageError`` for queries of another dimension.
+        """
+        import numpy as np
+
+        queries = np.atleast_2d(np.asarray(queries, dtype=np.float32))
+        if k < 1 or not len(self):
+            return [[] for _ in queries]
+        if queries.shape[1] != self.dimension:
+            raise UsageError(
+                f"The query has {queries.shape[1]} dimensions, the {self.kind} vectors have"
+                f" {self.dimension}.",
+                "Ask with the embedder that made the index, or index again.",
+            )
+        places = None if allowed is None else self.keys.places(allowed)
+        return [self._search(query, k, places) for query in queries]
+
+    def _search(self, query: NDArray[float32], k: int, places: NDArray[int64] | None) -> list[Hit]:
+        import numpy as np
+
+        if places is not None:
+            return self._rank(query, k, self._rows_of(places))
+        if len(self.matrix) >= self.parameters.threshold and self._graph is not None:
+            rows = self._nearest(self._graph, query, k)
+            if rows is not None:
+                return self._rank(query, k, rows)
+        return self._rank(query, k, np.arange(len(self.matrix)))
+
+    def _rank(self, query: NDArray[float32], k: int, rows: NDArray[int64]) -> list[Hit]:
+        """The best IRIs of the rows, which are given in ascending order."""
+        import numpy as np
+
+        if not len(rows):
+            return []
+        matrix = self.matrix if len(rows) == len(self.matrix) else self.matrix[rows]
+        # one dot product a row, unlike a matrix product, doesn't depend on the neighbours
+        scores = np.round(np.vecdot(matrix, query), _DECIMALS) + 0.0
+        owners = self.owners[rows]
+        starts = np.flatnonzero(np.diff(owners, prepend=np.int64(-1)))
+        best, owners = np.maximum.reduceat(scores, starts), owners[starts]
+        if k < len(best):
+            among = np.flatnonzero(best >= np.partition(best, len(best) - k)[len(best) - k])
+            best, owners = best[among], owners[among]
+        order = np.lexsort((owners, -best))[:k]
+        return [(self.keys[int(owners[i])], round(float(best[i]), _DECIMALS)) for i in order]
+
+    def _nearest(self, graph: Hnsw, query: NDArray[float32], k: int) -> NDArray[int64] | None:
+        """Rows that hold the best ``k`` IRIs, or None where an exact search is as good."""
+        import numpy as np
+
+        wanted = min(k, len(self))
+        count = 2 * wanted + 16  # more than asked for, so that ties are ordered by IRI
+        while count < len(self.matrix) // 4:
+            rows = graph.nearest(query, count)
+            if rows is None:
+                return None
+            if len(np.unique(self.owners[rows])) >= wanted:
+                return np.sort(rows)
+            count *= 2
+        return None
+
+    def _rows_of(self, places: NDArray[int64]) -> NDArray[int64]:
+        import numpy as np
+
+        starts = np.searchsorted(self.owners, places)
+        counts = np.searchsorted(self.owners, places, side="right") - starts
+        before = np.cumsum(counts) - counts
+        rows: NDArray[int64] = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+        return rows
+
+    @property
+    def _graph(self) -> Hnsw | None:
+        with self._opening:
+            return self._opened_graph
+
+    @cached_property
+    def _opened_graph(self) -> Hnsw | None:
+        return self._open_graph()
+
+    # --- saving ---
+
+    def save(self, folder: Path, generation: int) -> None:
+        """Makes this the folder's set of its kind, as of a generation of the knowledge.
+
+        Atomic and durable; an open reader of the set before keeps it. Raises ``StoreError`` when
+        the disk fails; the set before is whole then.
+        """
+        arrays: dict[str, NDArray[Any]] = {
+            "vectors": self.matrix,
+            "owners": self.owners,
+            "hashes": self.hashes,
+            "keys": self.keys.block,
+            "ends": self.keys.ends,
+        }
+        written = {
+            role: files.write_data(folder, f"{self.kind}.{role}", _writer(array))
+            for role, array in arrays.items()
+        }
+        if len(self.matrix) >= self.parameters.threshold and self._graph is not None:
+            written["hnsw"] = files.write_data(folder, f"{self.kind}.hnsw", self._graph.write)
+        manifest = files.Manifest(
+            kind=self.kind,
+            generation=generation,
+            agent=self.agent,
+            dimension=self.dimension,
+            rows=len(self.matrix),
+            count=len(self),
+            hnsw=self.parameters,
+            files=written,
+        )
+        files.write_manifest(folder, manifest)
+
+
+def _writer(array: NDArray[Any]) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        import numpy as np
+
+        with path.open("wb") as file:
+            np.save(file, array, allow_pickle=False)
+
+    return write
+
+
+# --- opening --------------------------------------------------------------------------------------
+
+
+def load(
+    folder: Path,
+    kind: str,
+    *,
+    generation: int | None = None,
+    agent: Agent | None = None,
+    dimension: int | None = None,
+    verify: bool = False,
+) -> VectorSet:
+    """The folder's set of a kind, mapped from its files.
+
+    Raises ``StaleIndexError`` where there is none or it isn't of the expected generation, agent or
+    dimension (None expects nothing), ``DamagedIndexError`` where its files aren't what was written
+    (``verify`` reads every byte of large ones too).
+    """
+    manifest = files.read_manifest(folder, kind)
+    files.check_fits(manifest, generation, agent, dimension)
+    arrays = {
+        role: files.open_array(folder, file, verify=verify)
+        for role, file in manifest.files.items()
+        if role != "hnsw"
+    }
+    shape = (manifest.rows, manifest.dimension)
+    if arrays["vectors"].shape != shape:
+        raise files.damaged(folder / manifest.files["vectors"].name, f"its shape isn't {shape}")
+    if graph := manifest.files.get("hnsw"):
+        files.check_file(folder / graph.name, graph, whole=False, verify=verify)
+    return VectorSet(
+        kind,
+        manifest.agent,
+        Keys(arrays["keys"], arrays["ends"]),
+        arrays["owners"],
+        arrays["hashes"],
+        arrays["vectors"],
+        manifest.hnsw,
+        lambda: _open_graph(folder, manifest),
+    )
+
+
+def _open_graph(folder: Path, manifest: files.Manifest) -> Hnsw | None:
+    """The HNSW graph, or None, with a logged notice, where it can't be used."""
+    file = manifest.files.get("hnsw")
+    if file is None:
+        return None
+    try:
+        files.check_file(folder / file.name, file, whole=True)
+    except DamagedIndexError as error:
+        _log.warning("%s Until then searches are exact, which is slower.", error)
+        return None
+    return Hnsw.open(folder / file.name, manifest.dimension, manifest.hnsw)

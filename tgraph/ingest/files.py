@@ -1,0 +1,339 @@
+"""Which files a call means, and from a file's bytes to a ``Document``."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from glob import glob, has_magic
+from importlib import import_module
+from pathlib import Path, PurePath
+from typing import BinaryIO, cast
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Reader, check_lines, one_line
+from tgraph.model import Document
+
+# Offset, bytes, name. A ZIP may be DOCX, so it comes with what it might hold.
+_SIGNATURES = (
+    (0, b"%PDF-", "a PDF"),
+    (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (0, b"\xff\xd8\xff", "a JPEG image"),
+    (0, b"GIF87a", "a GIF image"),
+    (0, b"GIF89a", "a GIF image"),
+    (8, b"WEBP", "a WebP image"),
+    (0, b"II*\0", "a TIFF image"),
+    (0, b"MM\0*", "a TIFF image"),
+    (0, b"\0\0\x01\0", "an icon"),
+    (8, b"WAVE", "a sound"),
+    (8, b"AVI ", "a video"),
+    (4, b"ftyp", "a video, sound or picture in MP4"),
+    (0, b"ID3", "an MP3 sound"),
+    (0, b"OggS", "an Ogg sound or video"),
+    (0, b"fLaC", "a FLAC sound"),
+    (0, b"\x1a\x45\xdf\xa3", "a Matroska video"),
+    (0, b"PK\x03\x04", "a ZIP archive or an office document"),
+    (0, b"PK\x05\x06", "an empty ZIP archive"),
+    (0, b"\x1f\x8b", "a gzip archive"),
+    (0, b"BZh", "a bzip2 archive"),
+    (0, b"\xfd7zXZ\0", "an xz archive"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (0, b"Rar!\x1a\x07", "a RAR archive"),
+    (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
+    (257, b"ustar", "a tar archive"),
+    (0, b"\x7fELF", "a program"),
+    (0, b"MZ\x90\0", "a program"),
+    (0, b"\xcf\xfa\xed\xfe", "a program"),
+    (0, b"\xca\xfe\xba\xbe", "a program"),
+    (0, b"\0asm", "a program"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted Office document"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (0, b"PAR1", "a Parquet table"),
+    (0, b"wOFF", "a font"),
+    (0, b"wOF2", "a font"),
+    (0, b"\0\x01\0\0\0", "a font"),
+    (0, b"OTTO", "a font"),
+    (0, b"\x93NUMPY", "a NumPy array"),
+    (0, b"{\\rtf", "an RTF document"),
+)
+LONGEST = 512
+# Formats that may begin with nothing but text.
+_TEXTUAL = frozenset(("a PDF", "an RTF document"))
+
+
+def signature(data: bytes) -> str:
+    """What the data begins as (``"a PNG image"``), or an empty string for no known format."""
+    for offset, mark, name in _SIGNATURES:
+        if data.startswith(mark, offset):
+            return name if name in _TEXTUAL or not _begins_as_text(data[:LONGEST]) else ""
+    return ""
+
+
+def _begins_as_text(head: bytes) -> bool:
+    """Whether a prose that only happens to begin like another format may go on like this."""
+    try:
+        return "\0" not in head.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.reason == "unexpected end of data"
+
+
+# --- from a file's bytes to a ``Document``: choose the reader, check the limits, find a title -----
+
+
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+# Media type to the module and function that read it; a reader is imported when it is needed.
+_READERS = {
+    "text/plain": ("text", "read_text"),
+    "text/markdown": ("markdown", "read_markdown"),
+    "text/html": ("html", "read_html"),
+    "text/csv": ("tables", "read_csv"),
+    "application/json": ("tables", "read_json"),
+    "application/jsonl": ("tables", "read_json_lines"),
+    "application/pdf": ("pdf", "read_pdf"),
+    _DOCX: ("office", "read_docx"),
+}
+_SUFFIXES = {
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "text/html",
+    ".csv": "text/csv",
+    ".tsv": "text/csv",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".ndjson": "application/jsonl",
+    ".pdf": "application/pdf",
+    ".docx": _DOCX,
+}
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.I | re.S
+)
+_WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
+
+
+def load(
+    source: Path | bytes | BinaryIO, name: str = "", limits: FileLimits = DEFAULT_LIMITS
+) -> Document:
+    """The document in ``source``: a path, bytes, or a binary stream that is read to its end.
+
+    ``name`` (default: the path) tells the format by its suffix, names the file in errors and gives
+    the title where the document states none. A file of an unknown suffix is read as PDF, DOCX or
+    HTML if its first bytes say so, else as plain text. Its ``sha256`` is that of the bytes; the
+    text of every page can be stored anywhere (no NUL, no lone surrogates). ``metadata`` may have
+    the keys ``author``, ``date``, ``language`` and ``description``. Raises ``IngestError``, which
+    carries the name, for a file that can't be read, isn't what it says, or is beyond the limits.
+    """
+    name = name or (str(source) if isinstance(source, Path) else "document")
+    data = read_bytes(source, name, limits)
+    kind = media_type(name, data)
+    if kind.startswith("text/") and (found := signature(data)):
+        raise IngestError(
+            name, f"The file is {found}, not text.", "Give it the suffix of its format."
+        )
+    module, function = _READERS[kind]
+    reader = cast(Reader, getattr(import_module(f"tgraph.ingest.{module}"), function))
+    content = reader(data, name, limits)
+    for page in content.pages:
+        check_lines(page.text, name, limits)
+    title = one_line(content.title) or readable_stem(name)
+    digest = hashlib.sha256(data).hexdigest()
+    return Document(digest, title, kind, content.pages, content.metadata)
+
+
+def read_bytes(
+    source: Path | bytes | BinaryIO, name: str, limits: FileLimits = DEFAULT_LIMITS
+) -> bytes:
+    """The bytes of a source, read only as far as the limit on the file's size allows."""
+    most = limits.file_bytes
+    data = source if isinstance(source, bytes) else _read(source, name, most + 1)
+    if len(data) > most:
+        raise IngestError(
+            name,
+            f"The file is larger than the limit of {most:,} bytes.",
+            "Split it, or raise the limit.",
+        )
+    if not data:
+        raise IngestError(name, "The file is empty.")
+    return data
+
+
+def media_type(name: str, data: bytes) -> str:
+    """The media type that a file is read as: by its suffix, else by its first bytes."""
+    known = _SUFFIXES.get(PurePath(name).suffix.lower())
+    if known:
+        return known
+    if data.startswith(b"%PDF-"):
+        return "application/pdf"
+    if data.startswith(b"PK\x03\x04") and b"word/" in data:
+        return _DOCX
+    return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
+
+
+def has_known_suffix(name: str) -> bool:
+    """Whether the suffix of a file's name tells its format."""
+    return PurePath(name).suffix.lower() in _SUFFIXES
+
+
+def readable_stem(name: str) -> str:
+    """A title made of a file's name: ``annual_report-2024.txt`` gives ``Annual report 2024``."""
+    path = PurePath(name)
+    stem = path.stem if has_known_suffix(name) else path.name
+    words = one_line(_WORDS.sub(" ", stem))
+    return words[:1].upper() + words[1:] or name
+
+
+def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
+    try:
+        if not isinstance(source, Path):
+            return source.read(most)
+        with source.open("rb") as stream:
+            return stream.read(most)
+    except IsADirectoryError:
+        raise IngestError(name, "It is a folder, not a file.") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise IngestError(name, f"The file can't be read: {reason}.") from None
+
+
+# --- which files a call means: files, folders, globs and standard input, each once and in order ---
+
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to take in. ``path`` is None for standard input, whose ``name`` is ``stdin``.
+
+    ``name`` is the path as the call leads to it, with characters that aren't UTF-8 escaped.
+    """
+
+    name: str
+    path: Path | None
+
+    def read(self, limits: FileLimits = DEFAULT_LIMITS) -> bytes:
+        """The file's bytes. Raises ``IngestError`` where they can't be read or are too many."""
+        return read_bytes(sys.stdin.buffer if self.path is None else self.path, self.name, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A path that gives nothing to take in, and why.
+
+    ``skipped`` is True for a file met in a folder that is plainly no document (a picture, an
+    archive): worth a note. Anything else is a failure of the call.
+    """
+
+    name: str
+    reason: str
+    skipped: bool = False
+
+
+FoundFile = SourceFile | Unread
+
+
+def discover(paths: Sequence[str]) -> Iterator[FoundFile]:
+    """The files that the paths stand for, in the order of the paths, sorted below each folder.
+
+    A path is a file, a folder (with all below it, except hidden files and folders that hold a
+    tgraph graph), a glob (``**`` crosses folders) or ``-`` for standard input. A file comes once,
+    however many paths or links lead to it; loops of links end. What is missing or unreadable comes
+    as ``Unread`` in its place and doesn't stop the rest.
+    """
+    seen: set[tuple[int, int]] = set()
+    stdin_seen = False
+    for path in paths:
+        if path == STANDARD_INPUT:
+            if not stdin_seen:
+                yield SourceFile("stdin", None)
+            stdin_seen = True
+        else:
+            yield from _argument(path, seen)
+
+
+def _argument(path: str, seen: set[tuple[int, int]]) -> Iterator[FoundFile]:
+    if has_magic(path) and not os.path.lexists(path):
+        matches = sorted(glob(path, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
+        if not matches:
+            yield Unread(_shown(path), "The pattern matches no file.")
+        for match in matches:
+            yield from _entry(Path(match), seen, asked=False)
+    else:
+        yield from _entry(Path(path), seen, asked=True)
+
+
+def _entry(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[FoundFile]:
+    """What one path gives; ``asked``: the user named it, and it wasn't merely met."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        yield Unread(_shown(path), _why(path, error))
+        return
+    key = (status.st_dev, status.st_ino)
+    if key in seen:
+        return
+    seen.add(key)
+    if stat.S_ISDIR(status.st_mode):
+        yield from _folder(path, seen, asked)
+    elif stat.S_ISREG(status.st_mode):
+        yield _file(path, asked)
+    elif asked and stat.S_ISFIFO(status.st_mode):
+        yield SourceFile(_shown(path), path)
+    else:
+        yield Unread(_shown(path), "It is neither a file nor a folder.", skipped=not asked)
+
+
+def _folder(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[FoundFile]:
+    if (path / "graph.json").is_file() and (path / "collections").is_dir():
+        if asked:
+            yield Unread(_shown(path), "The folder is a tgraph graph, not documents.")
+        return
+    try:
+        entries = sorted(path.iterdir())
+    except OSError as error:
+        yield Unread(_shown(path), _why(path, error))
+        return
+    visible = [entry for entry in entries if not entry.name.startswith(".")]
+    empty = True
+    for entry in visible:
+        for found in _entry(entry, seen, asked=False):
+            empty = False
+            yield found
+    if empty and asked:
+        more = " that aren't taken in already" if visible else ""
+        yield Unread(_shown(path), f"The folder holds no documents{more}.")
+
+
+def _file(path: Path, asked: bool) -> FoundFile:
+    """The file, unless its first bytes are those of a format that is never a document."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(LONGEST)
+    except OSError as error:
+        return Unread(_shown(path), _why(path, error))
+    kind = "" if has_known_suffix(path.name) or _is_readable(head) else signature(head)
+    if kind:
+        return Unread(_shown(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked)
+    return SourceFile(_shown(path), path)
+
+
+def _is_readable(head: bytes) -> bool:
+    """Whether a file without a known suffix may be one that the loader tells by its content."""
+    return head.startswith((b"%PDF-", b"PK\x03\x04"))
+
+
+def _why(path: Path, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "The link leads nowhere." if path.is_symlink() else "There is no such file."
+    return f"It can't be read: {(error.strerror or str(error)).lower()}."
+
+
+def _shown(path: str | Path) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,236 @@
+"""Calls at the same time: how many at once and per minute, and how waiting for them ends early.
+
+Everything is made of threads: an index run calls ``complete`` from a ``ThreadPoolExecutor``, and
+every thread that waits (for a place, for a window, for a retry) ends at once when the run is
+cancelled.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from tgraph.errors import TgraphError, UsageError
+
+MINUTE = 60.0
+
+
+class RunCancelledError(TgraphError):
+    """The run was interrupted: waits and calls that were under way ended early."""
+
+    exit_code = 130
+
+    def __init__(self) -> None:
+        super().__init__("Interrupted.")
+
+
+class Cancellation:
+    """A switch that ends every wait that was told of it; once set it stays set."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._actions: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    def set(self) -> None:
+        """Ends all waits and interrupts calls that are under way. Safe from any thread."""
+        with self._lock:
+            self._event.set()
+            actions = list(self._actions)
+        for action in actions:
+            action()
+
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+    def check(self) -> None:
+        """Raises ``RunCancelledError`` if the switch is set."""
+        if self._event.is_set():
+            raise RunCancelledError
+
+    def sleep(self, seconds: float) -> None:
+        """Waits that long; raises ``RunCancelledError`` as soon as the switch is set."""
+        self._event.wait(seconds)
+        self.check()
+
+    def add(self, action: Callable[[], None]) -> None:
+        """Calls ``action`` when the switch is set (now, if it already is)."""
+        with self._lock:
+            self._actions.append(action)
+            already = self._event.is_set()
+        if already:
+            action()
+
+    def remove(self, action: Callable[[], None]) -> None:
+        with self._lock:
+            if action in self._actions:
+                self._actions.remove(action)
+
+
+@dataclass(slots=True)
+class _Entry:
+    at: float
+    tokens: int
+
+
+@dataclass(slots=True)
+class Window:
+    """A sliding window over the calls of the last minute; times come from the caller."""
+
+    requests: int | None = None
+    tokens: int | None = None
+    seconds: float = MINUTE
+    _entries: deque[_Entry] = field(default_factory=deque)
+
+    def admit(self, now: float, tokens: int) -> _Entry | float:
+        """The call's entry if it may start now, else the seconds until it is worth asking again.
+
+        A call that is larger than the whole token limit is admitted into an empty window, because
+        waiting would never help it.
+        """
+        while self._entries and self._entries[0].at <= now - self.seconds:
+            self._entries.popleft()
+        if self._entries and self._is_full(tokens):
+            return max(self._entries[0].at + self.seconds - now, 0.001)
+        entry = _Entry(now, tokens)
+        self._entries.append(entry)
+        return entry
+
+    def _is_full(self, tokens: int) -> bool:
+        if self.requests is not None and len(self._entries) >= self.requests:
+            return True
+        return (
+            self.tokens is not None and sum(e.tokens for e in self._entries) + tokens > self.tokens
+        )
+
+
+@dataclass(slots=True)
+class Slot:
+    """A place among the running calls; ``spent`` corrects the estimate it was admitted with."""
+
+    _entry: _Entry
+
+    def spent(self, tokens: int) -> None:
+        self._entry.tokens = tokens
+
+
+class Limiter:
+    """Hands out places for calls: at most ``concurrency`` at once, and so many per minute.
+
+    ``requests_per_minute`` and ``tokens_per_minute`` count over a sliding window and are off when
+    None. A thread that holds a place (an open stream) must not wait for a second one.
+    """
+
+    def __init__(
+        self,
+        concurrency: int = 4,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        *,
+        cancellation: Cancellation | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        for name, value in (
+            ("concurrency", concurrency),
+            ("requests_per_minute", requests_per_minute),
+            ("tokens_per_minute", tokens_per_minute),
+        ):
+            if value is not None and value < 1:
+                raise UsageError(f"{name} is {value}, but must be at least 1.")
+        self.cancellation = cancellation or Cancellation()
+        self._free = concurrency
+        self._window = Window(requests_per_minute, tokens_per_minute)
+        self._paused_until = 0.0
+        self._now = monotonic
+        self._changed = threading.Condition()
+        self.cancellation.add(self._wake)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    @contextmanager
+    def slot(self, tokens: int = 0) -> Iterator[Slot]:
+        """A place for a call of about that many tokens, as soon as the limits allow it.
+
+        Raises ``RunCancelledError`` when the run is cancelled before the place is free.
+        """
+        entry = self._acquire(tokens)
+        try:
+            yield Slot(entry)
+        finally:
+            with self._changed:
+                self._free += 1
+                self._changed.notify_all()
+
+    def _acquire(self, tokens: int) -> _Entry:
+        with self._changed:
+            while True:
+                self.cancellation.check()
+                admitted = self._try(tokens)
+                if isinstance(admitted, _Entry):
+                    self._free -= 1
+                    return admitted
+                self._changed.wait(admitted)
+
+    def _try(self, tokens: int) -> _Entry | float | None:
+        """An entry, the seconds to wait, or None: wait until a place is given back."""
+        now = self._now()
+        if self._free < 1:
+            return None
+        if now < self._paused_until:
+            return self._paused_until - now
+        return self._window.admit(now, tokens)
+
+    def pause(self, seconds: float) -> None:
+        """Starts no call for that long: the server asked for it (``Retry-After``)."""
+        with self._changed:
+            self._paused_until = max(self._paused_until, self._now() + seconds)
+
+
+# --- several calls at the same time ---------------------------------------------------------------
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def nothing() -> None:
+    """For calls that can't be cancelled."""
+
+
+def together(
+    items: Sequence[Item],
+    work: Callable[[Item], Result],
+    most: int,
+    cancel: Callable[[], None] = nothing,
+) -> list[Result]:
+    """The results in the order of the items, of which at most ``most`` are worked on at a time.
+
+    The first error ends it: what is waiting is not begun, ``cancel`` is asked to end the calls that
+    are under way, and the error of the first item that has one is raised. So does an interruption.
+    """
+    if not items:
+        return []
+    pool = ThreadPoolExecutor(min(most, len(items)), "calls")
+    futures: list[Future[Result]] = []
+    try:
+        futures = [pool.submit(work, item) for item in items]
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
+            failed = [f for f in futures if f in done and f.exception() is not None]
+            if failed:
+                raise failed[0].exception()  # type: ignore[misc]
+        return [future.result() for future in futures]
+    except BaseException:
+        cancel()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

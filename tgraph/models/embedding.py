@@ -1,0 +1,143 @@
+"""Embedding: clean texts in, a record of the call out; long texts in overlapping windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from tgraph.model import Agent, Usage
+from tgraph.models.base import Call, CallSink, Embedder, encode_vectors, no_sink
+from tgraph.models.tokens import token_offsets
+
+if TYPE_CHECKING:
+    from numpy import float32, int64
+    from numpy.typing import NDArray
+
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def well_formed(text: str) -> str:
+    """The text with each lone surrogate replaced by ``?``, so that it has a UTF-8 form."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(slots=True)
+class EmbeddingCall:
+    """A call under way: its texts, well formed, and, once they are known, its rows and tokens."""
+
+    texts: list[str]
+    rows: NDArray[float32] | None = None
+    tokens: int = 0
+
+
+@contextmanager
+def embedding_call(
+    agent: Agent, texts: Sequence[str], clock: Clock, sink: CallSink
+) -> Iterator[EmbeddingCall]:
+    """Passes the call to the sink when it ends, also when it fails; no texts are no call."""
+    call, started = EmbeddingCall([well_formed(text) for text in texts]), clock()
+    try:
+        yield call
+    except Exception as error:
+        _tell(agent, call, {"error": str(error)}, started, clock, sink)
+        raise
+    if call.texts and call.rows is not None and sink is not no_sink:
+        reply = {"vectors": encode_vectors(call.rows), "dimension": call.rows.shape[1]}
+        _tell(agent, call, reply, started, clock, sink)
+
+
+def _tell(
+    agent: Agent,
+    call: EmbeddingCall,
+    reply: dict[str, object],
+    started: datetime,
+    clock: Clock,
+    sink: CallSink,
+) -> None:
+    sink(
+        Call(
+            kind="embedding",
+            request={"model": agent.name, "version": agent.version, "input": call.texts},
+            reply=reply,
+            agent=agent,
+            started=started,
+            ended=clock(),
+            usage=Usage(input_tokens=call.tokens, calls=1),
+        )
+    )
+
+
+# --- texts longer than an embedder reads, embedded in overlapping windows of equal size -----------
+
+
+OVERLAP = 32
+
+
+@runtime_checkable
+class HasTokenizer(Protocol):
+    """An embedder that can say where each token of a text starts (code points, ascending)."""
+
+    def token_starts(self, text: str) -> Sequence[int]: ...
+
+
+def embed_windows(
+    embedder: Embedder, texts: Sequence[str], sink: CallSink = no_sink, overlap: int = OVERLAP
+) -> tuple[NDArray[float32], NDArray[int64]]:
+    """The vectors of all windows of the texts, and for each row the place of its text.
+
+    Texts keep their order, and so do the windows of a text; each text has at least one. The rows
+    have unit length; a text is best compared by its best window.
+    """
+    import numpy as np
+
+    parts = [windows(embedder, text, overlap) for text in texts]
+    owners = np.repeat(np.arange(len(texts)), [len(own) for own in parts])
+    return embedder.embed([window for own in parts for window in own], sink), owners
+
+
+def windows(embedder: Embedder, text: str, overlap: int = OVERLAP) -> list[str]:
+    """Stretches of the text that the embedder can read whole and that together cover all of it.
+
+    Neighbours share about ``overlap`` tokens. Tokens are counted by the embedder's own tokenizer
+    where it has ``token_starts``, else as cl100k_base.
+    """
+    limit = embedder.max_tokens
+    if limit is None or len(text.encode("utf-8", "replace")) <= limit:
+        return [text]  # a token has at least one byte
+    starts = token_starts(embedder, text)
+    if len(starts) <= limit:
+        return [text]
+    return [text[start:end] for start, end in _spans(starts, len(text), limit, overlap)]
+
+
+def token_starts(embedder: Embedder, text: str) -> Sequence[int]:
+    """Where each token of the text starts, as ``windows`` counts them for the embedder.
+
+    An embedder that stands before another one passes the other's on, so that both are given the
+    same windows.
+    """
+    return (
+        embedder.token_starts(text) if isinstance(embedder, HasTokenizer) else token_offsets(text)
+    )
+
+
+def _spans(starts: Sequence[int], length: int, limit: int, overlap: int) -> list[tuple[int, int]]:
+    """Code-point spans of windows of equal token counts that cover ``length``.
+
+    A little below the limit, because half a word may be read as more tokens than it was.
+    """
+    room = max(1, limit - limit // 32)
+    overlap = min(overlap, room // 2)
+    fresh = len(starts) - overlap
+    count = -(-fresh // (room - overlap))
+    edges = [i * fresh // count for i in range(count)]
+    ends = [starts[edge + overlap] for edge in edges[1:]]
+    return list(zip([0, *(starts[edge] for edge in edges[1:])], [*ends, length], strict=True))

@@ -1,0 +1,248 @@
+"""Recorded calls given again: a model, an embedder and a ranking that call nobody.
+
+A request gets the reply that was recorded for an equal request, the first that has not been given
+yet; equal requests are numbered by their occurrence. A request that was not recorded is an error,
+never a call.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+from tgraph.errors import EndpointError, ModelError, TgraphError
+from tgraph.model import Agent, Usage
+from tgraph.models.base import (
+    Call,
+    CallSink,
+    ChatReply,
+    ChatRequest,
+    Json,
+    decode_vectors,
+    no_sink,
+    request_hash,
+)
+from tgraph.models.embedding import well_formed
+from tgraph.models.server_capabilities import ServerCapabilities
+
+_KNOWN = frozenset({"text", "finish_reason", "model", "usage"})
+
+
+class UnrecordedError(TgraphError):
+    """Something was asked that the record has no reply to."""
+
+    exit_code = 4
+
+
+class RecordedCalls:
+    """The calls of one session, each to be given once; safe for threads.
+
+    ``fatal`` is the text of the failure that ended the session, if one did.
+    """
+
+    def __init__(self, calls: Iterable[Call], fatal: str = "") -> None:
+        self.calls = sorted(calls, key=lambda call: (call.started, call.occurrence))
+        self.fatal = fatal
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    def start_again(self) -> None:
+        """As if nothing had been given yet."""
+        with self._lock:
+            self._taken.clear()
+
+    def left(self) -> list[Call]:
+        """The calls that nobody has asked for."""
+        return [call for number, call in enumerate(self.calls) if number not in self._taken]
+
+    def chat(self, request: ChatRequest, *, stream: bool) -> list[Call]:
+        """What one request led to: failed attempts, if any, and the reply."""
+        step = request.prompt.name
+        with self._lock:
+            for number, call in self._waiting("chat"):
+                if call.prompt and call.prompt.name == step and _asks(call, request, stream):
+                    self._taken.add(number)
+                    return [call]
+        raise UnrecordedError(f"No reply to this request of the step {step} was recorded.")
+
+    def give(self, call: Call, sink: CallSink) -> None:
+        """Pass a call on without being asked for it."""
+        with self._lock:
+            self._taken.add(next(n for n, known in enumerate(self.calls) if known is call))
+        sink(call)
+
+    def embedding(self, texts: Sequence[str]) -> list[Call]:
+        """The calls that embedded these texts, in order."""
+        found: list[Call] = []
+        rest = [_sent(text) for text in texts]
+        with self._lock:
+            while rest:
+                number, call = self._embedded(rest)
+                self._taken.add(number)
+                found.append(call)
+                if "error" in call.reply:
+                    return found
+                rest = rest[len(call.request["input"]) :]
+        return found
+
+    def rank(
+        self, question: str, texts: Sequence[str], sink: CallSink = no_sink
+    ) -> list[tuple[int, float]]:
+        """The recorded ranking of the texts, as of ``tgraph.models.rerank.Reranker.rank``."""
+        asked = question, [text or " " for text in texts]
+        with self._lock:
+            for number, call in self._waiting("rerank"):
+                if (call.request["query"], call.request["documents"]) == asked:
+                    self._taken.add(number)
+                    break
+            else:
+                raise UnrecordedError(f"No ranking of these {len(texts)} texts was recorded.")
+        sink(_fresh(call))
+        if "error" in call.reply:
+            raise self.failure(call)
+        return [(int(place), float(score)) for place, score in call.reply["scores"]]
+
+    def _embedded(self, rest: Sequence[str]) -> tuple[int, Call]:
+        for number, call in self._waiting("embedding"):
+            given = [_sent(text) for text in call.request["input"]]
+            if given == list(rest[: len(given)]):
+                return number, call
+        raise UnrecordedError(f"No vectors were recorded for {len(rest)} texts: {rest[0][:80]!r}.")
+
+    def _waiting(self, kind: str) -> list[tuple[int, Call]]:
+        known = enumerate(self.calls)
+        return [(n, call) for n, call in known if call.kind == kind and n not in self._taken]
+
+    def failure(self, call: Call) -> ModelError:
+        """The failure of a call, as it was."""
+        text = str(call.reply["error"])
+        return EndpointError(text) if text == self.fatal else ModelError(text)
+
+
+class ReplayedChat:
+    """A ``ChatModel`` whose replies are recorded ones."""
+
+    def __init__(self, agent: Agent, recorded: RecordedCalls) -> None:
+        self.agent = agent
+        self._recorded = recorded
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        return self._reply(request, sink, stream=False)
+
+    def stream(
+        self, request: ChatRequest, sink: CallSink = no_sink
+    ) -> Generator[str, None, ChatReply]:
+        """The reply in one piece."""
+        reply = self._reply(request, sink, stream=True)
+        yield reply.text
+        return reply
+
+    def _reply(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
+        [call] = self._recorded.chat(request, stream=stream)
+        sink(_fresh(replace(call, prompt=request.prompt)))
+        if "error" in call.reply:
+            raise self._recorded.failure(call)
+        return reply_of(call.reply, call.usage)
+
+
+class ReplayedEmbedder:
+    """An ``Embedder`` whose vectors are recorded ones."""
+
+    def __init__(
+        self, agent: Agent, recorded: RecordedCalls, *, lexical: bool, max_tokens: int | None
+    ) -> None:
+        self.agent = agent
+        self.lexical = lexical
+        self.max_tokens = max_tokens
+        self._recorded = recorded
+
+    @property
+    def dimension(self) -> int:
+        """``UnrecordedError`` where no vector was recorded."""
+        for call in self._recorded.calls:
+            if "dimension" in call.reply:
+                return int(call.reply["dimension"])
+        raise UnrecordedError("The session recorded no vectors.")
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        import numpy as np
+
+        rows: list[NDArray[Any]] = []
+        for call in self._recorded.embedding(texts):
+            sink(_fresh(call))
+            if "error" in call.reply:
+                raise self._recorded.failure(call)
+            rows.append(decode_vectors(call.reply["vectors"], int(call.reply["dimension"])))
+        if not rows:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        return np.concatenate(rows).astype(np.float32)
+
+
+def recorded_call(
+    content: Mapping[str, Any],
+    agent: Agent,
+    started: datetime,
+    usage: Usage,
+    *,
+    cached: bool,
+) -> Call:
+    """A call from what the librarian keeps of it (``tgraph.record.recorder.call_content``)."""
+    return Call(
+        kind=content["kind"],
+        request=content["request"],
+        reply=content["reply"],
+        agent=agent,
+        started=started,
+        ended=started,
+        usage=usage,
+        cached=cached,
+        occurrence=int(content["occurrence"]),
+    )
+
+
+def reply_of(reply: Json, usage: Usage) -> ChatReply:
+    """The reply that a call's record holds."""
+    extra = {name: value for name, value in reply.items() if name not in _KNOWN}
+    return ChatReply(
+        str(reply["text"]),
+        str(reply.get("finish_reason", "stop")),
+        usage,
+        str(reply.get("model", "")),
+        extra,
+    )
+
+
+def _fresh(call: Call) -> Call:
+    return replace(call, repaired=False)
+
+
+def _sent(text: str) -> str:
+    """A text as embedders send it: well formed, and not empty."""
+    return well_formed(text) or " "
+
+
+def _asks(call: Call, request: ChatRequest, stream: bool) -> bool:
+    """Whether the recorded request is this one, in the words that its server understood."""
+    body = call.request
+    said = _dialect_of(body).body(request, body.get("model", ""), stream=stream)
+    return request_hash("chat", said) == call.request_hash
+
+
+def _dialect_of(body: Json) -> ServerCapabilities:
+    """The dialect that a request was made in."""
+    form = (body.get("response_format") or {}).get("type", "none")
+    limits = [name for name in ("max_tokens", "max_completion_tokens") if name in body]
+    return ServerCapabilities(
+        format=form,
+        limit=limits[0] if limits else "none",  # type: ignore[arg-type]
+        temperature="temperature" in body,
+        seed="seed" in body,
+        stream_options="stream_options" in body,
+    )

@@ -1,0 +1,336 @@
+"""A cache of replies and vectors, so that an interrupted run never pays for a call twice.
+
+It is derived and may be thrown away at any time: what happened is in the calls that are recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+from tgraph.model import Agent, Usage
+from tgraph.models.base import (
+    Call,
+    CallSink,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Embedder,
+    decode_vectors,
+    encode_vectors,
+    no_sink,
+    request_hash,
+)
+from tgraph.models.client import now
+from tgraph.models.embedding import token_starts
+
+log = logging.getLogger(__name__)
+
+Store = MutableMapping[str, bytes]
+_DIGEST = 64
+_UNFIT = frozenset({"content_filter"})
+
+
+class CacheFolder(MutableMapping[str, bytes]):
+    """Entries by key (hexadecimal digits), each a file of its own, safe for threads and processes.
+
+    An entry outlives the process that wrote it, however it ends; it is not synced to the disk. One
+    that is damaged or not written to its end counts as absent. What can't be written (a full disk,
+    a read-only folder) is left out, with one warning.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._warned = False
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key
+
+    def __getitem__(self, key: str) -> bytes:
+        try:
+            stored = self._path(key).read_bytes()
+        except OSError:
+            raise KeyError(key) from None
+        digest, value = stored[:_DIGEST], stored[_DIGEST:]
+        if digest != _digest(value):
+            raise KeyError(key)
+        return value
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        path = self._path(key)
+        try:
+            if not path.parent.is_dir():
+                path.parent.mkdir(parents=True, exist_ok=True)
+            _overwrite(path, _digest(value) + value)
+        except OSError as error:
+            if not self._warned:
+                log.warning("Replies can't be cached in %s: %s.", self.folder, error.strerror)
+            self._warned = True
+
+    def __delitem__(self, key: str) -> None:
+        try:
+            self._path(key).unlink()
+        except OSError:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        for path in sorted(self.folder.glob("??/*")):
+            if not path.name.startswith("."):
+                yield path.name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def _overwrite(path: Path, data: bytes) -> None:
+    """Write the file in place, never empty: who writes the same again disturbs no reader."""
+    with open(path, "wb", buffering=0, opener=_without_truncating) as file:
+        view = memoryview(data)
+        while view:
+            view = view[file.write(view) :]
+        file.truncate()
+
+
+def _without_truncating(path: str, flags: int) -> int:
+    return os.open(path, flags & ~os.O_TRUNC, 0o666)
+
+
+def _digest(value: bytes) -> bytes:
+    return sha256(value).hexdigest().encode("ascii")
+
+
+def chat_key(agent: Agent, request: ChatRequest) -> str:
+    """The key of a chat reply: who is asked, and everything that is asked.
+
+    It doesn't depend on what the server understands, nor on whether the reply is streamed.
+    """
+    asked = {
+        "agent": [agent.name, agent.version, agent.provider],
+        "step": request.prompt.name,
+        "messages": [dict(m) for m in request.messages],
+        "schema": request.schema,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+    }
+    return request_hash("chat", asked)
+
+
+def _opened(cache: Store | str | Path) -> Store:
+    return CacheFolder(cache) if isinstance(cache, str | Path) else cache
+
+
+class CachedChat:
+    """A ``ChatModel`` that remembers. ``cache`` is a folder or any mapping of text to bytes.
+
+    A reply that was had before is given again: its call goes to the sink with ``cached`` set, with
+    the request and the reply as they were, and costs nothing. A reply that ``max_tokens`` cut short
+    is kept with its finish reason (another limit is another request); failed, empty and filtered
+    replies and broken streams aren't.
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        cache: Store | str | Path,
+        *,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._model = model
+        self._cache = _opened(cache)
+        self._clock = clock
+
+    @property
+    def agent(self) -> Agent:
+        return self._model.agent
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        key = chat_key(self.agent, request)
+        kept = self._kept(key, request, sink)
+        return kept or self._model.complete(request, self._keeping(key, sink))
+
+    def stream(
+        self, request: ChatRequest, sink: CallSink = no_sink
+    ) -> Generator[str, None, ChatReply]:
+        """The reply in pieces, or in one piece if it was kept."""
+        key = chat_key(self.agent, request)
+        kept = self._kept(key, request, sink)
+        if kept is not None:
+            yield kept.text
+            return kept
+        calls: list[Call] = []
+        try:
+            yield from self._model.stream(request, calls.append)
+        finally:
+            for call in calls:
+                self._keeping(key, sink)(call)
+        return _reply(calls[-1].reply, calls[-1].usage)
+
+    def forget(self, request: ChatRequest) -> None:
+        """Drops the reply to a request, because it turned out to be of no use."""
+        self._cache.pop(chat_key(self.agent, request), None)
+
+    def _keeping(self, key: str, sink: CallSink) -> CallSink:
+        def keep(call: Call) -> None:
+            if _is_fit(call):
+                others = json.dumps({"key": key, "reply": dict(call.reply)}, ensure_ascii=False)
+                self._cache[key] = f'{others[:-1]}, "request": {call.request_text}}}'.encode()
+            sink(call)
+
+        return keep
+
+    def _kept(self, key: str, request: ChatRequest, sink: CallSink) -> ChatReply | None:
+        started = self._clock()
+        entry = _entry(self._cache.get(key), key)
+        if entry is None:
+            return None
+        sink(
+            Call(
+                kind="chat",
+                request=entry["request"],
+                reply=entry["reply"],
+                agent=self.agent,
+                started=started,
+                ended=self._clock(),
+                prompt=request.prompt,
+                cached=True,
+            )
+        )
+        return _reply(entry["reply"], Usage())
+
+
+def _is_fit(call: Call) -> bool:
+    reply = call.reply
+    return "error" not in reply and bool(reply.get("text")) and reply["finish_reason"] not in _UNFIT
+
+
+def _entry(stored: bytes | None, key: str) -> dict[str, Any] | None:
+    if stored is None:
+        return None
+    try:
+        entry = json.loads(stored)
+        usable = entry["key"] == key and isinstance(entry["reply"]["text"], str)
+    except (ValueError, KeyError, TypeError):
+        return None
+    return entry if usable and isinstance(entry.get("request"), dict) else None
+
+
+_KNOWN = frozenset({"text", "finish_reason", "model", "usage"})
+
+
+def _reply(reply: Any, usage: Usage) -> ChatReply:
+    extra = {name: value for name, value in reply.items() if name not in _KNOWN}
+    return ChatReply(
+        reply["text"], reply.get("finish_reason", "stop"), usage, reply.get("model", ""), extra
+    )
+
+
+class CachedEmbedder:
+    """An ``Embedder`` that remembers each text's vector.
+
+    Vectors that were had before are passed to the sink as one call with ``cached`` set; the rest is
+    embedded in one go.
+    """
+
+    def __init__(
+        self,
+        embedder: Embedder,
+        cache: Store | str | Path,
+        *,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._embedder = embedder
+        self._cache = _opened(cache)
+        self._clock = clock
+
+    @property
+    def agent(self) -> Agent:
+        return self._embedder.agent
+
+    @property
+    def dimension(self) -> int:
+        return self._embedder.dimension
+
+    @property
+    def max_tokens(self) -> int | None:
+        return self._embedder.max_tokens
+
+    @property
+    def lexical(self) -> bool:
+        return self._embedder.lexical
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        return token_starts(self._embedder, text)
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        import numpy as np
+
+        started = self._clock()
+        keys = [self._key(text) for text in texts]
+        rows = {key: self._row(key) for key in keys}
+        known = [text for text, key in zip(texts, keys, strict=True) if rows[key] is not None]
+        missing = {key: text for text, key in zip(texts, keys, strict=True) if rows[key] is None}
+        if missing:
+            vectors = self._embedder.embed(list(missing.values()), self._keeping(sink))
+            for key, vector in zip(missing, vectors, strict=True):
+                rows[key] = vector
+                self._cache[key] = vector.astype("<f4").tobytes()
+        result = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for index, key in enumerate(keys):
+            result[index] = rows[key]
+        if known:
+            kept = [i for i, key in enumerate(keys) if key not in missing]
+            self._report(known, result[kept], started, sink)
+        return result
+
+    def _keeping(self, sink: CallSink) -> CallSink:
+        """Keeps each batch as it comes, because a later one may fail."""
+
+        def keep(call: Call) -> None:
+            texts, vectors = call.request.get("input"), call.reply.get("vectors")
+            if isinstance(texts, list) and isinstance(vectors, str):
+                rows = decode_vectors(vectors, call.reply["dimension"])
+                for text, row in zip(texts, rows, strict=True):
+                    self._cache[self._key(text)] = row.tobytes()
+            sink(call)
+
+        return keep
+
+    def _key(self, text: str) -> str:
+        agent = self.agent
+        return request_hash(
+            "embedding", {"agent": [agent.name, agent.version, agent.provider], "text": text}
+        )
+
+    def _row(self, key: str) -> NDArray[float32] | None:
+        import numpy as np
+
+        stored = self._cache.get(key)
+        if stored is None or len(stored) != 4 * self.dimension:
+            return None
+        return np.frombuffer(stored, dtype="<f4").astype(np.float32)
+
+    def _report(
+        self, texts: list[str], vectors: NDArray[float32], started: datetime, sink: CallSink
+    ) -> None:
+        sink(
+            Call(
+                kind="embedding",
+                request={"model": self.agent.name, "input": texts},
+                reply={"vectors": encode_vectors(vectors), "dimension": self.dimension},
+                agent=self.agent,
+                started=started,
+                ended=self._clock(),
+                cached=True,
+            )
+        )

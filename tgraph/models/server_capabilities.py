@@ -1,0 +1,106 @@
+"""What one OpenAI-compatible server understands, and how to learn it from what it refuses.
+
+Servers differ in the parameters they take: some have no ``response_format``, some want
+``max_completion_tokens``, reasoning models refuse a temperature. A client starts with everything
+and drops what a refusal names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from typing import Literal as Choice
+
+from tgraph.models.base import ChatRequest
+from tgraph.resources import read_text
+
+Format = Choice["json_schema", "json_object", "none"]
+_LESS: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
+_FORMAT_WORDS = re.compile(r"response[_ ]format|json[_ ]?schema|json_object|schema|grammar|strict")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCapabilities:
+    """The parameters that a server takes."""
+
+    format: Format = "json_schema"
+    limit: Choice["max_tokens", "max_completion_tokens", "none"] = "max_tokens"
+    temperature: bool = True
+    seed: bool = True
+    stream_options: bool = True
+
+    def body(self, request: ChatRequest, model: str, *, stream: bool) -> dict[str, Any]:
+        """The request body in this dialect; where the schema can't be sent, the prompt says it."""
+        body: dict[str, Any] = {"model": model, "messages": [dict(m) for m in request.messages]}
+        if self.temperature:
+            body["temperature"] = request.temperature
+        if request.max_tokens is not None and self.limit != "none":
+            body[self.limit] = request.max_tokens
+        if request.seed is not None and self.seed:
+            body["seed"] = request.seed
+        if request.schema is not None:
+            self._ask_for(request, request.schema, body)
+        if stream:
+            body["stream"] = True
+            if self.stream_options:
+                body["stream_options"] = {"include_usage": True}
+        return body
+
+    def _ask_for(
+        self, request: ChatRequest, schema: Mapping[str, Any], body: dict[str, Any]
+    ) -> None:
+        name = format_name(request.prompt.name)
+        if self.format == "json_schema":
+            wanted = {"name": name, "strict": True, "schema": dict(schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+            return
+        if self.format == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        text = read_text("prompts", "parts/reply_schema.txt").format(
+            name=name, schema=json.dumps(schema, ensure_ascii=False)
+        )
+        body["messages"] = _with_instruction(body["messages"], text.strip())
+
+    def after(self, refusal: str, body: Mapping[str, Any]) -> ServerCapabilities | None:
+        """The dialect to try after a refusal of ``body``, None if none would help."""
+        said = refusal.lower()
+        named = next((d for words, d in self._cures(body) if re.search(words, said)), None)
+        if named is not None:
+            return named
+        if "response_format" in body:
+            return self.with_less_format()
+        return replace(self, stream_options=False) if "stream_options" in body else None
+
+    def _cures(self, body: Mapping[str, Any]) -> Iterator[tuple[str, ServerCapabilities]]:
+        if "max_completion_tokens" in body:
+            yield r"max_completion_tokens", replace(self, limit="none")
+        if "max_tokens" in body:
+            yield r"max_(?:completion_)?tokens", replace(self, limit="max_completion_tokens")
+        if "temperature" in body:
+            yield r"\btemperature\b", replace(self, temperature=False)
+        if "stream_options" in body:
+            yield r"stream_options|include_usage", replace(self, stream_options=False)
+        if "response_format" in body:
+            yield _FORMAT_WORDS.pattern, self.with_less_format()
+        if "seed" in body:
+            yield r"\bseed\b", replace(self, seed=False)
+
+    def with_less_format(self) -> ServerCapabilities:
+        return replace(self, format=_LESS.get(self.format, "none"))
+
+
+def format_name(prompt: str) -> str:
+    """The prompt's name as a ``response_format`` name (letters, digits, ``_`` and ``-``)."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", prompt)[:64] or "reply"
+
+
+def _with_instruction(messages: list[dict[str, str]], text: str) -> list[dict[str, str]]:
+    """The messages with ``text`` at the end of the last one that the user sent."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].get("role") == "user":
+            changed = dict(messages[index], content=f"{messages[index]['content']}\n\n{text}")
+            return [*messages[:index], changed, *messages[index + 1 :]]
+    return [*messages, {"role": "user", "content": text}]

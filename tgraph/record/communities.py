@@ -1,0 +1,213 @@
+"""The record of community reports: what they say is knowledge, what they were made from is source.
+
+A report's IRI stands for everything that it says and rests on, so its record is written once and
+stays when the report is superseded and leaves knowledge. Its text is kept by the librarian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+
+from pyoxigraph import Literal, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.index.reports.context import ReportContext
+from tgraph.index.reports.report import MadeReport
+from tgraph.model import CommunityReport
+from tgraph.models.base import canonical_json
+from tgraph.record.activities import (
+    Activity,
+    Authorship,
+    agent_quads,
+    names_of,
+    standing,
+    state_entity,
+    state_invalidation,
+    state_parameters,
+)
+from tgraph.store.base import Store
+from tgraph.store.statements import Pair, Statements, Value, Writer, iri
+
+
+def report_quads(report: CommunityReport) -> list[Quad]:
+    """What knowledge says of the report and its findings, citations included."""
+    out = Statements(v.KNOWLEDGE_GRAPH)
+    out.add(
+        report.iri,
+        (v.RDF_TYPE, v.tg("CommunityReport")),
+        (v.RDFS_LABEL, report.title),
+        (v.tg("community"), iri(report.community)),
+        (v.tg("level"), report.level),
+        (v.tg("summaryText"), report.summary),
+        (v.tg("rating"), float(report.rating)),
+        (v.tg("ratingExplanation"), report.rating_explanation),
+        (v.tg("finding"), [iri(finding.iri) for finding in report.findings]),
+    )
+    for index, finding in enumerate(report.findings):
+        out.add(
+            finding.iri,
+            (v.RDF_TYPE, v.tg("Finding")),
+            (v.tg("index"), index),
+            (v.tg("summaryText"), finding.summary),
+            (v.tg("text"), finding.explanation),
+        )
+        for cited in finding.cites:
+            out.add(finding.iri, (_citing(cited), iri(cited)))
+    return out.quads
+
+
+def _citing(cited: str) -> NamedNode:
+    kind = cited.removeprefix(v.URN).partition(":")[0]
+    return _CITING.get(kind, v.tg("report"))
+
+
+_CITING = {"edge": v.tg("edge"), "entity": v.tg("entity"), "claim": v.tg("claim")}
+
+
+def state_report(out: Writer, made: MadeReport, how: Authorship, content: str) -> None:
+    """State how the report came about, and what it and each finding are derived from.
+
+    ``content`` is the hash under which the librarian keeps the report and what was shown for it.
+    """
+    report = made.report
+    activity = replace(
+        how.activity(
+            "reporting", ("Reporting",), "Community report", report.iri, dropped=made.dropped
+        ),
+        error=None,  # the vocabulary has a property of its own for it
+    )
+    activity.state(
+        out,
+        (v.tg("community"), iri(report.community)),
+        (v.tg("fallbackReason"), how.error or None),
+    )
+    state_entity(
+        out,
+        report.iri,
+        "ReportRecord",
+        (v.tg("inputHash"), made.key),
+        (v.tg("contentHash"), content),
+        by=activity.iri,
+        origins=made.sources,
+    )
+    for finding, sources in zip(report.findings, made.finding_sources, strict=True):
+        part = (v.dcterms("isPartOf"), iri(report.iri))
+        state_entity(out, finding.iri, "", part, by=activity.iri, origins=sources)
+
+
+def report_content(made: MadeReport, context: ReportContext) -> str:
+    """The report and what it was made from, for the librarian: members, edges, claims and
+    sub-reports that were shown, and how many things were not."""
+    shown = {
+        "entities": [entity.iri for entity in context.entities],
+        "edges": [edge.iri for edge in context.edges],
+        "claims": [claim.iri for claim in context.claims],
+        "reports": [sub.report.iri for sub in context.reports],
+    }
+    content = {"report": asdict(made.report), "shown": shown, "left_out": dict(context.left_out)}
+    return canonical_json(content)
+
+
+# --- clusterings: what divided which part of the graph, and what has left knowledge ---------------
+
+
+Parameters = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """The communities of one connected part of the graph as a run divided it.
+
+    It stands for as long as the part stays as it was: ``key`` is the digest of what they depend on.
+    The communities themselves are knowledge. When one leaves it, its members stay on record
+    (design, section 3.4).
+    """
+
+    iri: str
+    key: str
+    communities: frozenset[str]
+
+
+def clustering_quads(
+    how: Authorship,
+    parameters: Parameters,
+    isolated: int,
+    made: Mapping[str, Iterable[str]],
+    ended: Iterable[Hierarchy],
+    left: Mapping[str, Iterable[Quad]],
+) -> list[Quad]:
+    """What a run clustered, and who did it with which parameters: the hierarchies ``made``
+    (communities by key), those that ``ended``, and the communities that ``left`` with what
+    knowledge said of them. ``isolated`` entities were left out, since nothing ties them to another.
+    """
+    out = Statements(v.SOURCE_GRAPH)
+    subject = f"{v.URN}clustering:{how.uuid}"
+    activity = Activity(
+        subject,
+        ("Clustering",),
+        "Clustering",
+        how.started,
+        how.ended,
+        (how.agent,),
+        part_of=how.run,
+    )
+    activity.state(out, (v.tg("isolatedCount"), isolated))
+    state_parameters(out, subject, parameters, how.uuid, "clustering")
+    for key, communities in sorted(made.items()):
+        state_entity(
+            out,
+            f"{v.URN}hierarchy:{v.digest(key, how.uuid)}",
+            "Hierarchy",
+            (v.prov("generatedAtTime"), how.ended),
+            (v.tg("inputHash"), key),
+            (v.tg("community"), map(iri, sorted(communities))),
+            by=subject,
+        )
+    for hierarchy in ended:
+        state_invalidation(out, hierarchy.iri, subject, how.ended)
+    for community, said in left.items():
+        former = f"{v.URN}former-community:{v.digest(community, how.uuid)}"
+        link = (v.tg("community"), iri(community))
+        state_entity(out, former, "FormerCommunity", link, *_kept(said))
+        state_invalidation(out, former, subject, how.ended)
+    return [*out.quads, *agent_quads([how.agent])]
+
+
+def _kept(said: Iterable[Quad]) -> Iterator[Pair]:
+    """What knowledge said of a community, as far as it stays on record."""
+    kept = (v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
+    for quad in said:
+        if quad.predicate in kept and isinstance(quad.object, NamedNode | Literal):
+            yield quad.predicate, quad.object
+
+
+def standing_hierarchies(store: Store) -> dict[str, Hierarchy]:
+    """The hierarchies that have not ended, by key."""
+    found = {}
+    for node in standing(store, "Hierarchy"):
+        key = next(store.match(node, v.tg("inputHash"), None, v.SOURCE_GRAPH)).object
+        assert isinstance(key, Literal)
+        communities = frozenset(names_of(store, node, "community"))
+        found[key.value] = Hierarchy(node.value, key.value, communities)
+    return found
+
+
+def last_parameters(store: Store) -> dict[str, Value] | None:
+    """The parameters of the newest clustering; None if there has been none."""
+    ends = [
+        (str(quad.object), str(quad.subject), quad.subject)
+        for activity in store.match(None, v.RDF_TYPE, v.tg("Clustering"), v.SOURCE_GRAPH)
+        for quad in store.match(activity.subject, v.prov("endedAtTime"), None, v.SOURCE_GRAPH)
+    ]
+    if not ends:
+        return None
+    found: dict[str, Value] = {}
+    for quad in store.match(max(ends)[2], v.tg("parameter"), None, v.SOURCE_GRAPH):
+        assert isinstance(quad.object, NamedNode)
+        label = next(store.match(quad.object, v.RDFS_LABEL, None, v.SOURCE_GRAPH)).object
+        said = next(store.match(quad.object, v.tg("value"), None, v.SOURCE_GRAPH)).object
+        assert isinstance(label, Literal)
+        assert isinstance(said, Literal)
+        found[label.value] = said
+    return found

@@ -1,0 +1,1 @@
+"""Facts that disagree, and what an answer that rests on one of them is told."""

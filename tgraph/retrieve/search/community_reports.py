@@ -1,0 +1,236 @@
+"""Report search: the community reports at a level by their weight, or those nearest to a text.
+
+The reports and their weights are those of GraphRAG's global search (3.3.0): for each entity the
+deepest community at or above the level; a weight is the number of chunks that the community's
+entities occur in, beside the greatest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tgraph.model import Candidate, CommunityReport, Evidence, Retrieval
+from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.candidates import cost_of
+from tgraph.retrieve.orders import (
+    CutOff,
+    Missing,
+    Orders,
+    RankedOrder,
+    RatedReport,
+    RecordedSearch,
+    above_level,
+    flat,
+    nth,
+)
+from tgraph.retrieve.reports import Reports, evidence_of_parts, item_of, reports_at_hand, reports_of
+from tgraph.settings import Settings
+
+
+class ReportSearch:
+    """The mode ``global``."""
+
+    step = "ReportSearch"
+    matches_entities = False
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        """The reports at ``global_search.community_level``, whatever is asked."""
+        memory = context.remembered("reports at the level", 1)
+        found: Retrieval = memory.get("level", lambda: _at_level(context))
+        return found
+
+
+def _at_level(context: Context) -> Retrieval:
+    level = context.settings.global_search.community_level
+    reports = reports_of(context)
+    return weighted(reports.at_level(level), context, {_UNTOLD: reports.untold(level)})
+
+
+_UNTOLD = "community without a report"
+
+
+def weighted(
+    chosen: Sequence[CommunityReport], context: Context, dropped: dict[str, int] | None = None
+) -> Retrieval:
+    """The reports as candidates by weight, then by rating; ``dropped`` counts what is missing.
+
+    Those rated lower than ``global_search.min_rating`` are left out.
+    """
+    reports, least = reports_of(context), context.settings.global_search.min_rating
+    kept = [report for report in chosen if report.rating >= least]
+    counts = {report.iri: reports.occurrences(report) for report in kept}
+    most = max(counts.values(), default=0) or 1
+    kept.sort(key=lambda r: (-counts[r.iri], -r.rating, r.iri))
+    candidates = tuple(
+        Candidate(
+            item_of(report),
+            rank,
+            round(counts[report.iri] / most, 6),
+            reasons=(
+                f"its entities occur in {counts[report.iri]} chunks",
+                f"it is rated {report.rating:g} of 10",
+            ),
+        )
+        for rank, report in enumerate(kept, 1)
+    )
+    left_out = {**(dropped or {}), "report rated too low": len(chosen) - len(kept)}
+    return Retrieval(
+        candidates,
+        total=0,
+        items=len(candidates),
+        dropped={reason: count for reason, count in left_out.items() if count},
+    )
+
+
+def report_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``global``."""
+    return ReportSearch()
+
+
+# --- the community reports that are nearest in meaning to a text ----------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NearReport:
+    """A report as a candidate, whose evidence is that of its findings, then its own."""
+
+    candidate: Candidate
+    report: CommunityReport
+
+
+def nearest_reports(context: Context, text: str, k: int, level: int) -> list[NearReport]:
+    """At most ``k`` of the reports that are read at ``level``, the nearest first; none where the
+    graph has none."""
+    reports = reports_at_hand(context)
+    if reports is None:
+        return []
+    allowed = [report.iri for report in reports.at_level(level)]
+    hits = context.vectors["report"].search(context.embed([text]), k, allowed)[0]
+    parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
+    grounds = evidence_of_parts(parts, context)
+    return [
+        _near(reports.by_iri[iri], rank, score, grounds)
+        for rank, (iri, score) in enumerate(hits, 1)
+    ]
+
+
+def _near(
+    report: CommunityReport, rank: int, score: float, grounds: Mapping[str, Sequence[Evidence]]
+) -> NearReport:
+    item = item_of(report)
+    candidate = Candidate(
+        item,
+        rank,
+        min(1.0, max(0.0, score)),
+        evidence=tuple(place for part in parts_of(report) for place in grounds.get(part, ())),
+        reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
+        tokens=cost_of(item),
+    )
+    return NearReport(candidate, report)
+
+
+def parts_of(report: CommunityReport) -> list[str]:
+    """Its findings and the report itself, by IRI."""
+    return [*(finding.iri for finding in report.findings), report.iri]
+
+
+# --- where global search cuts: the levels of reports, their ratings, and the descent through ------
+
+
+_BEST = 5
+
+
+def global_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The reports that speak of the missing, by level, or as they were rated for the question; and
+    by their own rating."""
+    reports = reports_at_hand(context)
+    known = reports.by_iri.values() if reports else ()
+    telling = sorted((r for r in known if missing.tells(r.iri)), key=lambda r: (r.level, r.iri))
+    if reports is None or not telling:
+        return
+    if search.ratings:
+        yield from _descended(telling, reports, search, context)
+    else:
+        yield from _levels(telling, reports, context)
+    best, least = max(r.rating for r in telling), context.settings.global_search.min_rating
+    if best < least:
+        why = f"the reports that speak of it are rated {best:g} at most, and what is rated below"
+        yield CutOff("min-rating", least, None, f"{why} {least:g} was left out (min-rating)")
+
+
+def _levels(telling: Sequence[CommunityReport], reports: Reports, context: Context) -> Orders:
+    """For each entity its deepest report down to a level is read."""
+    level = context.settings.global_search.community_level
+    read = {report.iri for report in reports.at_level(level)}
+    levels = {report.iri: report.level for report in telling}
+    if not read.isdisjoint(levels):
+        return
+    above = [at for at in levels.values() if at <= level]
+    if above:
+        why = f"only reports above speak of it, the lowest at level {max(above)}, in whose place"
+        why = f"{why} those on their parts were read, down to level {level} (community-level)"
+        yield CutOff("community-level", level, max(above), why)
+    yield above_level(level, levels, levels)
+
+
+def _descended(
+    telling: Sequence[CommunityReport], reports: Reports, search: RecordedSearch, context: Context
+) -> Orders:
+    """The first report that speaks of it and was not rated: why the descent did not come there; or,
+    where all were rated relevant, that their parts stood in for them."""
+    unrated = [report for report in telling if report.iri not in search.ratings]
+    for report in unrated:
+        yield from _above(report, reports, search.ratings, context)
+    if unrated:
+        yield _in_line(unrated[0], reports, search, context)
+    elif all(report.iri not in search.candidates for report in telling):
+        why = "the reports that speak of it gave way to those on their parts, which were relevant"
+        yield CutOff("dynamic-keep-parent", None, None, f"{why} too (dynamic-keep-parent)")
+
+
+def _above(
+    report: CommunityReport, reports: Reports, rated: Mapping[str, RatedReport], context: Context
+) -> Orders:
+    """The level, or the report above at which the descent ended."""
+    own = context.settings.global_search
+    yield RankedOrder(
+        "dynamic-max-level",
+        own.dynamic_max_level,
+        {report.iri: report.level},
+        {report.iri},
+        lambda at: (
+            f"the report that speaks of it lies at level {at.rank}, and the reports were"
+            f" rated down to level {own.dynamic_max_level} (dynamic-max-level)"
+        ),
+    )
+    above = reports.communities[report.community].parent
+    while above:
+        told = reports.by_community.get(above)
+        rating = rated.get(told.iri) if told else None
+        if rating and not rating.relevant:
+            given, least = round((rating.score or 0.0) * _BEST), own.dynamic_threshold
+            why = f"the report above it, “{flat(rating.label)}”, was rated {given} of {_BEST} for"
+            why = f"{why} the question, and only below those rated {least} or more was gone on"
+            yield CutOff("dynamic-threshold", least, None, why)
+        above = reports.communities[above].parent
+
+
+def _in_line(
+    report: CommunityReport, reports: Reports, search: RecordedSearch, context: Context
+) -> RankedOrder:
+    """It waited to be rated when the calls were used up: those of most occurrences first."""
+    level = (r for r in reports.by_community.values() if r.level == report.level)
+    waiting = {r.community: reports.occurrences(r) for r in level if r.iri not in search.ratings}
+    order = sorted(waiting, key=lambda iri: (-waiting[iri], iri))
+    done, most = len(search.ratings), context.settings.global_search.dynamic_max_calls
+    return RankedOrder(
+        "dynamic-max-calls",
+        done,
+        {iri: done + place for place, iri in enumerate(order, 1)},
+        {report.community},
+        lambda at: (
+            f"the report that speaks of it was the {nth(at.rank)} to be rated, and the calls"
+            f" were used up after {done} (dynamic-max-calls {most})"
+        ),
+    )

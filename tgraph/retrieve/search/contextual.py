@@ -1,0 +1,222 @@
+"""Contextual retrieval: chunks found in their context, by meaning and by words, and fused.
+
+After Anthropic's "Contextual Retrieval" (2024). The two rankings are joined by reciprocal rank
+fusion (Cormack, Clarke and Büttcher 2009), and a server may rank the best anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tgraph.errors import EndpointError, ModelError, TgraphError
+from tgraph.index.chunk_contexts import context_text, spelled_out, standing_contexts, with_context
+from tgraph.model import Candidate, Evidence, Retrieval
+from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services
+from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
+from tgraph.retrieve.modes.contextual import ContextualSearchSettings
+from tgraph.retrieve.orders import (
+    ALL,
+    CutOff,
+    Missing,
+    Orders,
+    RankedOrder,
+    RecordedSearch,
+    iris,
+    nth,
+    place_in,
+)
+from tgraph.retrieve.search.vector import in_conversation
+from tgraph.retrieve.text.bm25 import WordIndex
+from tgraph.settings import Settings
+
+Hits = Sequence[tuple[str, float]]
+
+UNRANKED = "a ranking that can't be used"
+
+
+@dataclass(slots=True)
+class _FusedChunk:
+    """A chunk with its score and why it was found."""
+
+    chunk: str
+    score: float
+    reasons: tuple[str, ...]
+
+
+class ContextualRetriever:
+    """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew."""
+
+    step = "HybridSearch"
+    matches_entities = False
+
+    def __init__(
+        self,
+        settings: ContextualSearchSettings,
+        rerank: Rank | None = None,
+        rerank_pool: int = 150,
+    ) -> None:
+        self._settings = settings
+        self._rerank = rerank
+        self._rerank_pool = rerank_pool
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        found, evidence, dropped = self._found(question, context)
+        candidates = _candidates(found[: self._settings.k], evidence, context)
+        return Retrieval(candidates, 0, len(candidates), dropped=dropped)
+
+    def order(self, question: Question, context: Context) -> list[str]:
+        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
+        return [each.chunk for each in self._found(question, context)[0]]
+
+    def _found(
+        self, question: Question, context: Context
+    ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int]]:
+        settings = self._settings
+        text = in_conversation(question)
+        vector = context.embed([spelled_out(text)])
+        near = context.vectors["context"].search(vector, settings.pool)[0]
+        worded = word_index(context).search(text, settings.pool)
+        found = fused(near, worded, settings.rrf_k)
+        evidence = chunk_evidence(context, [each.chunk for each in found])
+        found = [each for each in found if each.chunk in evidence]
+        dropped: Mapping[str, int] = {}
+        if self._rerank is not None and found:
+            try:
+                found = self._ranked(text, found, evidence, context)
+            except EndpointError:
+                raise
+            except ModelError:
+                dropped = {UNRANKED: 1}
+        return found, evidence, dropped
+
+    def _ranked(
+        self,
+        text: str,
+        found: list[_FusedChunk],
+        evidence: Mapping[str, Evidence],
+        context: Context,
+    ) -> list[_FusedChunk]:
+        """The first of them in the order of the server; what it does not mention comes after."""
+        assert self._rerank is not None
+        first, rest = found[: self._rerank_pool], found[self._rerank_pool :]
+        links = _links(context)
+        texts = [
+            with_context(_said(context, links.get(each.chunk)), evidence[each.chunk].quote)
+            for each in first
+        ]
+        ranking = self._rerank(text, texts, context.sink)
+        places = {place for place, _ in ranking}
+        ranked = [
+            _FusedChunk(
+                first[place].chunk,
+                score,
+                (f"it was ranked at {score:.2f}", *first[place].reasons),
+            )
+            for place, score in ranking
+        ]
+        left = [each for place, each in enumerate(first) if place not in places]
+        least = min((each.score for each in ranked), default=1.0)
+        for each in (*left, *rest):
+            each.score = min(each.score, least)
+        return [*ranked, *left, *rest]
+
+
+def fused(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
+    """The chunks of both rankings by the sum of 1 / (k + rank), scaled to 1 for what is first in
+    both; equal sums are ordered by IRI."""
+    scores: dict[str, float] = {}
+    reasons: dict[str, tuple[str, ...]] = {}
+    for hits, way in ((near, "meaning"), (worded, "words")):
+        for rank, (chunk, score) in enumerate(hits, 1):
+            scores[chunk] = scores.get(chunk, 0.0) + 1 / (k + rank)
+            why = f"it is number {rank} by {way} ({score:.2f}) in its context"
+            reasons[chunk] = (*reasons.get(chunk, ()), why)
+    most = 2 / (k + 1)
+    ordered = sorted(scores, key=lambda chunk: (-scores[chunk], chunk))
+    return [_FusedChunk(chunk, round(scores[chunk] / most, 6), reasons[chunk]) for chunk in ordered]
+
+
+def word_index(context: Context) -> WordIndex:
+    """The words of all chunks in their contexts, counted at the first question that needs them."""
+
+    def build() -> WordIndex:
+        texts = [
+            (chunk, with_context(_said(context, link), context.texts.of_chunk(chunk)))
+            for chunk, link in _links(context).items()
+        ]
+        return WordIndex(texts)
+
+    index = context.remembered("contextual words", 1).get("index", build)
+    assert isinstance(index, WordIndex)
+    return index
+
+
+def _links(context: Context) -> Mapping[str, str]:
+    """The context of each chunk, by IRI."""
+    read = context.remembered("contexts of chunks", 1)
+    links: Mapping[str, str] = read.get("links", lambda: standing_contexts(context.store))
+    return links
+
+
+def _said(context: Context, link: str | None) -> str:
+    return context_text(context.store, link) if link else ""
+
+
+def _candidates(
+    found: Sequence[_FusedChunk], evidence: Mapping[str, Evidence], context: Context
+) -> tuple[Candidate, ...]:
+    tokens = chunk_tokens(context, [each.chunk for each in found])
+    return tuple(
+        Candidate(
+            chunk_item(evidence[each.chunk]),
+            rank,
+            each.score,
+            evidence=(evidence[each.chunk],),
+            reasons=each.reasons,
+            tokens=cost_of(chunk_item(evidence[each.chunk]), tokens.get(each.chunk)),
+        )
+        for rank, each in enumerate(found, 1)
+    )
+
+
+def contextual_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``contextual``."""
+    return ContextualRetriever(settings.contextual_search, services.rerank, settings.rerank.pool)
+
+
+# --- where the mode ``contextual`` cuts: the chunks as they were fused or ranked, and the two -----
+
+
+def contextual_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The chunks, those of the pool first."""
+    if not missing.chunks:
+        return
+    with suppress(TgraphError):
+        yield from _fused(missing, search, context)
+    cutoff = context.settings.contextual_search.k
+    if search.items >= cutoff:
+        why = f"{cutoff} chunks fit the question better (k); its rank is not on record"
+        yield CutOff("k", cutoff, None, why)
+
+
+def _fused(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    settings, question = context.settings, search.question
+    own = settings.contextual_search
+    order = ContextualRetriever(own, search.rank, settings.rerank.pool).order(question, context)
+    how = "as the server ranked them" if search.rank else "by meaning and words together"
+    why = f"chunks {how}, of which the first {own.k} were taken (k)"
+    yield RankedOrder("k", own.k, order, missing.chunks, why)
+    if not missing.chunks.isdisjoint(order):
+        return
+    text = in_conversation(question)
+    near = context.vectors["context"].search(context.embed([spelled_out(text)]), ALL)[0]
+    worded = word_index(context).search(text, ALL)
+    ways = {"meaning": place_in(iris(near), missing.chunks)}
+    ways["words"] = place_in(iris(worded), missing.chunks)
+    ranks = {way: rank for way, rank in ways.items() if rank}
+    if ranks:
+        said = " and ".join(f"the {nth(rank)} by {way}" for way, rank in ranks.items())
+        why = f"it is {said} in its context, and the first {own.pool} of each were fused (pool)"
+        yield CutOff("pool", own.pool, min(ranks.values()), why)

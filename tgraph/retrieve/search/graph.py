@@ -1,0 +1,479 @@
+"""Graph retrieval: the specification's subgraph around the entities that a question is about.
+
+Concepts lead to seed entities, by name and by vector; the edges whose sentences are nearest to the
+question lead to seeds too. From the seeds the subgraph grows breadth first. Its edges are ranked by
+how well the sentences behind them answer: by meaning, by words, by the kind of answer asked for,
+and, where no sentence answers alone, by the bridge that two of them make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
+from tgraph.models.recorded_calls import UnrecordedError
+from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.candidates import edge_cost
+from tgraph.retrieve.entity_matching import match_entities, match_names, triple_of
+from tgraph.retrieve.labels import Triple, with_labels
+from tgraph.retrieve.labels import described as with_description
+from tgraph.retrieve.orders import (
+    CutOff,
+    Missing,
+    Orders,
+    RankedOrder,
+    RecordedSearch,
+    iris,
+    nearest,
+    nth,
+    rerun,
+)
+from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
+from tgraph.retrieve.subgraph import Subgraph, all_edges, edges_of, ends, grow, share_of, weights_of
+from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
+from tgraph.retrieve.text.question_analysis import (
+    AnalysedQuestion,
+    Description,
+    analyse,
+    descriptions,
+    telling_words,
+)
+from tgraph.retrieve.text.sentence_ranking import (
+    LexicalScores,
+    Place,
+    Score,
+    SentencePassage,
+    gather,
+    meaning_of,
+    place_of,
+    rate,
+    share,
+    stated_in,
+)
+from tgraph.retrieve.text.similarity import Similarity
+from tgraph.settings import Settings
+
+__all__ = ["GraphRetriever", "match_entities", "match_names"]
+
+NEAREST_EDGES = 80
+"""Edges nearest to the question, whose ends become seeds."""
+
+READ = 500
+"""Edges whose sentences are read: those that the first ranking, by meaning, leaves."""
+
+OF_ONE = 12
+"""Edges read of each entity that a description may mean."""
+
+SLACK = 0.1
+"""How much less than the best sentence alone a bridge may be worth."""
+
+PENALTY = 0.05
+"""What a bridge must be worth more than one sentence to be as good evidence as that."""
+
+AROUND_BEST = 12
+"""Sentences whose neighbours are read."""
+
+BESIDE = 350
+"""Characters within which a sentence is a neighbour."""
+
+READ_EVIDENCE = 12
+"""Places read of one edge, from which the best are shown."""
+
+
+class GraphRetriever:
+    """The mode ``graph``."""
+
+    step = "Traversal"
+    matches_entities = True
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        text = in_context(question)
+        counts = frequencies(context)
+        inquiry = analyse(text, counts)
+        meaning = meaning_of(inquiry, context)
+        halves = [_Halves(description, counts, context) for description in descriptions(text)]
+        nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
+        matches = match_entities(question, nearest, context)
+        subgraph = grow([match.entity for match in matches], meaning, context)
+        found = _GraphCandidates(subgraph, context)
+        found.read(reading_order(subgraph, meaning, matches))
+        worths: LexicalScores = {}
+        ratings = rate(found.passages.values(), inquiry, meaning, worths)
+        found.read_around(ratings, meaning)
+        bridge = _bridge(halves, inquiry, found, counts)
+        meaning.learn(found.edges)
+        ratings = rate(found.passages.values(), inquiry, meaning, worths)
+        promoted = _promote(ratings, bridge, found, inquiry)
+        return _rank(question, _RatedSentences(inquiry, ratings, promoted), matches, found)
+
+
+class _Halves:
+    """A description of the question, and what is asked about the described."""
+
+    def __init__(self, description: Description, counts: Frequencies, context: Context) -> None:
+        self.description = description
+        self.inquiry = analyse(description.text, counts)
+        asked = analyse(description.about(""), counts)
+        self.meanings = meaning_of(self.inquiry, context), meaning_of(asked, context)
+
+
+def _nearest(meanings: Sequence[Similarity]) -> list[tuple[str, float]]:
+    """The edges nearest to the question, or to a half of it, best first."""
+    found: dict[str, float] = {}
+    for meaning in meanings:
+        for edge, score in meaning.nearest(NEAREST_EDGES):
+            found[edge] = max(score, found.get(edge, score))
+    return sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:NEAREST_EDGES]
+
+
+def _bridge(
+    halves: Sequence[_Halves],
+    question: AnalysedQuestion,
+    found: _GraphCandidates,
+    counts: Frequencies,
+) -> Bridge | None:
+    """The best of the bridges that the question's descriptions lead over."""
+    bridges = []
+    for pair in halves:
+        told, asked = pair.meanings
+        told.learn(found.edges)
+        part = BridgePart(pair.inquiry, told, rate(found.passages.values(), pair.inquiry, told))
+        meant = described(part, found.passages, question)
+        asked.learn(found.edges)
+        found.read_of([named.iri for _, named in meant], asked)
+        bridge = cross(pair.description, part, meant, found.passages, asked, counts)
+        bridges += [bridge] if bridge else []
+    return max(bridges, key=lambda bridge: bridge.score, default=None)
+
+
+def _promote(
+    ratings: Mapping[Place, Score],
+    bridge: Bridge | None,
+    found: _GraphCandidates,
+    inquiry: AnalysedQuestion,
+) -> dict[Place, tuple[float, str]]:
+    """Scores, with the reason, of sentences that are worth more together with others."""
+    ranked = sorted(ratings, key=lambda place: (-ratings[place].score, str(place)))[:1]
+    ends_ = [found.passages[place] for place in ranked]
+    best = max((ratings[place].score for place in ranked), default=0.0)
+    promoted: dict[Place, tuple[float, str]] = {}
+    if bridge and (bridge.score > best - SLACK or bridge.first.place in ranked):
+        best = max(best, bridge.score - PENALTY)
+        promoted[bridge.first.place] = best, f"it tells of {bridge.name}, the bridge to another"
+        for second in bridge.seconds:
+            promoted[second.place] = best, f"{bridge.name} is the bridge from another sentence"
+        ends_ = [bridge.first, *bridge.seconds[:1]]
+    for end in ends_:
+        named = antecedent(end, found.passages.values(), inquiry)
+        if named and named.place not in promoted:
+            promoted[named.place] = best, "it names what the next sentences speak of"
+    return promoted
+
+
+def in_context(question: Question) -> str:
+    """What is searched for: the question with the concepts that only the history explains."""
+    missing = [c for c in question.concepts if not set(terms(c)) <= set(terms(question.text))]
+    return " ".join([question.text, *missing])
+
+
+def reading_order(
+    subgraph: Subgraph, meaning: Similarity, matches: Sequence[EntityMatch]
+) -> list[str]:
+    """The edges worth reading: the nearest in meaning, those of a name in the question ahead."""
+    named = {match.entity for match in matches if match.method == "name"}
+
+    def key(iri: str) -> tuple[float, str]:
+        triple, hop = subgraph.edges[iri]
+        touches = bool(named & set(ends(triple)))
+        return -(meaning.of_edge(iri) + 0.15 * touches - 0.02 * hop), iri
+
+    return sorted(subgraph.edges, key=key)
+
+
+class _GraphCandidates:
+    """What has been read of a subgraph: edges with labels, their evidence, the passages."""
+
+    def __init__(self, subgraph: Subgraph, context: Context) -> None:
+        self.subgraph = subgraph
+        self.context = context
+        self.edges: dict[str, Edge] = {}
+        self.evidence: dict[str, tuple[Evidence, ...]] = {}
+        self.passages: dict[Place, SentencePassage] = {}
+
+    def read(self, ranked: Sequence[str], limit: int = READ) -> None:
+        context, subgraph = self.context, self.subgraph
+        chosen = ranked[:limit]
+        subgraph.drop("far from the question", len(ranked) - len(chosen))
+        self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._labelled)
+        subgraph.drop("triple without an edge", len(chosen) - len(self.edges))
+        self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, self._evidence)
+        standing = [iri for iri in self.edges if self.evidence.get(iri)]
+        subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
+        self.edges = {iri: self.edges[iri] for iri in standing}
+        self.passages = gather(self.edges, self.evidence, context)
+
+    def read_around(self, ratings: Mapping[Place, Score], meaning: Similarity) -> bool:
+        """Read the edges whose sentences stand beside the best ones, within the graph's limits."""
+        passages = self.passages.values()
+        ranked = sorted(passages, key=lambda p: (-ratings[p.place].score, p.evidence.iri))
+        near = self._stated_near(ranked[:AROUND_BEST])
+        new = [iri for iri in near if iri not in self.edges]
+        for iri in new:
+            triple = triple_of(iri, self.context)
+            if triple is not None:
+                self.subgraph.admit(iri, triple, self.context)
+        admitted = [iri for iri in new if iri in self.subgraph.edges]
+        self.subgraph.drop("beside a good sentence, but beyond a limit", len(new) - len(admitted))
+        if not admitted:
+            return False
+        meaning.learn(admitted)
+        self.read([*self.edges, *admitted], READ + len(admitted))
+        return True
+
+    def read_of(self, entities: Sequence[str], meaning: Similarity) -> bool:
+        """Read the edges of the entities that are nearest to what is asked about them."""
+        new: dict[str, None] = {}
+        for entity in entities:
+            around = {
+                i: t for i, t in edges_of(entity, self.context).items() if i not in self.edges
+            }
+            meaning.learn(around)
+            for iri in sorted(around, key=lambda i: (-meaning.of_edge(i), i))[:OF_ONE]:
+                self.subgraph.admit(iri, around[iri], self.context)
+                new[iri] = None
+        admitted = [iri for iri in new if iri in self.subgraph.edges]
+        if admitted:
+            self.read([*self.edges, *admitted], len(self.edges) + len(admitted))
+        return bool(admitted)
+
+    def _stated_near(self, passages: Sequence[SentencePassage]) -> list[str]:
+        """The edges stated within a few sentences of the passages."""
+        stated = stated_in((p.evidence.chunk for p in passages), self.context)
+        return list(
+            dict.fromkeys(
+                edge
+                for p in passages
+                for start, edge in stated.get(p.evidence.chunk, ())
+                if p.evidence.start - BESIDE <= start <= p.evidence.end + BESIDE
+            )
+        )
+
+    def _evidence(self, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
+        return self.context.evidence.of_edges(edges, READ_EVIDENCE)
+
+    def _labelled(self, iris: list[str]) -> dict[str, Edge]:
+        """The edges with labels, weight and description; triples that are no edges are left out."""
+        labelled = with_labels(self.context.store, [self.subgraph.edges[i][0] for i in iris])
+        known = weights_of(self.context, iris)
+        return {
+            iri: with_description(edge, *known[iri])
+            for iri, edge in zip(iris, labelled, strict=True)
+            if iri in known
+        }
+
+
+# --- ranking --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedSentences:
+    """What the sentences are worth for a question, alone and together."""
+
+    inquiry: AnalysedQuestion
+    ratings: Mapping[Place, Score]
+    promoted: Mapping[Place, tuple[float, str]]
+
+    def score(self, place: Place) -> float:
+        return max(self.ratings[place].score, self.promoted.get(place, (0.0, ""))[0])
+
+    def reason(self, passage: SentencePassage) -> list[str]:
+        """Why the sentence was ranked where it is."""
+        rating = self.ratings[passage.place]
+        score, why = self.promoted.get(passage.place, (0.0, ""))
+        reasons = [why] if score > rating.score else []
+        reasons.append(f"its sentence is {rating.similar:.2f} similar in meaning to the question")
+        telling = dict.fromkeys(telling_words(self.inquiry.text))
+        shared = [word for word in telling if stem(word) in passage.wording.quote]
+        if shared:
+            reasons.append(f"it shares the words {', '.join(shared[:6])}")
+        return reasons
+
+
+def _rank(
+    question: Question,
+    rated: _RatedSentences,
+    matches: Sequence[EntityMatch],
+    found: _GraphCandidates,
+) -> Retrieval:
+    scored = {}
+    for iri, edge in found.edges.items():
+        passages = [found.passages[place_of(e)] for e in found.evidence[iri]]
+        passages.sort(key=lambda p: (-rated.score(p.place), p.evidence.iri))
+        points = rated.score(passages[0].place) - 0.0005 * (1 - _label_share(edge, rated.inquiry))
+        shown = _evidence_in_order(found.evidence[iri], passages)
+        scored[iri] = round(points, 6), passages[0], shown
+    ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
+    limits, subgraph = found.context.limits, found.subgraph
+    subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
+    names = {match.entity: match.label for match in matches if match.method == "name"}
+    candidates = tuple(
+        Candidate(
+            item=found.edges[iri],
+            rank=rank,
+            score=max(0.0, scored[iri][0]),
+            hop=subgraph.edges[iri][1],
+            evidence=(places := scored[iri][2][: limits.evidence_limit]),
+            reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
+            tokens=edge_cost(found.edges[iri], places, found.context),
+        )
+        for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
+    )
+    return Retrieval(
+        candidates=candidates,
+        total=len(ranked),
+        concepts=tuple(question.concepts),
+        matches=tuple(matches),
+        cut=tuple(ranked) if len(ranked) > len(candidates) else (),
+        dropped=subgraph.dropped,
+    )
+
+
+def _label_share(edge: Edge, inquiry: AnalysedQuestion) -> float:
+    known = term_set(edge.text)
+    found = share(inquiry.weights, {term: float(term in known) for term in inquiry.weights})
+    return found * (0.3 if edge.predicate_label == "mentions" else 1.0)
+
+
+def _evidence_in_order(
+    evidence: Iterable[Evidence], passages: Sequence[SentencePassage]
+) -> tuple[Evidence, ...]:
+    """The edge's own evidence, best answering first."""
+    order = {passage.place: i for i, passage in enumerate(passages)}
+    return tuple(sorted(evidence, key=lambda e: (order[place_of(e)], e.iri)))
+
+
+def _way(triple: Triple, hop: int, names: Mapping[str, str]) -> str:
+    """How the question leads to the edge."""
+    named = [names[end] for end in ends(triple) if end in names]
+    if named:
+        return f"the question names {' and '.join(named)}"
+    return f"it lies {hop + 1} hops from a matched entity" if hop else "it touches a matched entity"
+
+
+def graph_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``graph``."""
+    return GraphRetriever()
+
+
+# --- where the mode ``graph`` cuts: hops, the edges of an entity, the subgraph, what is read ------
+
+
+NEAR = 2
+"""Hops beyond ``max-path-length`` within which something still counts as linked to the question."""
+
+_MOST = 1 << 20
+_LIFTED = (("triple_limit",), ("entity_limit",), ("triple_limit", "entity_limit"))
+"""The limits that are lifted, one after the other, and what is beside them."""
+
+
+def graph_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The edges by their distance from the matched entities, those of an entity by likeness, and
+    those of the subgraph as they are read."""
+    if not search.matches or not missing.edges | missing.entities:
+        return
+    hops = context.limits.max_path_length
+    distance, entity, label = _distance(missing, search, context, hops + NEAR)
+    if distance > hops:
+        why = f"it lies {distance} hops from the nearest matched entity, {label}, and {hops} were"
+        yield CutOff("max-path-length", hops, distance, f"{why} gone (max-path-length)")
+    elif distance:
+        if distance == 1:
+            yield from _of_entity(entity, label, missing, search, context)
+        with suppress(UnrecordedError):
+            yield from _grown(label, missing, search, context)
+        if distance > 1:
+            yield _on_the_way(distance, label, search, context)
+
+
+def _distance(
+    missing: Missing, search: RecordedSearch, context: Context, most: int
+) -> tuple[int, str, str]:
+    """How many edges lead from a matched entity to the missing, counting its own, and that entity
+    with its label; 0 where there are more than ``most``."""
+    matched = {match.entity: match.label for match in search.matches}
+    seen, frontier = set(matched), {iri: iri for iri in matched}
+    for distance in range(1, most + 1):
+        reached: dict[str, str] = {}
+        for entity, start in sorted(frontier.items()):
+            for edge, triple in all_edges(entity, context.store).items():
+                others = set(ends(triple)) - {entity}
+                if edge in missing.edges or others & missing.entities:
+                    return distance, start, matched[start]
+                for other in others - seen:
+                    reached.setdefault(other, start)
+        seen |= reached.keys()
+        frontier = reached
+    return 0, "", ""
+
+
+def _of_entity(
+    entity: str, label: str, missing: Missing, search: RecordedSearch, context: Context
+) -> Orders:
+    """It is an edge of a matched entity: others of that entity went before it."""
+    cutoff = context.limits.triple_limit
+    around = all_edges(entity, context.store).keys()
+    near = iris(nearest(context, "edge", search.question.text, around))
+    said = f"it is one of {len(around)} edges of {label}, of which"
+    wanted = missing.edges & around
+    if wanted.isdisjoint(near):
+        why = f"{said} the {cutoff} nearest to the question were taken at most (triple-limit)"
+        yield CutOff("triple-limit", cutoff, None, why)
+    elif len(around) > cutoff:
+        taken = share_of(cutoff)
+        kept = f"; {cutoff - taken} more only beside good sentences" if cutoff > taken else ""
+        why = f"by likeness to the question, and {taken} were taken (triple-limit {cutoff}{kept})"
+        yield RankedOrder(
+            "triple-limit", taken, near, wanted, lambda at: f"{said} it is the {nth(at.rank)} {why}"
+        )
+
+
+def _on_the_way(distance: int, label: str, search: RecordedSearch, context: Context) -> CutOff:
+    name = "entity-limit" if "entity limit" in search.dropped else "triple-limit"
+    cutoff = int(getattr(context.limits, name.replace("-", "_")))
+    why = f"it lies {distance} hops from the matched entity {label}; of the edges on the way others"
+    return CutOff(name, cutoff, None, f"{why} were nearer to the question ({name} {cutoff})")
+
+
+def _grown(label: str, missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The subgraph is grown once more, from the same entities: its edges as they are read; else
+    the limits without which the missing comes in."""
+    inquiry = analyse(in_context(search.question), frequencies(context))
+    meaning = meaning_of(inquiry, context)
+    seeds = [match.entity for match in search.matches]
+
+    def is_in(limits: Mapping[str, int]) -> bool:
+        return not missing.edges.isdisjoint(_grow(seeds, limits, meaning, context).edges)
+
+    if not is_in({}):
+        why = f"of the edges on the way from {label} others were nearer to the question: it comes"
+        for field, *others in _LIFTED:
+            beside = dict.fromkeys(others, _MOST)
+            also = "".join(f"; {other.replace('_', '-')} was in the way too" for other in others)
+            into = f"{why} into the subgraph"
+            yield from rerun(context.limits, field, _MOST, beside, is_in, into, also)
+        return
+    order = reading_order(_grow(seeds, {}, meaning, context), meaning, search.matches)
+    why = "edges of the subgraph by likeness to the question, and the sentences of the first"
+    yield RankedOrder("most-read", READ, order, missing.edges, f"{why} {READ} are read (fixed)")
+
+
+def _grow(
+    seeds: Sequence[str], limits: Mapping[str, int], meaning: Similarity, context: Context
+) -> Subgraph:
+    settings = context.settings
+    graph = settings.graph.model_copy(update=dict(limits))
+    wide = replace(context, settings=settings.model_copy(update={"graph": graph}))
+    return grow(seeds, meaning, wide)

@@ -1,0 +1,413 @@
+"""Graph ranking as a mode: chunks in the order in which a walk from the question reaches them.
+
+After HippoRAG 2 (Gutiérrez and others 2025): the walk starts from the ends of the edges nearest to
+the question, from the entities that it names, and from the chunks nearest to it. Unlike there each
+of the three has a share of its own, whatever their number, so that none drowns another; and chunks
+are ranked by where the walk goes and by their own likeness to the question together. In front stand
+the chunks whose sentences answer best, one by itself or two over a bridge, as the mode ``graph``
+reads them: a walk doesn't read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from pyoxigraph import NamedNode
+
+from tgraph.errors import TgraphError
+from tgraph.model import Candidate, EntityMatch, Retrieval
+from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services
+from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
+from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.modes.ppr import PprSearchSettings
+from tgraph.retrieve.orders import (
+    ALL,
+    CutOff,
+    Missing,
+    Orders,
+    RankedOrder,
+    RecordedSearch,
+    first_cut,
+    iris,
+)
+from tgraph.retrieve.search.graph import GraphRetriever
+from tgraph.retrieve.search.network import Network, network_of
+from tgraph.retrieve.search.vector import in_conversation
+from tgraph.retrieve.text.lexical import STOP_WORDS
+from tgraph.settings import Settings
+
+if TYPE_CHECKING:
+    from numpy import float32, float64
+    from numpy.typing import NDArray
+
+
+K = TypeVar("K")
+Hits = Sequence[tuple[str, float]]
+SHARPNESS = 10.0
+"""How much sooner the walk starts from a chunk that is more like the question (cosine)."""
+
+OFTEN = 100
+"""Chunks, at which the walk is most often, that are ranked beside the nearest."""
+
+UNVISITED = 1e-5
+"""What a chunk counts for beyond the walk, of what it is at most often."""
+
+LONGEST = 10
+"""Words of a name in a question."""
+
+SHOWN = 3
+"""Entities that a reason names."""
+
+_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+
+
+@dataclass(frozen=True, slots=True)
+class WalkStart:
+    """An entity that the walk starts from: its weight in the walk, and how it was matched."""
+
+    node: int
+    weight: float
+    match: EntityMatch
+
+
+class PprRetriever:
+    """The mode ``ppr``; ``keep`` chooses among the edges that it may start from."""
+
+    step = "GraphRanking"
+    matches_entities = True
+
+    def __init__(self, settings: PprSearchSettings, keep: SeedFilter | None = None) -> None:
+        self._settings = settings
+        self._keep = keep
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        found, edges, order = self._walked(question, context)
+        return found.retrieval(edges, dict(islice(order.items(), self._settings.passages)))
+
+    def order(self, question: Question, context: Context) -> list[str]:
+        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
+        return list(self._walked(question, context)[2])
+
+    def _walked(
+        self, question: Question, context: Context
+    ) -> tuple[_WalkResult, list[Candidate], dict[str, float]]:
+        settings = self._settings
+        network = network_of(context, settings.synonymy, settings.subject_weight)
+        text = in_conversation(question)
+        vector = context.embed([text])
+        chunks = context.vectors["chunk"].search(vector, settings.dense_chunks)[0]
+        nearest = context.vectors["edge"].search(vector, settings.top_k_edges)[0]
+        edges = self._kept(question, seed_edges(nearest, context), context)
+        starts = walk_starts(question.text, edges, network, settings)
+        weights = self._weights(starts, chunks, network)
+        walk = network.walk(weights, settings.damping) if weights else None
+        order = ranked(network, walk, chunks, vector, settings, context)
+        read = read_first(question, settings.read, context)
+        order = dict.fromkeys(read, 1.0) | {c: s for c, s in order.items() if c not in read}
+        found = _WalkResult(network, starts, dict(chunks), frozenset(read), walk, context)
+        return found, edges, order
+
+    def _kept(
+        self, question: Question, edges: list[Candidate], context: Context
+    ) -> list[Candidate]:
+        if self._keep is None or not edges:
+            return edges
+        kept = set(self._keep(question, edges, context))
+        chosen = [candidate for candidate in edges if candidate.item.iri in kept]
+        return [replace(candidate, rank=rank) for rank, candidate in enumerate(chosen, 1)]
+
+    def _weights(
+        self, starts: Sequence[WalkStart], chunks: Hits, network: Network
+    ) -> dict[int, float]:
+        """Where the walk starts: the entities, and the chunks by their likeness."""
+        found: defaultdict[int, float] = defaultdict(float)
+        for start in starts:
+            found[start.node] += start.weight
+        most = max((score for _, score in chunks), default=0.0)
+        near = {iri: math.exp(SHARPNESS * (score - most)) for iri, score in chunks}
+        for iri, share in shares(near, self._settings.passage_weight).items():
+            node = network.node(iri)
+            if node is not None:
+                found[node] += share
+        return {node: weight for node, weight in found.items() if weight > 0}
+
+
+def read_first(question: Question, count: int, context: Context) -> list[str]:
+    """The chunks, at most ``count``, in which the best evidence of the mode ``graph`` stands."""
+    if not count:
+        return []
+    candidates = GraphRetriever().retrieve(question, context).candidates
+    places = (place.chunk for candidate in candidates for place in candidate.evidence)
+    return list(islice(dict.fromkeys(places), count))
+
+
+def shares(weights: Mapping[K, float], whole: float) -> dict[K, float]:
+    """The weights in their proportions, together ``whole``; none where all are 0."""
+    total = sum(weights.values())
+    return {key: whole * weight / total for key, weight in weights.items()} if total > 0 else {}
+
+
+def ranked(
+    network: Network,
+    walk: NDArray[float64] | None,
+    near: Hits,
+    vector: NDArray[float32],
+    settings: PprSearchSettings,
+    context: Context,
+) -> dict[str, float]:
+    """The chunks, best first, with their scores: 1 for the best.
+
+    A score is the chunk's share of the walk times e to the ``likeness``-fold cosine between chunk
+    and question. The nearest ``head`` stand first, with the score of the best.
+    """
+    import numpy as np
+
+    likeness = dict(near)
+    visits = np.zeros(len(network.chunks)) if walk is None else walk[len(network.entities) :]
+    visits = np.round(visits / max(float(visits.max(initial=0.0)), 1e-300), 9)
+    often = np.argsort(-visits, kind="stable")[: max(OFTEN, settings.passages)].tolist()
+    often = [network.chunks[place] for place in often if visits[place] > 0]
+    others = [chunk for chunk in often if chunk not in likeness]
+    if others:
+        likeness.update(context.vectors["chunk"].search(vector, len(others), others)[0])
+    first = len(network.entities)
+    scores = {}
+    for chunk, cosine in likeness.items():
+        node = network.node(chunk)
+        share = 0.0 if node is None else float(visits[node - first])
+        scores[chunk] = math.log(share + UNVISITED) + settings.likeness * cosine
+    order = sorted(scores, key=lambda chunk: (-round(scores[chunk], 6), chunk))
+    head = [chunk for chunk, _ in near[: settings.head]]
+    best = scores[order[0]] if order else 0.0
+    return {
+        chunk: 1.0 if chunk in head else round(math.exp(scores[chunk] - best), 6)
+        for chunk in dict.fromkeys((*head, *order))
+    }
+
+
+# --- where the walk starts ------------------------------------------------------------------------
+
+
+def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
+    """The edges that stand, with their labels and evidence, in the order given."""
+    triples = {iri: triple for iri, _ in nearest if (triple := triple_of(iri, context))}
+    limit = context.limits.evidence_limit
+    evidence = context.evidence.of_edges(list(triples), limit)
+    labelled = with_labels(context.store, list(triples.values()))
+    edges = dict(zip(triples, labelled, strict=True))
+    found: list[Candidate] = []
+    for iri, score in nearest:
+        places = evidence.get(iri, ())
+        if iri in edges and places and score > 0:
+            why = f"a sentence of it is {score:.2f} similar in meaning to the question"
+            cost = cost_of(edges[iri], evidence=places)
+            found.append(
+                Candidate(
+                    edges[iri], len(found) + 1, score, evidence=places, reasons=(why,), tokens=cost
+                )
+            )
+    return found
+
+
+def walk_starts(
+    text: str, edges: Sequence[Candidate], network: Network, settings: PprSearchSettings
+) -> list[WalkStart]:
+    """The entities to start from, best first: those that the question names, and the ends of the
+    edges, at most ``top_k_entities`` of these. What many chunks name weighs less (HippoRAG's node
+    specificity)."""
+    names = names_in(text, network)
+    rare = {node: 1 / max(network.spread[node], 1) for node in names}
+    found = {
+        node: WalkStart(node, weight, _match(node, network, names[node], 1.0, "name"))
+        for node, weight in shares(rare, settings.name_weight).items()
+    }
+    scores: defaultdict[int, list[float]] = defaultdict(list)
+    for candidate in edges:
+        for term in (candidate.edge.subject, candidate.edge.object):
+            node_ = network.node(term.value) if isinstance(term, NamedNode) else None
+            if node_ is not None:
+                scores[node_].append(candidate.score)
+    weights = {
+        node: sum(of_edges) / len(of_edges) / max(network.spread[node], 1)
+        for node, of_edges in scores.items()
+    }
+    best = sorted(weights, key=lambda n: (-weights[n], n))[: settings.top_k_entities]
+    for node, share in shares({n: weights[n] for n in best}, settings.edge_weight).items():
+        known = found.get(node)
+        match = known.match if known else _match(node, network, text, max(scores[node]), "edge")
+        found[node] = WalkStart(node, share + (known.weight if known else 0.0), match)
+    return sorted(found.values(), key=lambda s: (s.match.method != "name", -s.weight, s.node))
+
+
+def _match(node: int, network: Network, concept: str, score: float, method: str) -> EntityMatch:
+    return EntityMatch(network.iri(node), "", concept, round(score, 6), method)
+
+
+def names_in(text: str, network: Network) -> dict[int, str]:
+    """The entities that a text names, with the words that do; longer names go before the shorter
+    ones in them."""
+    words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
+    taken = [False] * len(words)
+    found: dict[int, str] = {}
+    for length in range(min(LONGEST, len(words)), 0, -1):
+        for first in range(len(words) - length + 1):
+            part = slice(first, first + length)
+            name = text[words[first][0] : words[first + length - 1][1]]
+            if all(taken[part]) or (length == 1 and name.lower() in STOP_WORDS):
+                continue
+            for node in _called(name, network):
+                found.setdefault(node, name)
+                taken[part] = [True] * length
+    return found
+
+
+def _called(name: str, network: Network) -> Iterator[int]:
+    for variant in dict.fromkeys((name, f"{name}.", _POSSESSIVE.sub("", name))):
+        node = network.named(variant) if variant else None
+        if node is not None:
+            yield node
+
+
+# --- what it finds --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _WalkResult:
+    """What the walk came to. ``near`` is the likeness of the chunks nearest to the question,
+    ``read`` are those whose sentences answer it best."""
+
+    network: Network
+    starts: Sequence[WalkStart]
+    near: Mapping[str, float]
+    read: frozenset[str]
+    walk: NDArray[float64] | None
+    context: Context
+
+    def retrieval(self, edges: Sequence[Candidate], order: Mapping[str, float]) -> Retrieval:
+        """The edges that the walk starts from, then the chunks in the order given."""
+        evidence = chunk_evidence(self.context, list(order))
+        tokens = chunk_tokens(self.context, list(evidence))
+        reasons = self._reasons(list(evidence))
+        chunks: list[Candidate] = []
+        for chunk in evidence:
+            item = chunk_item(evidence[chunk])
+            chunks.append(
+                Candidate(
+                    item,
+                    len(edges) + len(chunks) + 1,
+                    order[chunk],
+                    evidence=(evidence[chunk],),
+                    reasons=reasons[chunk],
+                    tokens=cost_of(item, tokens.get(chunk)),
+                )
+            )
+        return Retrieval(
+            candidates=(*edges, *chunks),
+            total=len(edges),
+            items=len(chunks),
+            matches=self._matches(),
+        )
+
+    def _reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """For each chunk, over which of its entities the walk came, and its own likeness."""
+        leading = {chunk: self._leading(chunk) for chunk in chunks}
+        nodes = {NamedNode(self.network.iri(n)) for found in leading.values() for n in found}
+        labels = labels_of(self.context.store, nodes)
+        said = {}
+        for chunk, found in leading.items():
+            names = [labels[NamedNode(self.network.iri(node))] for node in found]
+            reasons = ["its sentences answer the question best"] if chunk in self.read else []
+            reasons += [f"the walk comes to it over {', '.join(names)}"] if names else []
+            if chunk in self.near:
+                reasons.append(f"it is {self.near[chunk]:.2f} similar in meaning to the question")
+            said[chunk] = tuple(reasons) or ("the walk comes to it over another chunk's entities",)
+        return said
+
+    def _leading(self, chunk: str) -> list[int]:
+        """The entities beside the chunk at which the walk is most often."""
+        node, walk = self.network.node(chunk), self.walk
+        if node is None or walk is None:
+            return []
+        beside = self.network.beside(node)
+        entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
+        return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]
+
+    def _matches(self) -> tuple[EntityMatch, ...]:
+        matches = [start.match for start in self.starts]
+        labels = labels_of(self.context.store, [NamedNode(m.entity) for m in matches])
+        return tuple(replace(m, label=labels[NamedNode(m.entity)]) for m in matches)
+
+
+def ppr_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``ppr``."""
+    own = settings.ppr_search
+    return PprRetriever(own, services.filter_edges if own.filter else None)
+
+
+# --- where the mode ``ppr`` cuts: the edges that the walk starts from, the chunks that it ---------
+
+
+def ppr_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The edges to start from, where a fact is missing, then the chunks."""
+    if missing.kind == "fact":
+        with suppress(TgraphError):
+            yield from _starts(missing, search, context)
+    with suppress(TgraphError):
+        yield from _walked(missing, search, context)
+    cutoff = context.settings.ppr_search.passages
+    if missing.chunks and search.items >= cutoff:
+        why = f"the walk came to {cutoff} chunks before it (passages); its rank is not on record"
+        yield CutOff("passages", cutoff, None, why)
+
+
+def _starts(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The walk starts from so many of the edges nearest to the question."""
+    own = context.settings.ppr_search
+    most = own.top_k_edges
+    order = _near("edge", search, context)
+    at = RankedOrder("top-k-edges", most, order, missing.edges, "").standing
+    chosen = own.filter and any(call.endswith("select_edges") for call in search.calls)
+    if at is None or (at.rank <= most and not chosen):
+        return
+    chunk = first_cut(_walked(missing, search, context))
+    beside = f"; and its chunk: {chunk.reason}" if chunk else ""
+    why = f"it is {at} edges by likeness to the question, and the"
+    if at.rank > most:
+        why = f"{why} walk starts from the first {most} (top-k-edges){beside}"
+        yield CutOff("top-k-edges", most, at.rank, why)
+    else:
+        why = f"{why} model did not choose it among the first {most} to start from (filter)"
+        yield CutOff("filter", None, at.rank, f"{why}{beside}")
+
+
+def _walked(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """Graph ranking takes so many of the chunks that it ranks."""
+    if not missing.chunks:
+        return
+    own, kept = context.settings.ppr_search, list(search.candidates)
+    order = PprRetriever(own, lambda *_: kept).order(search.question, context)
+    most = own.passages
+    why = f"chunks in the order of the walk, of which the first {most} were taken (passages)"
+    yield RankedOrder("passages", most, order, missing.chunks, why)
+    if missing.chunks.isdisjoint(order):
+        often = max(OFTEN, own.passages)
+        why = f"chunks by likeness to the question, and beside the first {own.dense_chunks}"
+        why = f"{why} (dense-chunks) only the {often} were ranked at which the walk is most often"
+        near = RankedOrder("", 0, _near("chunk", search, context), missing.chunks, "")
+        if at := near.standing:
+            yield CutOff("dense-chunks", own.dense_chunks, at.rank, f"it is {at} {why}")
+
+
+def _near(kind: str, search: RecordedSearch, context: Context) -> list[str]:
+    """All of a kind, nearest to the question first."""
+    vector = context.embed([in_conversation(search.question)])
+    return iris(context.vectors[kind].search(vector, ALL)[0])

@@ -1,0 +1,246 @@
+"""RAPTOR's two ways through the tree of summaries (Sarthi and others 2024, section 3).
+
+The collapsed tree looks at summaries of all levels and chunks at once, so that a question finds the
+generality it asks for. Tree traversal starts at the top and follows the best of each level down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from tgraph.errors import TgraphError
+from tgraph.index.summary_tree import (
+    TreeNode,
+    is_chunk,
+    standing_tree,
+    summary_text,
+    summary_title,
+    ways_down,
+)
+from tgraph.model import Candidate, Evidence, Item, Retrieval
+from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
+from tgraph.retrieve.modes.raptor import RaptorSearchSettings
+from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
+from tgraph.retrieve.search.vector import in_conversation
+from tgraph.settings import Settings
+from tgraph.store.base import Store
+
+Hits = Sequence[tuple[str, float]]
+
+
+class CollapsedTree:
+    """The mode ``raptor``: the nodes nearest to the question, of all levels."""
+
+    step = "TreeSearch"
+    matches_entities = False
+
+    def __init__(self, settings: RaptorSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        vector = context.embed([in_conversation(question)])
+        k = self._settings.k
+        best = nearest_nodes(vector, k, context)[:k]
+        return _retrieval(best, vector, self._settings.evidence_limit, context)
+
+
+class TreeTraversal:
+    """The mode ``raptor-traversal``: the best of the top, then the best below them, and so on."""
+
+    step = "TreeSearch"
+    matches_entities = False
+
+    def __init__(self, settings: RaptorSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        vector = context.embed([in_conversation(question)])
+        top_k = self._settings.top_k
+        chosen = [hit for layer in layers(vector, top_k, context) for hit in layer[:top_k]]
+        return _retrieval(chosen, vector, self._settings.evidence_limit, context)
+
+
+def nearest_nodes(vector: object, count: int, context: Context) -> Hits:
+    """Summaries and chunks, of each at most ``count``, nearest to the question first."""
+    kinds = ("summary", "chunk")
+    found = [hit for kind in kinds for hit in context.vectors[kind].search(vector, count)[0]]  # type: ignore[arg-type]
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def layers(vector: object, top_k: int, context: Context) -> Iterator[Hits]:
+    """The layers of the tree as a traversal comes to them that follows ``top_k`` nodes of each;
+    each layer whole, nearest to the question first."""
+    tree = tree_of(context)
+    chosen: set[str] = set()
+    level = _top(tree, context)
+    while level:
+        near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
+        yield near
+        followed = [iri for iri, _ in near[:top_k]]
+        chosen.update(followed)
+        below = (member for iri in followed if iri in tree for member in tree[iri].members)
+        level = dict.fromkeys(below)
+
+
+def tree_of(context: Context) -> Mapping[str, TreeNode]:
+    """The tree of the published state, read once."""
+    read = context.remembered("tree of summaries", 1)
+    tree: Mapping[str, TreeNode] = read.get("tree", lambda: standing_tree(context.store))
+    return tree
+
+
+def _top(tree: Mapping[str, TreeNode], context: Context) -> dict[str, None]:
+    """What is part of nothing larger: summaries, and chunks that are alike to no other."""
+    below = {member for node in tree.values() for member in node.members}
+    nodes = (*tree, *context.vectors["chunk"].keys)
+    return dict.fromkeys(iri for iri in nodes if iri not in below)
+
+
+def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
+    """The nodes, nearest to the question first."""
+    chunks = [node for node in nodes if is_chunk(node)]
+    others = [node for node in nodes if not is_chunk(node)]
+    found: list[tuple[str, float]] = []
+    for kind, some in (("chunk", chunks), ("summary", others)):
+        if some:
+            found += context.vectors[kind].search(vector, len(some), some)[0]  # type: ignore[arg-type]
+    return sorted(found, key=lambda hit: (-hit[1], hit[0]))
+
+
+def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retrieval:
+    """The candidates in the order of the hits."""
+    chunks = [iri for iri, _ in hits if is_chunk(iri)]
+    whole = chunk_evidence(context, chunks)
+    tokens = chunk_tokens(context, list(whole))
+    found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
+    for iri, score in hits:
+        if iri in whole:
+            item = chunk_item(whole[iri])
+            cost = cost_of(item, tokens.get(iri))
+            found.append((item, score, (whole[iri],), cost, "it"))
+        elif not is_chunk(iri):
+            item = _summary_item(iri, context)
+            places = summary_evidence(item, vector, limit, context)
+            level = tree_of(context)[iri].level
+            if places:
+                found.append((item, score, places, cost_of(item), f"the summary (level {level})"))
+    candidates = tuple(
+        Candidate(
+            item,
+            rank,
+            min(1.0, max(0.0, score)),
+            evidence=places,
+            reasons=(f"{what} is {score:.2f} similar in meaning to the question",),
+            tokens=cost,
+        )
+        for rank, (item, score, places, cost, what) in enumerate(found, 1)
+    )
+    return Retrieval(candidates, 0, len(candidates))
+
+
+def _summary_item(summary: str, context: Context) -> Item:
+    store = context.store
+    return Item("summary", summary, summary_title(store, summary), summary_text(store, summary))
+
+
+def summary_evidence(
+    item: Item, vector: object, limit: int, context: Context
+) -> tuple[Evidence, ...]:
+    """Where a summary rests: the sentences that it quotes, else the chunks below it that are
+    nearest to the question, at most ``limit``; ``via`` leads down over the summaries between."""
+    ways = ways_down(tree_of(context), item.iri)
+    whole = chunk_evidence(context, sorted(ways))
+    quoted = [
+        replace(place, via=ways[place.chunk]) for place in _quoted(item.text, list(whole.values()))
+    ]
+    if quoted:
+        return tuple(quoted)
+    near = context.vectors["chunk"].search(vector, limit, list(whole))[0]  # type: ignore[arg-type]
+    return tuple(replace(whole[chunk], via=ways[chunk]) for chunk, _ in near)
+
+
+def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
+    """The exact characters of each line of the text that stands in one of the places, the first
+    that has it."""
+    for line in text.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        pattern = re.compile(r"\s+".join(map(re.escape, words)))
+        for place in places:
+            if match := pattern.search(place.quote):
+                start = place.start + match.start()
+                yield replace(
+                    place, start=start, end=start + len(match.group()), quote=match.group()
+                )
+                break
+
+
+def tree_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``raptor``."""
+    return CollapsedTree(settings.raptor_search)
+
+
+def traversal_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``raptor-traversal``."""
+    return TreeTraversal(settings.raptor_search)
+
+
+# --- where the modes ``raptor`` and ``raptor-traversal`` cut: the nodes of the tree of ------------
+
+
+def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The nodes of all levels together."""
+    cutoff, wanted = context.settings.raptor_search.k, _carriers(missing, context)
+    order: Sequence[str] = ()
+    with suppress(TgraphError):
+        every = sum(len(context.vectors[kind]) for kind in ("summary", "chunk"))
+        vector = context.embed([in_conversation(search.question)])
+        order = iris(nearest_nodes(vector, max(1, every), context))
+    if wanted and not order:
+        why = f"it is not among the {cutoff} nodes of the tree nearest to the question (k)"
+        yield CutOff("k", cutoff, None, why)
+    why = f"nodes of the tree by likeness to the question, of which the first {cutoff} were taken"
+    yield RankedOrder("k", cutoff, order, wanted, f"{why} (k)")
+
+
+def traversal_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    """The layers of the tree, from the lowest that was come to: in it, or above it, the way down
+    was cut."""
+    cutoff, tree = context.settings.raptor_search.top_k, tree_of(context)
+    family = _family(tree, _carriers(missing, context))
+    found: list[Sequence[str]] = []
+    with suppress(TgraphError):
+        vector = context.embed([in_conversation(search.question)])
+        found = [iris(layer) for layer in layers(vector, cutoff, context)]
+    if family and not any(found):
+        why = f"of each layer of the tree {cutoff} nodes were followed, others than lead to it"
+        yield CutOff("top-k", cutoff, None, f"{why} (top-k)")
+    for depth, layer in reversed(list(enumerate(found, 1))):
+        who = partial(_node, depth, context.store)
+        why = f"by likeness to the question, and {cutoff} were followed (top-k)"
+        yield RankedOrder("top-k", cutoff, layer, family, why, who)
+
+
+def _node(depth: int, store: Store, node: str) -> str:
+    who = "it" if is_chunk(node) else f"the summary “{summary_title(store, node)}” above it"
+    return f"in layer {depth} from the top of the tree {who}"
+
+
+def _carriers(missing: Missing, context: Context) -> set[str]:
+    """The chunks that it stands in, and the summaries that speak of it."""
+    return {*missing.chunks, *(iri for iri in tree_of(context) if missing.tells(iri))}
+
+
+def _family(tree: Mapping[str, TreeNode], items: set[str]) -> set[str]:
+    """The items and all that is above them."""
+    found = set(items)
+    for node in tree.values():  # in the order of their levels
+        if found.intersection(node.members):
+            found.add(node.iri)
+    return found

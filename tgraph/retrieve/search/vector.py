@@ -1,0 +1,113 @@
+"""Basic retrieval: the chunks nearest to the question, in the order of their likeness.
+
+The modes ``basic`` and ``naive`` are both this, with GraphRAG's and with LightRAG's defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tgraph.model import Candidate, Retrieval
+from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.candidates import chunk_candidate, chunk_evidence, chunk_tokens, ranked
+from tgraph.retrieve.modes.basic import BasicSearchSettings
+from tgraph.retrieve.orders import (
+    CutOff,
+    Missing,
+    Orders,
+    RankedOrder,
+    RecordedSearch,
+    iris,
+    nearest,
+    unlike,
+)
+from tgraph.settings import Settings
+
+
+class BasicRetriever:
+    """Vector search over chunks."""
+
+    step = "VectorSearch"
+    matches_entities = False
+
+    def __init__(self, settings: BasicSearchSettings) -> None:
+        self._settings = settings
+
+    def retrieve(self, question: Question, context: Context) -> Retrieval:
+        hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
+        candidates = ranked(chunk_candidates(hits, context))
+        return Retrieval(candidates, 0, len(candidates))
+
+
+def nearest_chunks(
+    question: Question, count: int, least_score: float, context: Context
+) -> list[tuple[str, float]]:
+    """The chunks nearest to the question with their likeness (cosine), best first."""
+    vector = context.embed([in_conversation(question)])
+    hits = context.vectors["chunk"].search(vector, count)[0]
+    return [(chunk, score) for chunk, score in hits if score >= least_score]
+
+
+def chunk_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
+    """Chunks by their likeness to the question; those of what no longer stands are left out."""
+    evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
+    tokens = chunk_tokens(context, list(evidence))
+    return [
+        chunk_candidate(
+            evidence[chunk],
+            max(0.0, score),
+            f"it is {score:.2f} similar in meaning to the question",
+            tokens.get(chunk),
+        )
+        for chunk, score in hits
+        if chunk in evidence
+    ]
+
+
+def in_conversation(question: Question) -> str:
+    """What is searched for: the question, and the user's questions before it."""
+    return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])
+
+
+def basic_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``basic``."""
+    return BasicRetriever(settings.basic_search)
+
+
+def naive_retriever(settings: Settings, services: Services) -> Retriever:
+    """The retriever of ``naive``."""
+    return BasicRetriever(settings.naive_search)
+
+
+# --- where the modes ``basic`` and ``naive`` cut: the chunks by their likeness to the question ----
+
+
+def nearest_chunk_orders(
+    name: str,
+    cutoff: int,
+    least: float,
+    missing: Missing,
+    search: RecordedSearch,
+    context: Context,
+) -> Orders:
+    """The chunks, nearest to the question first, cut by a limit of that name; and what is less
+    like it than ``least``."""
+    if not missing.chunks:
+        return
+    hits = nearest(context, "chunk", in_conversation(search.question))
+    if not hits:
+        why = f"it is not among the {cutoff} chunks nearest to the question ({name})"
+        yield CutOff(name, cutoff, None, why)
+    why = f"chunks by likeness to the question, of which the first {cutoff} were taken ({name})"
+    yield RankedOrder(name, cutoff, iris(hits), missing.chunks, why)
+    yield from unlike(hits, missing.chunks, least, "the question")
+
+
+def basic_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    own = context.settings.basic_search
+    return nearest_chunk_orders("k", own.k, own.least_score, missing, search, context)
+
+
+def naive_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
+    own = context.settings.naive_search
+    return nearest_chunk_orders("k", own.k, own.least_score, missing, search, context)

@@ -1,0 +1,1 @@
+"""Questions and sentences: what a question asks for, and how well a sentence answers it."""

@@ -1,0 +1,247 @@
+"""What kind of answer a question asks for, and whether a sentence holds one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tgraph.extract.entity_types import kind_of_noun
+from tgraph.resources import word_list
+from tgraph.retrieve.text.lexical import FORMS, STOP_WORDS, stem, words
+
+_QUESTION_WORD = re.compile(r"\b(who|whom|whose|when|where|why|how|what|which)\b", re.IGNORECASE)
+_BY_WORD = {
+    "who": "person",
+    "whom": "person",
+    "whose": "person",
+    "when": "time",
+    "where": "place",
+    "why": "reason",
+}
+_TIMES = frozenset({"year", "date", "day", "month", "century", "decade", "season"})
+_COUNTED = re.compile(r"how (?:many|much|often)\b|\bnumber of\b", re.IGNORECASE)
+_FATE_ASKED = re.compile(
+    r"\bbec[oa]mes? of\b|\bhappen(?:s|ed)? to\b|\bfate\b|\bend(?:ed)? up\b", re.IGNORECASE
+)
+_WHY = re.compile(r"\b(?:for what reason|what (?:caused|led to))\b", re.IGNORECASE)
+_ASKS_NAME = re.compile(r"\b(?:names?|called|named|renamed)\b", re.IGNORECASE)
+_OF_A_SORT = re.compile(
+    r"\b(?:kind|sort|type|name)s? (?:of|for|(?:was )?given to)\b", re.IGNORECASE
+)
+
+_LENGTHS = r"\b(?:kilomet|met(?:er|re)|mile|feet|foot|fathom|inch|yard|league)|\b(?:km|cm|mm|m)\b"
+_MEASURES = {
+    "money": (
+        r"how much\b.{0,40}?\b(?:money|cost|pa(?:y|id)|earn|spen[dt]|worth|charge|owe)"
+        r"|\b(?:cost|price|salary|wages?|sum|debt|income|fee|fortune|budget)\b",
+        r"[£$€¥]\s?\d|\b(?:pounds?|dollars?|shillings?|pence|francs?|marks?|krone[rn]?|crowns"
+        r"|euros?|guineas?|rubles?|yen)\b",
+    ),
+    "angle": (r"\b(?:latitude|longitude)\b", r"°|\bdegrees?\b"),
+    "heat": (r"\btemperature\b|how (?:hot|cold|warm)\b", r"°|\bdegrees?\b"),
+    "length": (
+        r"how (?:far|tall|high|deep|wide)\b"
+        r"|\b(?:depth|height|distance|length|width|altitude)\b",
+        _LENGTHS,
+    ),
+    "duration": (
+        r"how long\b",
+        r"\b(?:second|minute|hour|day|week|fortnight|month|year|decade|centur|winter|summer|night)"
+        rf"|{_LENGTHS}",
+    ),
+    "age": (
+        r"how old\b|\bwhat age\b",
+        r"\b(?:aged?|years?|old)\b|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)(?:y|ies)",
+    ),
+    "share": (r"\bpercent", r"%|\bper ?cent|\bpercentage"),
+}
+_MEASURED = {
+    kind: (re.compile(asked, re.IGNORECASE), re.compile(held, re.IGNORECASE))
+    for kind, (asked, held) in _MEASURES.items()
+}
+"""By measure: how it is asked for, and the unit that an answer has."""
+
+_NUMBER_WORDS = word_list("questions", "numbers")
+_ANY_NUMBER = "|".join(_NUMBER_WORDS)
+_NUMBER = re.compile(rf"\d|\b(?:{_ANY_NUMBER})\b", re.IGNORECASE)
+_COUNT = rf"(?:\d[\d,.]*|(?:{_ANY_NUMBER})(?:[- ](?:{_ANY_NUMBER}))*)"
+_TIME = re.compile(
+    r"\b1\d{3}\b|\b20\d\d\b|\b(?:January|February|March|April|May|June|July|August|September"
+    r"|October|November|December|Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday"
+    r"|century|o'clock|midnight|noon)\b|\b\d{1,2}(?:st|nd|rd|th)\b"
+)
+_REASON = re.compile(
+    r"\b(?:because|since|so that|in order|due to|for want|for fear|as (?:he|she|it|they)|owing to"
+    r"|therefore|reason|wanted|hoped|believed|wished|to \w+)\b",
+    re.IGNORECASE,
+)
+_FATE = re.compile(
+    r"\b(?:die[sd]?|death|dead|killed|lost|drown\w*|s[au]nk|wreck\w*|disappear\w*|vanish\w*|trace"
+    r"|perish\w*|missing|murder\w*|execut\w*|abandon\w*|fate|broke up|burn\w* out|scrapped|sold"
+    r"|never (?:returned|seen|arrived|found|came|again))\b",
+    re.IGNORECASE,
+)
+_GIVEN_NAME = re.compile(
+    r"\b(?:re)?named?\b|\bcalled\b|\bchristened\b|\bknown as\b|\bnames\b|\bname:", re.IGNORECASE
+)
+_PROPER = re.compile(r"[^\W\d_a-z]\w+(?:[-'’]\w+)*")
+
+_VAGUE = frozenset({"", "thing", "topic", "concept"})
+_LIVING_OR_LAND = frozenset({"person", "place"})
+_IN_PART = {"number": 0.7, "measure": 0.35, "reason": 0.3, "fate": 0.3}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAnswer:
+    """What a sentence speaks of, by name or by a pronoun: its terms and the kind of thing it is."""
+
+    iri: str
+    label: str
+    terms: frozenset[str]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswerType:
+    """What is asked for: its kind, the noun that says so, how many, and whether it is a name.
+
+    ``kind`` is a measure ("money", "length"), ``number``, ``time``, ``reason``, ``fate``, a kind of
+    entity ("person", "ship"), ``name`` for any of these, or empty where nothing tells.
+    """
+
+    kind: str
+    focus: frozenset[str]
+    count: int
+    is_name: bool
+
+    def held_by(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
+        """0 to 1: whether the sentence holds such a thing beyond the terms that are ``known``."""
+        if self.kind in _MEASURED:
+            if not _NUMBER.search(_without(known, quote)):
+                return 0.0
+            return 1.0 if _MEASURED[self.kind][1].search(quote) else _IN_PART["measure"]
+        if self.kind == "number":
+            return self._counted(quote, known)
+        if self.kind == "time":
+            return 1.0 if _TIME.search(_without(known, quote)) else 0.0
+        if self.kind == "reason":
+            return 1.0 if _REASON.search(quote) else _IN_PART["reason"]
+        if self.kind == "fate":
+            return 1.0 if _FATE.search(quote) else _IN_PART["fate"]
+        return self._named(quote, named, known) if self.kind else 0.5
+
+    def _counted(self, quote: str, known: Collection[str]) -> float:
+        """A number that belongs to the thing counted is worth more than any number."""
+        if not _NUMBER.search(_without(known, quote)):
+            return 0.0
+        for term in self.focus:
+            if re.search(rf"\b{_COUNT}(?:\W+\w+){{0,2}}?\W+{re.escape(term[:5])}", quote, re.I):
+                return 1.0
+        return _IN_PART["number"]
+
+    def _named(self, quote: str, named: Sequence[NamedAnswer], known: Collection[str]) -> float:
+        fresh = {
+            item.label: _fit(self.kind, item.kind) for item in named if item.terms - set(known)
+        }
+        best = max(fresh.values(), default=0.0)
+        if best < 0.5 and new_names(quote, known):
+            best = 0.5
+        if self.is_name:
+            return max(0.8 * best, 1.0 if best and _GIVEN_NAME.search(quote) else 0.0)
+        if self.count > 1:
+            return best if sum(fit > 0.5 for fit in fresh.values()) >= self.count else 0.4 * best
+        return best
+
+
+def _fit(asked: str, kind: str) -> float:
+    """How likely something of one kind answers a question for another."""
+    if kind == asked or (asked == "person" and kind == "group"):
+        return 1.0
+    if asked == "name" or kind in _VAGUE:
+        return 0.75
+    if asked in _LIVING_OR_LAND:
+        return 0.35 if kind in _LIVING_OR_LAND else 0.6
+    return 0.3 if kind in _LIVING_OR_LAND else 0.8
+
+
+def fits(noun: str, kind: str) -> float:
+    """0 to 1: how well an entity of a kind fits a description by a noun ("the ship that ...")."""
+    asked = kind_of_phrase(noun)
+    return _fit(asked, kind) if asked else 0.75
+
+
+def kind_of_phrase(phrase: str) -> str:
+    """The kind of thing that a noun phrase stands for, by its last word that tells."""
+    for word in reversed(words(phrase)):
+        kind = kind_of_noun(FORMS.get(word, word)) or kind_of_noun(word.removesuffix("s"))
+        if kind or word in _ORIGINS:
+            return kind or "place"
+    return ""
+
+
+_ORIGINS = frozenset({"birthplace", "birth", "hometown", "origin"})
+
+
+def expected_answer_type(text: str) -> ExpectedAnswerType:
+    """What a question asks for, by its question word and the noun after it."""
+    found = _QUESTION_WORD.search(text)
+    word = found.group().casefold() if found else ""
+    rest = text[found.end() :] if found else text
+    sort = _OF_A_SORT.search(rest) if word in ("what", "which") else None
+    phrase = _phrase(rest[sort.end() :] if sort else rest)
+    telling = [w for w in phrase if kind_of_phrase(w)]
+    focus = frozenset(map(stem, telling[-1:] or phrase[:1])) if word in _FOCUSED else frozenset()
+    count = next((_NUMBER_WORDS.index(w) + 2 for w in phrase if w in _NUMBER_WORDS[:11]), 1)
+    is_name = word in ("what", "which") and bool(_ASKS_NAME.search(text))
+    return ExpectedAnswerType(_kind(text, word, phrase, is_name), focus, count, is_name)
+
+
+_FOCUSED = frozenset({"what", "which", "how"})
+
+
+def _phrase(rest: str) -> list[str]:
+    """The words up to the first that is no part of a noun phrase."""
+    found: list[str] = []
+    for word in words(rest):
+        if word in STOP_WORDS and (found or word not in _LEADING):
+            break
+        if word not in STOP_WORDS:
+            found.append(word)
+    return found[:5]
+
+
+_LEADING = frozenset({"the", "a", "an", "many", "much", "other"})
+
+
+def _kind(text: str, word: str, phrase: Sequence[str], is_name: bool) -> str:
+    if word in ("what", "how", "which", ""):
+        if _FATE_ASKED.search(text):
+            return "fate"
+        measure = next((k for k, (asked, _) in _MEASURED.items() if asked.search(text)), "")
+        if measure or _COUNTED.search(text):
+            return measure or "number"
+    if _WHY.search(text):
+        return "reason"
+    if word in ("what", "which"):
+        if _TIMES & set(phrase):
+            return "time"
+        return kind_of_phrase(" ".join(phrase)) or ("name" if is_name or word == "which" else "")
+    return _BY_WORD.get(word, "")
+
+
+def new_names(quote: str, known: Collection[str]) -> list[str]:
+    """The capitalised words of the quote that are not known; not the first word alone where it is
+    an ordinary one."""
+    found = []
+    for match in _PROPER.finditer(quote):
+        lower = match.group().casefold()
+        opening = match.start() <= 1 and not _PROPER.match(quote, match.end() + 1)
+        if lower not in STOP_WORDS and stem(lower) not in known and not opening:
+            found.append(match.group())
+    return found
+
+
+def _without(known: Collection[str], quote: str) -> str:
+    """The quote less the numbers and dates that the question itself names."""
+    return re.sub(r"\w+", lambda m: "" if stem(m.group().casefold()) in known else m.group(), quote)

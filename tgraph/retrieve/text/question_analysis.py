@@ -1,0 +1,247 @@
+"""A question, read: its terms, the names in it, what it describes, and how broad it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+
+from tgraph.resources import word_set
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.text.answer_type import (
+    ExpectedAnswerType,
+    expected_answer_type,
+    kind_of_phrase,
+)
+from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.lexical import STOP_WORDS, Frequencies, stem, terms, words
+
+_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z]\w*(?:[-'’]\w+)*")
+_FRAME = word_set("questions", "shaping")
+"""Words that shape a question rather than say what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedQuestion:
+    """A question, read.
+
+    ``weights`` says how much each term of the question tells (greater than 0), ``names`` which of
+    the terms belong to names, ``sought`` what kind of answer is asked for.
+    """
+
+    text: str
+    weights: Mapping[str, float]
+    names: frozenset[str]
+    sought: ExpectedAnswerType
+
+    @property
+    def asked(self) -> str:
+        """The question without its names."""
+        return " ".join(_NAME.sub(" ", self.text).split())
+
+    @property
+    def total(self) -> float:
+        return sum(self.weights.values())
+
+
+def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
+    """The question's terms weighted by how rare they are in the body of texts."""
+    names = frozenset(stem(w) for m in _NAME.findall(text) for w in words(m) if w not in STOP_WORDS)
+    sought = expected_answer_type(text)
+    focus = sought.focus - names
+    weights = {
+        term: _weight(term, names, focus, frequencies) for term in dict.fromkeys(_stems(text))
+    }
+    return AnalysedQuestion(text, weights, names, sought)
+
+
+def telling_words(text: str) -> list[str]:
+    """The words that say what a question is about."""
+    return [w for w in words(text) if w not in STOP_WORDS and w not in _FRAME]
+
+
+def _stems(text: str) -> list[str]:
+    telling = telling_words(text) or [w for w in words(text) if w not in STOP_WORDS]
+    return [stem(word) for word in telling]
+
+
+def _weight(
+    term: str, names: frozenset[str], focus: frozenset[str], frequencies: Frequencies
+) -> float:
+    weight = max(0.05, frequencies.idf(term))
+    if term in names:
+        return weight * 1.2
+    return weight * 0.8 if term in focus else weight
+
+
+# --- how much of the question a text covers -------------------------------------------------------
+
+
+@lru_cache(maxsize=65536)
+def _root(term: str) -> str:
+    """The first letters of a longer word, which it shares with its relatives."""
+    return term[:5] if len(term) > 5 else term
+
+
+def matched(term: str, found: frozenset[str], roots: frozenset[str]) -> float:
+    """1 where the term is among those found, 0.7 where only a relative of it is."""
+    if term in found:
+        return 1.0
+    return 0.7 if len(term) >= 5 and term.isalpha() and _root(term) in roots else 0.0
+
+
+def roots_of(found: frozenset[str]) -> frozenset[str]:
+    return frozenset(_root(term) for term in found if len(term) >= 5)
+
+
+# --- descriptions: what a question doesn't name but says something about --------------------------
+
+
+MOST = 3
+"""Descriptions that are followed."""
+
+_CLAUSE = re.compile(
+    r"(?<=[\w?'’] )(?:(?:in|on|at|to|from|for|of|by|with|under|after|before|near|during|through) )?"
+    r"(?:that|who|whom|whose|which|where)\b",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = re.compile(r"\b(?:who|whom|whose|what|which|when|where|why|how)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:the|an?|that|those)\s+(?=[^\W\d_])", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=\w)")
+_CAPITAL = r"\b[^\W\d_a-z][\w.’'-]{0,40}"
+_DESCRIPTIONS_NAME = (
+    rf"{_CAPITAL}(?:\s+(?:(?:of|the|and|in|with|for)\s+){{0,2}}[\"“]?{_CAPITAL}[\"”]?){{0,9}}"
+)
+_POSSESSED = re.compile(
+    rf"((?:{_CAPITAL}\s+){{0,9}}?{_CAPITAL}?[^\W_])['’]s\s+((?:[a-z]+\s+){{0,2}}[a-z]+)"
+)
+_OF = re.compile(
+    r"\bthe\s+((?:[a-z]+\s+){0,2}[a-z]+)\s+(?:of|for|in)\s+"
+    rf"(?:(?:the|a)\s+)?(?:[a-z]+\s+){{0,2}}[\"“]?{_DESCRIPTIONS_NAME}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is asked (``before`` and ``after`` the described), the description, and its noun."""
+
+    before: str
+    after: str
+    text: str
+    noun: str
+
+    def about(self, name: str) -> str:
+        """The question with the name of what is described."""
+        return " ".join(f"{self.before} {name} {self.after}".split())
+
+
+def descriptions(question: str) -> list[Description]:
+    """The descriptions in a question, the fullest first, at most three.
+
+    None where it names what it is about. "Who designed the ship that carried the first party?" asks
+    "Who designed ...?" about "the ship that carried the first party". Once the described is found,
+    its name takes the place of the description.
+    """
+    sentences = _SENTENCES.split(question.strip())
+    if len(sentences) > 1 and sentences[-1].endswith("?"):
+        return [Description(sentences[-1], "", " ".join(sentences[:-1]), "")]
+    found = [clause] if (clause := _by_clause(question)) else []
+    return list(islice(chain(found, _by_name(question)), MOST))
+
+
+def _by_clause(question: str) -> Description | None:
+    """The noun phrase that a relative clause follows; the rest of the question is the clause."""
+    for clause in _CLAUSE.finditer(question):
+        main = question[: clause.start()].strip().rstrip(",")
+        articles = list(_ARTICLE.finditer(main))
+        if not articles or not _QUESTION_WORD.search(main):
+            continue
+        if len(telling_words(question[clause.end() :])) < 2:
+            continue
+        noun, after = _noun_phrase(main[articles[-1].end() :])
+        text = f"{noun} {question[clause.start() :]}"
+        return Description(main[: articles[-1].start()].strip(), after, text, noun)
+    return None
+
+
+def _noun_phrase(text: str, longest: int = 9) -> tuple[str, str]:
+    """The words up to the last noun whose kind is known, and those after it ("man", "born")."""
+    found = text.split()
+    known = [place for place, word in enumerate(found) if kind_of_phrase(word)]
+    end = known[-1] + 1 if known else longest
+    return " ".join(found[:end]), " ".join(found[end:])
+
+
+def _by_name(question: str) -> Iterator[Description]:
+    """ "The first mate of the Belgica", "Gisvi's birthplace"."""
+    for match in _OF.finditer(question):
+        if not _CLAUSE.search(match.group()) and not re.search("['’]s$", match.group()):
+            found = _in_place_of(question, match.start(), match.end(), match.group(1))
+            if _is_asked(found):
+                yield found
+    for match in _POSSESSED.finditer(question):
+        noun, _ = _noun_phrase(match.group(2), longest=1)
+        found = _in_place_of(question, match.start(), match.start(2) + len(noun), noun)
+        if _is_asked(found):
+            yield found
+
+
+def _in_place_of(question: str, start: int, end: int, noun: str) -> Description:
+    return Description(question[:start].strip(), question[end:].strip(), question[start:end], noun)
+
+
+def _is_asked(description: Description) -> bool:
+    """Whether the rest is a question that says something."""
+    rest = f"{description.before} {description.after}"
+    return bool(_QUESTION_WORD.search(description.before) and telling_words(rest))
+
+
+# --- whether a question asks about the documents as a whole, or for something in them -------------
+
+
+_WHOLE = frozenset(map(stem, word_set("questions", "whole")))
+"""Stems of words that ask about documents rather than about what is in them."""
+
+_BREADTH_FRAME = frozenset(map(stem, word_set("questions", "anything")))
+
+_SAYS_ENOUGH = 2
+"""Terms beside these that a question needs to be understood by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantedWords:
+    """A question, read. ``weights`` says how much each of its terms tells (greater than 0)."""
+
+    text: str
+    weights: Mapping[str, float]
+
+    def share(self, found: Mapping[str, float]) -> float:
+        """0 to 1: how much of what the question names is found; 1 where it names nothing."""
+        total = sum(self.weights.values())
+        if not total:
+            return 1.0
+        return sum(w * found.get(term, 0.0) for term, w in self.weights.items()) / total
+
+
+def wanted_words(question: Question, context: Context) -> WantedWords:
+    """The question; one that says hardly anything is read with the question before it."""
+    text, telling = _telling(question)
+    counts = frequencies(context)
+    return WantedWords(text, {term: max(0.05, counts.idf(term)) for term in telling})
+
+
+def is_broad(question: Question) -> bool:
+    """Whether it names nothing: it asks about the documents as a whole."""
+    return not _telling(question)[1]
+
+
+def _telling(question: Question) -> tuple[str, list[str]]:
+    text = question.text
+    if question.history and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
+        text = f"{question.history[-1].question} {text}"
+    stems = dict.fromkeys(terms(text))
+    telling = [term for term in stems if term not in _WHOLE]
+    framed = len(telling) < len(stems) and all(term in _BREADTH_FRAME for term in telling)
+    return text, [] if framed else telling

@@ -1,0 +1,404 @@
+"""Sentences behind candidates, and how well each answers a question.
+
+A sentence is read with what stands around it: the names that its edges resolved its pronouns to,
+the title of its document, its heading, the sentences before it and the one after.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.model import Candidate, Edge, Evidence, Retrieval
+from tgraph.resources import weights
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.reports import grounded
+from tgraph.retrieve.text.answer_type import NamedAnswer
+from tgraph.retrieve.text.bm25 import follow, frequencies, heading, lead
+from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
+from tgraph.retrieve.text.similarity import Similarity
+from tgraph.store.base import select, text_of
+
+Place = tuple[str, int | None, int, int]
+
+MEANING, ASKED, SETTING, WORDS, NAMES, KIND = weights("sentence")
+"""The shares of a passage's score."""
+
+ROW, FRAGMENT = 0.07, 0.1
+"""What a row of a table and a piece that is no sentence, such as a heading, lose."""
+
+TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
+"""What a term counts that only the title or heading has, the sentence before, the one after, or
+one of the sentences farther before."""
+
+_ROW = re.compile(r"^[^:\n]{1,40}: [^;\n]*; [^:\n]{1,40}: ")
+_MENTIONS = "mentions"
+_ENDS = frozenset(".!?:;,\"'”’)…。！？»")
+
+
+@dataclass(frozen=True, slots=True)
+class PassageWords:
+    """The terms of a passage by where they stand; it depends on no question."""
+
+    quote: frozenset[str]
+    labels: frozenset[str]
+    title: frozenset[str]
+    around: Mapping[str, float]
+    roots: frozenset[str]
+    is_row: bool
+    is_prose: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SentencePassage:
+    """A sentence of a document with the edges that rest on it and the things it speaks of."""
+
+    place: Place
+    evidence: Evidence
+    edges: tuple[str, ...]
+    named: tuple[NamedAnswer, ...]
+    wording: PassageWords
+
+    @property
+    def quote(self) -> str:
+        return self.evidence.quote
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a passage answers, 0 to 1, and how similar it is to the question."""
+
+    score: float
+    similar: float
+
+
+LexicalScores = dict[Place, tuple[SentencePassage, float]]
+"""What the words of passages have been found to be worth to one question."""
+
+
+def overlap(one: Evidence, other: Evidence) -> bool:
+    """Whether they share characters of a text."""
+    same = (one.document, one.page) == (other.document, other.page)
+    return same and one.start < other.end and other.start < one.end
+
+
+def place_of(evidence: Evidence) -> Place:
+    return evidence.document, evidence.page, evidence.start, evidence.end
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+def gather(
+    edges: Mapping[str, Edge], evidence: Mapping[str, Sequence[Evidence]], context: Context
+) -> dict[Place, SentencePassage]:
+    """The distinct sentences behind the edges."""
+    behind: dict[Place, tuple[Evidence, list[str]]] = {}
+    for iri in edges:
+        for item in evidence.get(iri, ()):
+            behind.setdefault(place_of(item), (item, []))[1].append(iri)
+    memory = context.remembered("passages", 20_000)
+    found = {}
+    for place, (item, iris) in behind.items():
+        read = partial(_passage, place, item, [edges[iri] for iri in iris], context)
+        found[place] = memory.get((place, tuple(iris)), read)
+    return found
+
+
+def _passage(
+    place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context
+) -> SentencePassage:
+    ends = {end: label for edge in edges for end, label in _ends(edge)}
+    named = tuple(
+        NamedAnswer(iri, label, term_set(label), _kind(iri, context))
+        for iri, label in ends.items()
+        if any(map(str.isupper, label))
+    )
+    return SentencePassage(
+        place,
+        evidence,
+        tuple(edge.iri for edge in edges),
+        named,
+        _wording(evidence, edges, context),
+    )
+
+
+def _ends(edge: Edge) -> Iterable[tuple[str, str]]:
+    yield edge.subject.value, edge.subject_label
+    if isinstance(edge.object, NamedNode):
+        yield edge.object.value, edge.object_label
+
+
+def _kind(entity: str, context: Context) -> str:
+    """The kind of an entity as its type says; empty where it has none."""
+
+    def read() -> str:
+        quads = context.store.match(NamedNode(entity), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+        found = sorted(q.object.value for q in quads if isinstance(q.object, NamedNode))
+        kinds = [iri.rpartition(":")[2] for iri in found if iri.startswith(v.type_iri(""))]
+        return kinds[0] if kinds else ""
+
+    kind: str = context.remembered("kinds", 50_000).get(entity, read)
+    return kind
+
+
+def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> PassageWords:
+    quote = term_set(evidence.quote)
+    said = (term_set(e.text) for e in edges if e.predicate_label != _MENTIONS)
+    text = " ".join(evidence.quote.split())
+    is_row = bool(_ROW.match(text))
+    return PassageWords(
+        quote=quote,
+        labels=frozenset().union(*said),
+        title=term_set(f"{evidence.title} {heading(evidence, context.texts)}"),
+        around={} if is_row else _around(evidence, context),
+        roots=roots_of(quote),
+        is_row=is_row,
+        is_prose=text[-1:] in _ENDS or ": " in text,
+    )
+
+
+def _around(evidence: Evidence, context: Context) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for place, sentence in enumerate(lead(evidence, context.texts)):
+        for term in term_set(sentence):
+            found.setdefault(term, FAR if place else BEFORE)
+    for term in term_set(follow(evidence, context.texts)):
+        found[term] = max(AFTER, found.get(term, 0.0))
+    return found
+
+
+# --- rating ---------------------------------------------------------------------------------------
+
+
+def meaning_of(inquiry: AnalysedQuestion, context: Context) -> Similarity:
+    """What the passages' likeness to the question is measured with."""
+    question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+    return Similarity(context.vectors["edge"], context.vectors["chunk"], question)
+
+
+def rate(
+    passages: Iterable[SentencePassage],
+    inquiry: AnalysedQuestion,
+    meaning: Similarity,
+    known: LexicalScores | None = None,
+) -> dict[Place, Score]:
+    """How well each of the passages answers.
+
+    ``known`` keeps what their words are worth to this inquiry, for the next time they are rated.
+    """
+    wanted = list(passages)
+    worths, words = {} if known is None else known, Words(inquiry)
+    settings = meaning.of_chunks({passage.evidence.chunk for passage in wanted})
+    found = {}
+    for passage in wanted:
+        place = passage.place
+        read, worth = worths.get(place, (None, 0.0))
+        if read is not passage:  # more edges may rest on the sentence than before
+            worth = words.worth(passage) - _penalty(passage.wording)
+            worths[place] = passage, worth
+        similar, asked = meaning.of_sentence(passage.quote, passage.edges)
+        setting = settings.get(passage.evidence.chunk, 0.0)
+        points = MEANING * similar + ASKED * asked + SETTING * setting
+        found[place] = Score(max(0.0, points + worth), similar)
+    return found
+
+
+class Words:
+    """What the words of passages are worth to an inquiry: the part of a score that needs no
+    vector."""
+
+    def __init__(self, inquiry: AnalysedQuestion) -> None:
+        self._inquiry = inquiry
+        self._names = _only(inquiry.weights, inquiry.names)
+
+    def worth(self, passage: SentencePassage) -> float:
+        """The part of the passage's score."""
+        inquiry, wording = self._inquiry, passage.wording
+        credits = {term: credit(term, wording) for term in inquiry.weights}
+        spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
+        quote = " ".join(passage.quote.split())
+        held = inquiry.sought.held_by(quote, spoken, inquiry.weights.keys())
+        return (
+            WORDS * share(inquiry.weights, credits)
+            + NAMES * share(self._names, _present(credits))
+            + KIND * held
+        )
+
+
+def credit(term: str, wording: PassageWords) -> float:
+    """How well a passage and what stands around it match a term."""
+    best = said(term, wording)
+    if best < TITLE and term in wording.title:
+        best = TITLE
+    return max(best, wording.around.get(term, 0.0))
+
+
+def said(term: str, wording: PassageWords) -> float:
+    """How well the sentence itself matches a term, by its words or by what they stand for."""
+    return 1.0 if term in wording.labels else matched(term, wording.quote, wording.roots)
+
+
+def share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:
+    """The share of what the terms say, 0 to 1, weighted by how much each of them tells."""
+    total = sum(weights.values())
+    return sum(w * credits[t] for t, w in weights.items()) / total if total else 0.0
+
+
+def _only(weights: Mapping[str, float], names: frozenset[str]) -> dict[str, float]:
+    return {term: weight for term, weight in weights.items() if term in names}
+
+
+def _present(credits: Mapping[str, float]) -> dict[str, float]:
+    return {term: 1.0 if worth else 0.0 for term, worth in credits.items()}
+
+
+def _penalty(wording: PassageWords) -> float:
+    if wording.is_row:
+        return ROW
+    return 0.0 if wording.is_prose else FRAGMENT
+
+
+# --- which edges chunks state, and where: read once of a published state for many questions -------
+
+
+_KEPT = 500
+"""Chunks of which it is kept, a hundred edges each."""
+
+
+def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[int, str]]]:
+    """For each chunk, in the order of their IRIs, the edges that it states as (start, IRI), from
+    its beginning on; those that they were merged into are among them."""
+
+    def read(missing: list[str]) -> dict[str, list[tuple[int, str]]]:
+        nodes = [NamedNode(chunk) for chunk in missing]
+        found: dict[str, list[tuple[int, str]]] = {chunk: [] for chunk in missing}
+        for row in select(context.store, "retrieve/neighbours", {"chunks": nodes}):
+            found[text_of(row["chunk"])].append((int(text_of(row["start"])), text_of(row["edge"])))
+        return found
+
+    return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
+
+
+# --- sharpening: the sentences of candidates that answer a question best --------------------------
+
+
+KEPT = 6
+"""Sentences kept of one candidate."""
+
+_PLACES = 12
+"""Places read of one edge."""
+
+_OF_CHUNKS = ("chunk", "summary")
+
+ByEdge = Mapping[str, Sequence[Evidence]]
+
+
+def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Retrieval:
+    """The retrieval with each candidate's evidence narrowed to its best sentences.
+
+    Where no model reads what was retrieved, its sentences are ranked instead, as those of the graph
+    mode are; a candidate keeps the best of them as its evidence, each with its relevance.
+    Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
+    as it is, without relevance.
+    """
+    candidates = grounded(retrieval.candidates, context)
+    behind = _evidence_behind(candidates, context)
+    relevance = relevance_of(question.text, _by_edge(behind.values()), context)
+    narrowed = (_narrowed(each, behind[each.rank], relevance) for each in candidates)
+    return replace(retrieval, candidates=tuple(narrowed))
+
+
+def _narrowed(
+    candidate: Candidate, evidence: Sequence[Evidence], relevance: Mapping[Place, float]
+) -> Candidate:
+    best: dict[Place, Evidence] = {}
+    for item in evidence:
+        place = place_of(item)
+        if place in relevance:
+            best.setdefault(place, item)
+    ranked = sorted(best, key=lambda place: (-relevance[place], best[place].iri))[:KEPT]
+    kept = tuple(replace(best[place], relevance=relevance[place]) for place in ranked)
+    return replace(candidate, evidence=kept) if kept else candidate
+
+
+def _evidence_behind(
+    candidates: Sequence[Candidate], context: Context
+) -> dict[int, Sequence[Evidence]]:
+    """For each candidate the evidence of edges that it holds: a chunk's are those it states, a
+    summary's those that the chunks state which it rests on."""
+    chunks = {e.chunk for c in candidates if c.item.kind in _OF_CHUNKS for e in c.evidence}
+    stated = _stated_in(sorted(chunks), context)
+    return {
+        c.rank: _stated_by(c, stated) if c.item.kind in _OF_CHUNKS else c.evidence
+        for c in candidates
+    }
+
+
+def _stated_by(
+    candidate: Candidate, stated: Mapping[str, Sequence[Evidence]]
+) -> Sequence[Evidence]:
+    """What is stated where the candidate rests, with the way that leads there."""
+    found = []
+    for place in candidate.evidence:
+        inside = (
+            e for e in stated.get(place.chunk, ()) if place.start <= e.start and e.end <= place.end
+        )
+        found += [e if e.via == place.via else replace(e, via=place.via) for e in inside]
+    return found
+
+
+def _stated_in(chunks: Sequence[str], context: Context) -> dict[str, list[Evidence]]:
+    stated = stated_in(chunks, context).values()
+    edges = list(dict.fromkeys(edge for places in stated for _, edge in places))
+    memory = context.remembered("evidence", 50_000)
+    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    wanted = set(chunks)
+    for items in memory.get_all(edges, lambda missing: _read(missing, context)).values():
+        for item in items:
+            if item.chunk in wanted:
+                found[item.chunk].append(item)
+    return found
+
+
+def _read(edges: list[str], context: Context) -> Mapping[str, tuple[Evidence, ...]]:
+    return context.evidence.of_edges(edges, _PLACES)
+
+
+def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
+    found: defaultdict[str, list[Evidence]] = defaultdict(list)
+    for group in groups:
+        for item in group:
+            found[item.statement].append(item)
+    return found
+
+
+def relevance_of(question: str, evidence: ByEdge, context: Context) -> dict[Place, float]:
+    """How well each place answers, 0 to 1; places are as of ``place_of``."""
+    inquiry = analyse(question, frequencies(context))
+    meaning = meaning_of(inquiry, context)
+    edges = _labelled(list(evidence), context)
+    meaning.learn(edges)
+    passages = gather(edges, evidence, context)
+    ratings = rate(passages.values(), inquiry, meaning)
+    return {place: min(1.0, round(rating.score, 6)) for place, rating in ratings.items()}
+
+
+def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:
+    def read(missing: list[str]) -> dict[str, Edge]:
+        triples = {iri: triple_of(iri, context) for iri in missing}
+        known = {iri: triple for iri, triple in triples.items() if triple is not None}
+        labelled = with_labels(context.store, list(known.values()))
+        return dict(zip(known, labelled, strict=True))
+
+    found: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(edges, read)
+    return found

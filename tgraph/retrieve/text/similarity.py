@@ -1,0 +1,87 @@
+"""Likeness of meaning: the vectors of edges, asked for many edges or sentences at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from tgraph.index.vectors.items import sentence_hash
+from tgraph.index.vectors.vector_index import VectorSet
+
+if TYPE_CHECKING:
+    from numpy import float32, uint8
+    from numpy.typing import NDArray
+
+    Vector = NDArray[float32]
+
+
+class Similarity:
+    """The similarity (cosine, -1..1) of edges, and of the sentences behind them, to a question.
+
+    ``question`` has two rows: the question, and the question without its names. The likeness to
+    the second says whether a sentence is about what is asked, whomever it is about.
+    """
+
+    def __init__(self, vectors: VectorSet, chunks: VectorSet, question: Vector) -> None:
+        self._vectors = vectors
+        self._chunks = chunks
+        self._question = question
+        self._edges: dict[str, tuple[float, float]] = {}
+        self._sentences: dict[bytes, tuple[float, float]] = {}
+        self._settings: dict[str, float | None] = {}
+
+    def nearest(self, count: int) -> list[tuple[str, float]]:
+        """The edges nearest to the question in the whole collection, best first."""
+        return self._vectors.search(self._question[:1], count)[0]
+
+    def learn(self, edges: Iterable[str]) -> None:
+        """Compute what is not known yet of these edges, in one go."""
+        import numpy as np
+
+        wanted = {edge for edge in edges if edge not in self._edges}
+        if not wanted or not len(self._vectors):
+            return
+        vectors = self._vectors
+        places = vectors.keys.places(wanted)
+        starts = np.searchsorted(vectors.owners, places)
+        counts = np.searchsorted(vectors.owners, places, side="right") - starts
+        before = np.cumsum(counts) - counts
+        rows = np.arange(counts.sum()) + np.repeat(starts - before, counts)
+        found = np.round(vectors.matrix[rows] @ self._question.T, 6).tolist()
+        names = sorted(wanted)  # the order of the keys
+        if len(names) != len(places):
+            names = [vectors.keys[place] for place in places.tolist()]
+        owners = (n for n, c in zip(names, counts.tolist(), strict=True) for _ in range(c))
+        for iri, (one, other), digest in zip(
+            owners, found, _as_bytes(vectors.hashes[rows]), strict=True
+        ):
+            scores = (one, other)
+            self._edges[iri] = max(scores, self._edges.get(iri, scores))
+            self._sentences.setdefault(digest, scores)
+
+    def of_edge(self, edge: str) -> float:
+        return self._edges.get(edge, (0.0, 0.0))[0]
+
+    def of_sentence(self, quote: str, edges: Iterable[str]) -> tuple[float, float]:
+        """Of the sentence itself where it was embedded, else the best of its edges'."""
+        known = self._sentences.get(sentence_hash(quote))
+        if known is not None:
+            return known
+        return max((self._edges.get(edge, (0.0, 0.0)) for edge in edges), default=(0.0, 0.0))
+
+    def of_chunks(self, chunks: Collection[str]) -> dict[str, float]:
+        """The likeness of each of these chunks: that of its part which is nearest."""
+        missing = [chunk for chunk in chunks if chunk not in self._settings]
+        if missing:
+            hits = self._chunks.search(self._question[:1], len(missing), missing)[0]
+            self._settings.update({**dict.fromkeys(missing), **dict(hits)})
+        known = ((chunk, self._settings[chunk]) for chunk in chunks)
+        return {chunk: likeness for chunk, likeness in known if likeness is not None}
+
+
+def _as_bytes(digests: NDArray[uint8]) -> list[bytes]:
+    """Each row as bytes."""
+    if not len(digests):
+        return []
+    data, size = digests.tobytes(), digests.shape[1] * digests.itemsize
+    return [data[at : at + size] for at in range(0, len(data), size)]

@@ -1,0 +1,106 @@
+"""A language model that says what it was told to."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator, Mapping
+from datetime import UTC, datetime, timedelta
+
+from tgraph.errors import ModelError
+from tgraph.model import Agent, Usage
+from tgraph.models.base import Call, CallSink, ChatReply, ChatRequest, no_sink
+from tgraph.models.client import rough_tokens
+from tgraph.models.server_capabilities import ServerCapabilities
+from tgraph.testing.script import Reply, Script, plausible_reply
+
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def ticking_clock(start: datetime = _START) -> Callable[[], datetime]:
+    """A clock that is a millisecond further each time it is read."""
+    lock, ticks = threading.Lock(), [0]
+
+    def read() -> datetime:
+        with lock:
+            ticks[0] += 1
+            return start + timedelta(milliseconds=ticks[0])
+
+    return read
+
+
+class ScriptedModel:
+    """A ``ChatModel`` without a server.
+
+    ``replies`` maps a prompt's name to what is said: a text, a function of the ``ChatRequest``, an
+    exception to raise, or a list of these to be used in order. A step without an entry gets a
+    plausible reply made from its prompt (``tgraph.testing.script``). ``stream`` yields ``piece``
+    characters at a time. ``requests`` holds every request in order, and ``count(step)`` how many
+    a step has made. Each call goes to its sink as a real model's would.
+    """
+
+    def __init__(
+        self,
+        replies: Mapping[str, Reply[ChatRequest]] | None = None,
+        *,
+        name: str = "scripted",
+        piece: int = 8,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self._name = name
+        self._script: Script[ChatRequest] = Script(replies)
+        self._piece = piece
+        self._clock = clock or ticking_clock()
+        self.requests: list[ChatRequest] = []
+
+    @property
+    def agent(self) -> Agent:
+        return Agent("model", self._name, provider="tgraph.testing")
+
+    def count(self, step: str) -> int:
+        return sum(request.prompt.name == step for request in self.requests)
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        return self._answer(request, sink, stream=False)
+
+    def stream(
+        self, request: ChatRequest, sink: CallSink = no_sink
+    ) -> Generator[str, None, ChatReply]:
+        """The reply in pieces; the call goes to the sink when the last has been taken."""
+        calls: list[Call] = []
+        try:
+            reply = self._answer(request, calls.append, stream=True)
+            for start in range(0, len(reply.text), self._piece):
+                yield reply.text[start : start + self._piece]
+        finally:
+            for call in calls:
+                sink(call)
+        return reply
+
+    def _answer(self, request: ChatRequest, sink: CallSink, *, stream: bool) -> ChatReply:
+        self.requests.append(request)
+        started = self._clock()
+        body = ServerCapabilities().body(request, self._name, stream=stream)
+        sent = sum(rough_tokens(m["content"]) for m in request.messages)
+
+        def finish(reply: Mapping[str, object], usage: Usage) -> None:
+            sink(
+                Call("chat", body, reply, self.agent, started, self._clock(), usage, request.prompt)
+            )
+
+        try:
+            text = self._say(request)
+        except BaseException as error:
+            finish({"error": str(error) or type(error).__name__}, Usage(sent, 0, 1))
+            raise
+        usage = Usage(sent, rough_tokens(text), 1)
+        counts = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        finish({"text": text, "finish_reason": "stop", "model": self._name, "usage": counts}, usage)
+        return ChatReply(text, "stop", usage, self._name)
+
+    def _say(self, request: ChatRequest) -> str:
+        scripted = self._script.reply(request.prompt.name, request)
+        if scripted is None:
+            return plausible_reply(request.prompt.name, request.messages, request.schema)
+        if not scripted.strip():
+            raise ModelError(f"The reply of {self._name} is empty.", "Ask again.")
+        return scripted
