@@ -238,7 +238,7 @@ def state_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) -> 
             state_entity(
                 record.out,
                 key,
-                "MappedPoint",
+                "Point",
                 (v.tg("index"), index),
                 (v.tg("text"), point.text),
                 (v.tg("score"), point.score),
