@@ -23,7 +23,7 @@ from tgraph.cli.options import (
     without_effect,
 )
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_line, json_text, many, one_line, safe, say
+from tgraph.cli.terminal import json_text, many, one_line, place_text, print_json, safe, say
 from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
@@ -64,9 +64,9 @@ class Ask:
             )
             answer = self._listen(graph, stream)
         if self._json:
-            from tgraph.cli.schemas import ask_json
+            from tgraph.cli.schemas import ASK
 
-            click.echo(json_text(ask_json(answer)))
+            print_json(ASK.plain(answer))
         elif not self._jsonl:
             click.echo()
             _evidence(answer)
@@ -78,9 +78,7 @@ class Ask:
             )
         for told in answer.notes:
             say(f"Note: {one_line(told.text)}")
-        say(f"Session: {answer.session}")
-        if answer.no_evidence:
-            click.get_current_context().exit(NO_EVIDENCE)
+        _finish(answer)
 
     def _listen(
         self, graph: KnowledgeGraph, stream: Generator[GraphRagResponse, None, Answer]
@@ -130,7 +128,14 @@ class Ask:
         from tgraph.cli.schemas import event_json
 
         sentence = message.sentence if isinstance(message, SentenceMessage) else None
-        click.echo(json_line(event_json(message, sentence, answer)))
+        click.echo(json_text(event_json(message, sentence, answer), indent=None))
+
+
+def _finish(answer: Answer) -> None:
+    """Exit code 3 where there is no evidence."""
+    say(f"Session: {answer.session}")
+    if answer.no_evidence:
+        click.get_current_context().exit(NO_EVIDENCE)
 
 
 def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
@@ -142,25 +147,6 @@ def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
                 f"{name!r} is both in --include-entity and in --exclude-entity.",
                 "Give it in one of them.",
             )
-
-
-def print_suggestions(
-    count: int, history: Path | None, options: dict[str, Any], *, as_json: bool
-) -> None:
-    """The proposed questions, one to a line; exit code 3 where there are none."""
-    turns = read_history(history)
-    with opened(settings_of(options)) as graph:
-        answer = graph.suggest(count, history=turns)
-    if as_json:
-        from tgraph.cli.schemas import ask_json
-
-        click.echo(json_text(ask_json(answer)))
-    else:
-        for sentence in answer.sentences:
-            click.echo(safe(sentence.text))
-    say(f"Session: {answer.session}")
-    if answer.no_evidence:
-        click.get_current_context().exit(NO_EVIDENCE)
 
 
 def _mark(message: GraphRagResponse) -> str:
@@ -178,8 +164,7 @@ def _evidence(answer: Answer) -> None:
     """For each sentence the places that prove it."""
     if answer.no_evidence:
         return
-    say("")
-    say("Evidence:")
+    say("\nEvidence:")
     for number, sentence in enumerate(answer.sentences, 1):
         for place in _places(sentence):
             say(f"  [{number}] {place}")
@@ -188,11 +173,10 @@ def _evidence(answer: Answer) -> None:
 
 
 def _places(sentence: Sentence) -> list[str]:
-    places = []
-    for c in sentence.citations:
-        page = f", page {c.page}" if c.page is not None else ""
-        where = f"{one_line(c.title)}{page}, characters {c.start}–{c.end}"
-        places.append(f"{where}  {one_line(c.path)}")
+    places = (
+        f"{place_text(c.title, c.page, c.start, c.end)}  {one_line(c.path)}"
+        for c in sentence.citations
+    )
     return list(dict.fromkeys(places))
 
 
@@ -214,16 +198,6 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     if not all(isinstance(t.question, str) and isinstance(t.answer, str) for t in turns):
         raise UsageError(problem, remedy)
     return turns
-
-
-def print_schemas() -> None:
-    """The JSON Schemas of ``--json``, ``--jsonl`` and ``sessions --json`` as one object."""
-    from tgraph.cli.schemas import schemas
-
-    click.echo(json_text(schemas()))
-
-
-# --- ``tgraph ask``, also ``tg-invoke-graph-rag`` -------------------------------------------------
 
 
 @command("ask", ModeFlagsCommand)
@@ -266,16 +240,14 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask -m auto "What are the main themes?"
       tgraph ask -m global "What are the main themes?"
     """
-
     if options.pop("json_schema"):
-        print_schemas()
+        from tgraph.cli.schemas import schemas
+
+        print_json(schemas())
         return
     if bool(words) == (question is not None):
         raise click.UsageError("Give one question, as the argument or with -q.")
     Ask(options).run(question if question is not None else " ".join(words))
-
-
-# --- ``tgraph suggest`` ---------------------------------------------------------------------------
 
 
 @command("suggest")
@@ -302,5 +274,14 @@ def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> 
       tgraph suggest
       tgraph suggest -n 3 --history conversation.json
     """
+    turns = read_history(history)
+    with opened(settings_of(options)) as graph:
+        answer = graph.suggest(count, history=turns)
+    if as_json:
+        from tgraph.cli.schemas import ASK
 
-    print_suggestions(count, history, options, as_json=as_json)
+        print_json(ASK.plain(answer))
+    else:
+        for sentence in answer.sentences:
+            click.echo(safe(sentence.text))
+    _finish(answer)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
+from io import StringIO
+from itertools import groupby
 from textwrap import fill
 from typing import TYPE_CHECKING
 
@@ -31,7 +34,14 @@ if TYPE_CHECKING:
     from tgraph.explain.integrity.entries import Signatures
 
 _LEAST, _INDENT = 20, "  "
-_TEXT_WIDTH, _TEXT_INDENT = 100, " " * 6
+_TEXT_INDENT = " " * 6
+_indented = partial(
+    fill,
+    width=100,
+    initial_indent=_TEXT_INDENT,
+    subsequent_indent=_TEXT_INDENT,
+    break_on_hyphens=False,
+)
 
 
 @command("audit")
@@ -80,7 +90,9 @@ def audit(
         raise click.UsageError("--head and --public-key go with integrity.")
     with opened() as graph:
         if name == "integrity":
-            arguments = _heads(arguments, head)
+            arguments = (*arguments, *([head] if head is not None else []))
+            if len(arguments) > 1:
+                raise click.UsageError("integrity takes one head at most.")
             if as_json or format == "table" or public_key is not None:
                 found = graph.integrity(*arguments, public_key=public_key)
                 print_integrity(found, as_json=as_json)
@@ -88,17 +100,8 @@ def audit(
         print_audit(graph.audit(name, *arguments), "json" if as_json else format)
 
 
-def _heads(arguments: tuple[str, ...], head: str | None) -> tuple[str, ...]:
-    given = (*arguments, *([head] if head is not None else []))
-    if len(given) > 1:
-        raise click.UsageError("integrity takes one head at most.")
-    return given
-
-
 def print_audits() -> None:
     """Every audit with its arguments and the question it answers, group by group."""
-    from itertools import groupby
-
     from tgraph.explain.audit.named_audits import list_audits
 
     for group, audits in groupby(list_audits(), key=lambda audit: audit.group):
@@ -108,36 +111,18 @@ def print_audits() -> None:
 
 
 def _print_audit(audit: Audit) -> None:
-    click.echo(f"  {audit.name} {_signature(audit)}".rstrip())
-    lines = [audit.question]
+    names, lines = [audit.name], [audit.question]
     for parameter in audit.parameters:
-        default = f' (default: "{parameter.default}")' if parameter.default is not None else ""
-        lines.append(f"{parameter.name.upper()}: {parameter.description}{default}")
+        name, default = parameter.name.upper(), parameter.default
+        names.append(name if default is None else f"[{name}]")
+        known = f' (default: "{default}")' if default is not None else ""
+        lines.append(f"{name}: {parameter.description}{known}")
     if audit.check:
         lines.append(f"A check: exit code 4 if there are rows. It holds: {audit.check}.")
+    click.echo(f"  {' '.join(names)}")
     for line in lines:
-        click.echo(_wrapped(line))
+        click.echo(_indented(line))
     click.echo()
-
-
-def _wrapped(text: str) -> str:
-    return fill(
-        text,
-        _TEXT_WIDTH,
-        initial_indent=_TEXT_INDENT,
-        subsequent_indent=_TEXT_INDENT,
-        break_on_hyphens=False,
-    )
-
-
-def _signature(audit: Audit) -> str:
-    names = (
-        p.name.upper() if p.default is None else f"[{p.name.upper()}]" for p in audit.parameters
-    )
-    return " ".join(names)
-
-
-# --- rows -----------------------------------------------------------------------------------------
 
 
 def print_audit(result: AuditResult, format: str) -> None:
@@ -146,7 +131,11 @@ def print_audit(result: AuditResult, format: str) -> None:
     if format == "json":
         print_json([dict(zip(columns, row, strict=True)) for row in result.rows])
     elif format == "csv":
-        write_bytes(_csv([columns, *result.rows]).encode("utf-8", "replace"))
+        import csv
+
+        out = StringIO()
+        csv.writer(out, lineterminator="\n").writerows([columns, *result.rows])
+        write_bytes(out.getvalue().encode("utf-8", "replace"))
     elif result.rows:
         _show_whole_words(columns, [[one_line(cell) for cell in row] for row in result.rows])
     if result.passed:
@@ -203,18 +192,6 @@ def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
     return found
 
 
-def _csv(rows: Sequence[Sequence[str]]) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue()
-
-
-# --- integrity ------------------------------------------------------------------------------------
-
-
 SHOWN = 50
 """Problems that are listed as text; JSON has all of them."""
 
@@ -269,9 +246,7 @@ def _say_signed(found: Signatures) -> None:
         which = f"entries {stretch.first} to {stretch.last}"
         if stretch.first == stretch.last:
             which = f"entry {stretch.first}"
-        if stretch.signature:
-            click.echo(f"  {which}: signed {stretch.time}")
-        else:
-            click.echo(f"  {which}: covered by no signature")
+        how = f"signed {stretch.time}" if stretch.signature else "covered by no signature"
+        click.echo(f"  {which}: {how}")
     if found.others:
         click.echo(f"  {found.others} signatures are by other keys.")

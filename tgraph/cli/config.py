@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
+from tgraph.cli import terminal
 from tgraph.cli.options import common
-from tgraph.cli.running import command, find_root
+from tgraph.cli.running import command, common_option, find_root
+from tgraph.errors import NotAGraphError
 
 
 @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
 def config() -> None:
     """Look at the settings, and make what they name."""
+
+
+def _root() -> Path | None:
+    try:
+        return find_root()
+    except NotAGraphError:
+        return None
 
 
 @command("show")
@@ -25,19 +36,12 @@ def show(as_json: bool) -> None:
     Example:
       tgraph config show --json | jq '.["chat.model"]'
     """
-    from tgraph.cli import terminal
-    from tgraph.errors import NotAGraphError
     from tgraph.settings import effective_settings
 
-    try:
-        root = find_root()
-    except NotAGraphError:
-        root = None
-    collection = (click.get_current_context().obj or {}).get("collection")
-    found = effective_settings(root, {"collection": collection})
+    root = _root()
+    found = effective_settings(root, {"collection": common_option("collection")})
     if as_json:
-        facts = {s.name: {"value": s.value, "origin": s.origin} for s in found}
-        click.echo(terminal.json_text(facts))
+        terminal.print_json({s.name: {"value": s.value, "origin": s.origin} for s in found})
     else:
         terminal.say(f"Graph: {root}" if root else "No graph here; these are the settings without.")
         rows = ((s.name, s.shown, s.origin) for s in found)
@@ -56,14 +60,12 @@ def signing_key(file: str) -> None:
     Example:
       tgraph config signing-key ~/.config/tgraph/record.key
     """
-    from pathlib import Path
     from shlex import quote
 
-    from tgraph.cli import terminal
     from tgraph.record.signing import make_keys
 
     public, beside = make_keys(Path(file))
-    click.echo(f"{public.id}")
+    click.echo(public.id)
     terminal.say(f"Private key: {file} (mode 600). Public key: {beside}.")
     setting = f"TGRAPH_INTEGRITY__SIGNING_KEY={quote(str(Path(file).absolute()))}"
     terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
@@ -71,9 +73,6 @@ def signing_key(file: str) -> None:
 
 config.add_command(show)
 config.add_command(signing_key)
-
-
-# --- ``tgraph doctor`` ----------------------------------------------------------------------------
 
 
 @command("doctor")
@@ -86,16 +85,9 @@ def doctor(as_json: bool) -> None:
     Example:
       tgraph doctor --root my-graph
     """
-    from tgraph.cli import terminal
     from tgraph.engine.checks import examine
-    from tgraph.errors import NotAGraphError
 
-    try:
-        root = find_root()
-    except NotAGraphError:
-        root = None
-    collection = (click.get_current_context().obj or {}).get("collection")
-    findings = list(examine(root, collection))
+    findings = list(examine(_root(), common_option("collection")))
     if as_json:
         terminal.print_json(findings)
     else:

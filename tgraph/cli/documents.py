@@ -8,12 +8,12 @@ import click
 
 from tgraph.cli.options import chat_options, common, connection, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, print_json, say, time
+from tgraph.cli.terminal import many, one_line, print_json, say, show, time, write_bytes
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from tgraph.engine.change.purge import Purge
-    from tgraph.explain.audit.impact import AffectedAnswer, Impact
+    from tgraph.explain.audit.impact import Impact
 
 
 SHOWN = 50
@@ -62,9 +62,6 @@ def retract(document: str, reason: str, **flags: Any) -> None:
         )
 
 
-# --- impact ---------------------------------------------------------------------------------------
-
-
 def print_impact(found: Impact, *, as_json: bool) -> None:
     """The facts and answers as text, or everything as JSON."""
     if as_json:
@@ -80,19 +77,12 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
     click.echo(f"Facts that other documents support too: {found.shared:,}")
     click.echo(f"Answers that rest on it: {len(found.answers):,}")
     for answer in found.answers:
-        _print_answer(answer)
-
-
-def _print_answer(answer: AffectedAnswer) -> None:
-    doubt = f", questioned since {time(answer.questioned)}" if answer.questioned else ""
-    click.echo(f"  {answer.session} ({time(answer.started)}{doubt})")
-    click.echo(f"    {one_line(answer.question)}")
-    for sentence in answer.sentences:
-        alone = " [rests on it alone]" if sentence.alone else ""
-        click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
-
-
-# --- erasure --------------------------------------------------------------------------------------
+        doubt = f", questioned since {time(answer.questioned)}" if answer.questioned else ""
+        click.echo(f"  {answer.session} ({time(answer.started)}{doubt})")
+        click.echo(f"    {one_line(answer.question)}")
+        for sentence in answer.sentences:
+            alone = " [rests on it alone]" if sentence.alone else ""
+            click.echo(f"    {sentence.index + 1}. {one_line(sentence.text)}{alone}")
 
 
 @command("remove")
@@ -162,9 +152,6 @@ def _say_done(done: Purge) -> None:
     )
 
 
-# --- ``tgraph source``, also ``tg-show-extraction-provenance`` ------------------------------------
-
-
 @command("source")
 @click.argument("document", metavar="DOC")
 @click.option("--text", is_flag=True, help="Write the stored text, exactly as citations count it.")
@@ -188,8 +175,6 @@ def source(
       tgraph source endurance.md
       tgraph source nimrod.pdf --text --page 2
     """
-    from tgraph.cli.terminal import print_json, show, write_bytes
-
     if page is not None and not text:
         raise click.UsageError("--page goes with --text.")
     with opened() as graph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,6 +14,9 @@ from tgraph.cli.terminal import one_line, print_json, say, show, table, time
 if TYPE_CHECKING:
     from tgraph.explain.trace.entities import Merge, Split
 
+
+T = TypeVar("T")
+Row = Callable[[T], Sequence[str]]
 
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
@@ -36,7 +39,8 @@ def merges(as_json: bool) -> None:
       tgraph entities merges --json | jq '.[] | select(.canonical_name == "Robert Falcon Scott")'
     """
     with opened() as graph:
-        print_merges(graph.merges(), as_json=as_json)
+        columns = "Name", "Entity", "Merged (UTC)", "Grounds"
+        _print(graph.merges(), as_json, columns, _merge, "No names have been merged.")
 
 
 @command("splits")
@@ -45,7 +49,8 @@ def merges(as_json: bool) -> None:
 def splits(as_json: bool) -> None:
     """List the names that were told apart by hand, with who, why and when."""
     with opened() as graph:
-        print_splits(graph.splits(), as_json=as_json)
+        columns = "Name", "Other", "Split (UTC)", "By", "Reason"
+        _print(graph.splits(), as_json, columns, _split, "No names have been split.")
 
 
 @command("split")
@@ -84,39 +89,24 @@ for _command in (merges, splits, split, rejoin):
     entities.add_command(_command)
 
 
-def print_merges(merges: Sequence[Merge], *, as_json: bool) -> None:
-    """The merges as a table, or as JSON."""
+def _print(
+    found: Sequence[T], as_json: bool, columns: Sequence[str], row: Row[T], none: str
+) -> None:
+    """As a table, or as JSON."""
     if as_json:
-        print_json(merges)
-    elif merges:
-        rows = (
-            (
-                one_line(merge.absorbed_name),
-                one_line(merge.canonical_name),
-                time(merge.merged),
-                one_line("; ".join(ground.text for ground in merge.grounds)),
-            )
-            for merge in merges
-        )
-        show(table(("Name", "Entity", "Merged (UTC)", "Grounds"), rows))
+        print_json(found)
+    elif found:
+        show(table(columns, map(row, found)))
     else:
-        say("No names have been merged.")
+        say(none)
 
 
-def print_splits(splits: Sequence[Split], *, as_json: bool) -> None:
-    """The splits as a table, or as JSON."""
-    if as_json:
-        print_json(splits)
-    elif splits:
-        rows = (
-            (
-                *map(one_line, split.names),
-                time(split.decided),
-                one_line(split.person),
-                one_line(split.reason),
-            )
-            for split in splits
-        )
-        show(table(("Name", "Other", "Split (UTC)", "By", "Reason"), rows))
-    else:
-        say("No names have been split.")
+def _merge(merge: Merge) -> Sequence[str]:
+    names = one_line(merge.absorbed_name), one_line(merge.canonical_name)
+    grounds = one_line("; ".join(ground.text for ground in merge.grounds))
+    return *names, time(merge.merged), grounds
+
+
+def _split(split: Split) -> Sequence[str]:
+    names = map(one_line, split.names)
+    return *names, time(split.decided), one_line(split.person), one_line(split.reason)

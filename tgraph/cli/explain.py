@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
-from tgraph.cli.terminal import many, one_line, print_json, print_lines, show, table
+from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines, show, table
 from tgraph.errors import VerificationError
 from tgraph.explain.assess.influence import REPEATS, SAMPLES
 
 if TYPE_CHECKING:
-    from tgraph.explain.as_of.corpus import DocumentPlace
     from tgraph.explain.assess.influence import (
         Influence,
         InfluenceEstimate,
@@ -77,7 +77,7 @@ def _verification_lines(found: Verification) -> Iterator[str]:
         yield from _sentence_lines(sentence)
     yield f"Judge: {found.judge}"
     yield "Verdicts: " + ", ".join(f"{n} {verdict}" for verdict, n in found.counts.items())
-    yield f"Citation recall: {_share(found.recall)}, precision: {_share(found.precision)}"
+    yield f"Citation recall: {_weight(found.recall)}, precision: {_weight(found.precision)}"
     yield f"On record: {found.verification}"
     yield from (f"Note: {note}" for note in found.notes)
 
@@ -86,22 +86,14 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
     if sentence.reason:
         yield f"   {one_line(sentence.reason, _LONGEST)}"
     for place in sentence.citations:
-        page = f", page {place.page}" if place.page is not None else ""
         beside = "" if place.precise else "  (neither supports it alone nor is needed)"
         yield f"   “{one_line(place.quote, _LONGEST)}”{beside}"
-        yield f"     {one_line(place.path)}{page}, characters {place.start}–{place.end}"
+        yield f"     {place_text(place.path, place.page, place.start, place.end)}"
     for step in sentence.trail:
         yield f"   back to {step.step}: {step.verdict}"
     if sentence.lost:
         yield f"   lost at: {sentence.lost.step} ({sentence.lost.item})"
         yield f"     {one_line(sentence.lost.reason, _LONGEST)}"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-# --- ``tgraph why-not`` ---------------------------------------------------------------------------
 
 
 _CAUSES = {
@@ -152,21 +144,13 @@ def print_why_not(found: WhyNot, *, as_json: bool) -> None:
             lines.append(f"    {one_line(item.reason, _LONGEST)}")
     for place in found.places:
         lines.append(f"  “{one_line(place.quote, _LONGEST)}”")
-        lines.append(f"    {_where(place)}")
+        where = place.path or place.title
+        lines.append(f"    {place_text(where, place.page, place.start, place.end)}")
     lines += [f"Note: {note}" for note in found.notes]
     print_lines(lines)
 
 
-def _where(place: DocumentPlace) -> str:
-    """The place in words."""
-    page = f", page {place.page}" if place.page is not None else ""
-    return f"{one_line(place.path or place.title)}{page}, characters {place.start}–{place.end}"
-
-
-# --- ``tgraph influence`` -------------------------------------------------------------------------
-
-
-_INFLUENCE_LONGEST = 100
+_short = partial(one_line, most=100)
 _METHODS = {
     "leave-one-out": "each item left out in turn",
     "sampled": "random halves and a sparse linear surrogate",
@@ -179,27 +163,16 @@ class _InfluenceCommand(Command):
     )
 
 
+_number = partial(click.option, type=click.IntRange(min=1), metavar="N")
+
+
 @command("influence", cls=_InfluenceCommand)
 @click.argument("session", metavar="[ID]", default="last")
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
-@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Calls at most.")
-@click.option(
-    "--repeats",
-    type=click.IntRange(min=1),
-    default=REPEATS,
-    show_default=True,
-    metavar="N",
-    help="Runs with nothing removed.",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(min=1),
-    default=SAMPLES,
-    show_default=True,
-    metavar="N",
-    help="Random halves.",
-)
-@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
+@_number("--budget", help="Calls at most.")
+@_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")
+@_number("--samples", default=SAMPLES, show_default=True, help="Random halves.")
+@_number("--concurrency", help="Calls at a time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @chat_options
@@ -224,19 +197,15 @@ def influence(session: str, as_json: bool, **flags: Any) -> None:
     asked = {name: flags.pop(name) for name in ("budget", "repeats", "samples")}
     with opened(settings_of(flags)) as graph:
         if estimates:
-            print_estimate(graph.influence_estimate(session, **asked), as_json=as_json)
+            cost = graph.influence_estimate(session, **asked)
+            if as_json:
+                print_json(cost)
+            else:
+                print_lines(_estimate_lines(cost))
             return
         with show_progress(quiet) as (progress, _):
             found = graph.influence(session, progress=progress, **asked)
         print_influence(found, as_json=as_json)
-
-
-def print_estimate(found: InfluenceEstimate, *, as_json: bool) -> None:
-    """What it would cost, as text or as JSON."""
-    if as_json:
-        print_json(found)
-        return
-    print_lines(_estimate_lines(found))
 
 
 def _estimate_lines(found: InfluenceEstimate) -> Iterator[str]:
@@ -259,16 +228,9 @@ def print_influence(found: Influence, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    ranked = found.ranked
-    if ranked:
+    if ranked := found.ranked:
         rows = [
-            (
-                _weight(i.weight),
-                "yes" if i.cited else "no",
-                i.kind,
-                one_line(i.label, _INFLUENCE_LONGEST),
-            )
-            for i in ranked
+            (_weight(i.weight), "yes" if i.cited else "no", i.kind, _short(i.label)) for i in ranked
         ]
         show(table(("weight", "cited", "kind", "the answer depends on"), rows))
     print_lines(_lines(found))
@@ -294,14 +256,14 @@ def _idle(idle: list[ItemInfluence], found: Influence) -> Iterator[str]:
     yield f"{len(idle)} of {len(found.items)} selected items have no influence above the noise."
     for item in idle:
         if item.cited:
-            yield f"  cited all the same: {one_line(item.label, _INFLUENCE_LONGEST)}"
+            yield f"  cited all the same: {_short(item.label)}"
     yield ""
 
 
 def _influence_sentence_lines(sentence: SentenceInfluence) -> Iterator[str]:
     for one in sentence.depends_on:
         cited = "cited" if one.cited else "not cited"
-        yield f"   {one.weight:5.2f}  {cited}: {one_line(one.label, _INFLUENCE_LONGEST)}"
+        yield f"   {one.weight:5.2f}  {cited}: {_short(one.label)}"
     if not sentence.depends_on:
         yield "   depends on no single item"
     if sentence.without_cited is not None:

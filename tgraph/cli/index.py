@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli.options import chat_options, common, settings_of
-from tgraph.cli.running import Command, command, find_root, opened
+from tgraph.cli.running import Command, command, common_option, find_root, opened
 from tgraph.cli.terminal import many, print_json, say
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
       tgraph index docs/ --estimate --model gpt-4.1-mini
       curl -s https://example.org/a.txt | tgraph index -
     """
-    if options.pop("estimate"):
-        _estimate(paths, options)
-    else:
-        _run(paths, options)
+    run = _estimate if options.pop("estimate") else _run
+    run(paths, options)
 
 
 def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
@@ -126,15 +124,13 @@ def _summary(report: IndexReport, root: str) -> str:
     taken = f"{len(report.indexed)} indexed"
     if report.superseded:
         taken += f" ({len(report.superseded)} of them new versions)"
-    parts = [taken]
-    if report.unchanged:
-        parts.append(f"{len(report.unchanged)} unchanged")
-    if report.retracted:
-        parts.append(f"{len(report.retracted)} left out as retracted")
-    if report.erased:
-        parts.append(f"{len(report.erased)} left out as erased")
-    if report.failed:
-        parts.append(f"{len(report.failed)} failed")
+    others = (
+        (report.unchanged, "unchanged"),
+        (report.retracted, "left out as retracted"),
+        (report.erased, "left out as erased"),
+        (report.failed, "failed"),
+    )
+    parts = [taken, *(f"{len(files)} {what}" for files, what in others if files)]
     found = (
         f"{many(report.chunks, 'chunk')}, {many(report.entities, 'entity', 'entities')}, "
         f"{many(report.relationships, 'relationship')}"
@@ -181,21 +177,14 @@ def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:
     found = estimate_index(
         find_root(create=True),
         paths,
-        {**settings_of(options), "collection": _collection()},
+        {**settings_of(options), "collection": common_option("collection")},
         prices,
     )
     if as_json:
         print_json(found)
     else:
-        for line in found.lines():
-            click.echo(line)
+        click.echo("\n".join(found.lines()))
     for path, reason in found.failed:
         say(f"Failed: {path}: {reason}")
     if found.failed:
         click.get_current_context().exit(1)
-
-
-def _collection() -> str | None:
-    value = (click.get_current_context().obj or {}).get("collection")
-    assert value is None or isinstance(value, str)
-    return value

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, is_dataclass
+from dataclasses import KW_ONLY, MISSING, asdict, dataclass, field, is_dataclass
 from operator import attrgetter
 from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -32,6 +32,7 @@ class JsonKey:
     default: Any = _REQUIRED
 
 
+@dataclass(eq=False)
 class JsonShape:
     """The JSON object of the values of a class.
 
@@ -41,24 +42,18 @@ class JsonShape:
     is not required whose field has a default.
     """
 
-    def __init__(
-        self,
-        name: str,
-        of: type,
-        doc: str | None,
-        keys: str,
-        parts: tuple[JsonShape, ...] = (),
-        given: Mapping[str, JsonKey] | None = None,
-        *,
-        defaults: bool = False,
-    ) -> None:
-        self.of = of
-        self._name = name
-        self._doc = doc
-        self._attributes = dict(_pairs(keys))
-        self._parts = {part.of: part for part in parts}
-        self._defaults = defaults
-        self._given = given or {}
+    name: str
+    of: type
+    doc: str | None
+    keys: str
+    parts: tuple[JsonShape, ...] = ()
+    given: Mapping[str, JsonKey] = field(default_factory=dict)
+    _: KW_ONLY
+    defaults: bool = False
+
+    def __post_init__(self) -> None:
+        self._attributes = dict(_pairs(self.keys))
+        self._parts = {part.of: part for part in self.parts}
 
     def plain(self, value: object, **known: object) -> dict[str, Any]:
         """The value as plain dictionaries, lists and scalars; ``known`` are keys that the value
@@ -69,7 +64,7 @@ class JsonShape:
         }
 
     def _reader(self, key: str) -> Callable[[Any], Any]:
-        given = self._given.get(key)
+        given = self.given.get(key)
         return (given and given.read) or attrgetter(self._attributes[key])
 
     def _plain(self, value: Any) -> Any:
@@ -81,20 +76,18 @@ class JsonShape:
             return {key: self._plain(item) for key, item in value.items()}
         return [self._plain(item) for item in value] if isinstance(value, tuple | list) else value
 
-    # --- the schema ---
-
     def model(self) -> type[BaseModel]:
         """The same shape as a model of pydantic."""
         from pydantic import ConfigDict, create_model
 
         config = ConfigDict(extra="forbid")
         fields: Any = {key: self._field(key) for key in self._attributes}
-        return create_model(self._name, __config__=config, __doc__=self._doc, **fields)
+        return create_model(self.name, __config__=config, __doc__=self.doc, **fields)
 
     def _field(self, key: str) -> tuple[Any, Any]:
         from pydantic import Field
 
-        found = self._given.get(key) or self._key_of(self._attributes[key])
+        found = self.given.get(key) or self._key_of(self._attributes[key])
         return self._with_parts(found.type), Field(found.default, description=found.description)
 
     def _key_of(self, attribute: str) -> JsonKey:
@@ -102,8 +95,8 @@ class JsonShape:
         hint, description = _hint(self.of, attribute), None
         if get_origin(hint) is Annotated:
             hint, description = get_args(hint)[:2]
-        field = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
-        default = field.default if self._defaults and field else MISSING
+        own = getattr(self.of, "__dataclass_fields__", {}).get(attribute)
+        default = own.default if self.defaults and own else MISSING
         return JsonKey(hint, description, default=_REQUIRED if default is MISSING else default)
 
     def _with_parts(self, hint: Any) -> Any:

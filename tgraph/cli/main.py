@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from tgraph import __version__
@@ -66,31 +68,9 @@ for _command in (
     cli.add_command(_command)
 
 
-def main() -> None:
-    """``tgraph``"""
-    cli(prog_name="tgraph")
-
-
-def invoke_graph_rag() -> None:
-    """``tg-invoke-graph-rag``"""
-    ask(prog_name="tg-invoke-graph-rag")
-
-
-def list_explain_traces() -> None:
-    """``tg-list-explain-traces``"""
-    sessions(prog_name="tg-list-explain-traces")
-
-
-def show_explain_trace() -> None:
-    """``tg-show-explain-trace``"""
-    trace(prog_name="tg-show-explain-trace")
-
-
-def show_extraction_provenance() -> None:
-    """``tg-show-extraction-provenance``"""
-    source(prog_name="tg-show-extraction-provenance")
-
-
-def invoke_sparql_query() -> None:
-    """``tg-invoke-sparql-query``"""
-    sparql(prog_name="tg-invoke-sparql-query")
+main = partial(cli, prog_name="tgraph")
+invoke_graph_rag = partial(ask, prog_name="tg-invoke-graph-rag")
+list_explain_traces = partial(sessions, prog_name="tg-list-explain-traces")
+show_explain_trace = partial(trace, prog_name="tg-show-explain-trace")
+show_extraction_provenance = partial(source, prog_name="tg-show-extraction-provenance")
+invoke_sparql_query = partial(sparql, prog_name="tg-invoke-sparql-query")

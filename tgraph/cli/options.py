@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,95 +33,80 @@ def _ignored(context: click.Context, parameter: click.Parameter, value: Any) -> 
         context.obj.setdefault("ignored", []).append(parameter.opts[-1])
 
 
-_ROOT = click.option(
-    "-r",
-    "--root",
-    type=click.Path(path_type=Path),
-    expose_value=False,
-    callback=_remember,
-    help="The graph's folder (TGRAPH_ROOT). Default: the nearest one here or above.",
+def _all(*options: Any) -> Callable[[F], F]:
+    """All of the options, in their order."""
+    return lambda function: reduce(lambda made, option: option(made), reversed(options), function)
+
+
+_kept = partial(click.option, expose_value=False, callback=_remember)
+_nothing = partial(click.option, hidden=True, expose_value=False, callback=_ignored)
+
+common = _all(
+    _kept(
+        "-r",
+        "--root",
+        type=click.Path(path_type=Path),
+        help="The graph's folder (TGRAPH_ROOT). Default: the nearest one here or above.",
+    ),
+    _kept(
+        "-C",
+        "--collection",
+        metavar="NAME",
+        help="The collection in the graph.  [default: default]",
+    ),
+    _kept(
+        "--debug",
+        is_flag=True,
+        help="Show a traceback when something fails (TGRAPH_DEBUG).",
+    ),
 )
-_COLLECTION = click.option(
-    "-C",
-    "--collection",
-    metavar="NAME",
-    expose_value=False,
-    callback=_remember,
-    help="The collection in the graph.  [default: default]",
+"""``--root``, ``-C`` and ``--debug``."""
+
+connection = _all(
+    _nothing("-u", "--url", "--api-url"),
+    _nothing("-t", "--token"),
+    _nothing("-w", "--workspace"),
+    _nothing("-f", "--flow-id"),
 )
-_DEBUG = click.option(
-    "--debug",
-    is_flag=True,
-    expose_value=False,
-    callback=_remember,
-    help="Show a traceback when something fails (TGRAPH_DEBUG).",
+"""TrustGraph's connection flags: taken, and ignored with a note, since there is no server."""
+
+reranking = _all(_nothing("--edge-score-limit"), _nothing("--max-reranker-input"))
+"""TrustGraph's limits of a reranker between the stages: taken, and ignored with a note."""
+
+answer_options = _all(
+    click.option(
+        "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
+    ),
+    click.option(
+        "--general-knowledge",
+        is_flag=True,
+        default=None,
+        help="Let the model add what it knows itself, marked [LLM: verify].",
+    ),
 )
+"""The form of the answer."""
 
-
-def common(function: F) -> F:
-    """``--root``, ``-C`` and ``--debug``."""
-    return _apply(function, [_ROOT, _COLLECTION, _DEBUG])
-
-
-def _nothing(*names: str) -> Any:
-    return click.option(*names, hidden=True, expose_value=False, callback=_ignored)
-
-
-def connection(function: F) -> F:
-    """TrustGraph's connection flags: taken, and ignored with a note, since there is no server."""
-    options = [
-        _nothing("-u", "--url", "--api-url"),
-        _nothing("-t", "--token"),
-        _nothing("-w", "--workspace"),
-        _nothing("-f", "--flow-id"),
-    ]
-    return _apply(function, options)
-
-
-def reranking(function: F) -> F:
-    """TrustGraph's limits of a reranker between the stages: taken, and ignored with a note."""
-    return _apply(function, [_nothing("--edge-score-limit"), _nothing("--max-reranker-input")])
-
-
-def answer_options(function: F) -> F:
-    """The form of the answer."""
-    options = [
-        click.option(
-            "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
-        ),
-        click.option(
-            "--general-knowledge",
-            is_flag=True,
-            default=None,
-            help="Let the model add what it knows itself, marked [LLM: verify].",
-        ),
-    ]
-    return _apply(function, options)
-
-
-def filter_options(function: F) -> F:
-    """What a question may be answered from, in every mode; the collection is `-C`."""
-    options = [
-        click.option(
-            "--document",
-            multiple=True,
-            metavar="PATH",
-            help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
-        ),
-        click.option("--since", metavar="DATE", help="Only documents of this date or later."),
-        click.option(
-            "--until",
-            metavar="DATE",
-            help="Only documents of this date or earlier: their own, else that of taking them in.",
-        ),
-        click.option(
-            "--type",
-            multiple=True,
-            metavar="TYPE",
-            help="Only entities of this type, and what speaks of them (repeatable).",
-        ),
-    ]
-    return _apply(function, options)
+filter_options = _all(
+    click.option(
+        "--document",
+        multiple=True,
+        metavar="PATH",
+        help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
+    ),
+    click.option("--since", metavar="DATE", help="Only documents of this date or later."),
+    click.option(
+        "--until",
+        metavar="DATE",
+        help="Only documents of this date or earlier: their own, else that of taking them in.",
+    ),
+    click.option(
+        "--type",
+        multiple=True,
+        metavar="TYPE",
+        help="Only entities of this type, and what speaks of them (repeatable).",
+    ),
+)
+"""What a question may be answered from, in every mode; the collection is `-C`."""
 
 
 def filters_of(flags: dict[str, Any]) -> Filters:
@@ -131,24 +116,22 @@ def filters_of(flags: dict[str, Any]) -> Filters:
     return Filters(flags.pop("document"), flags.pop("since"), flags.pop("until"), flags.pop("type"))
 
 
-def chat_options(function: F) -> F:
-    """Which model does the work; more is in ``tgraph.toml`` and the environment."""
-    options = [
-        click.option("--model", metavar="NAME", help="The language model at the endpoint."),
-        click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint."),
-        click.option(
-            "--chat-provider",
-            type=click.Choice(["auto", "openai", "embedded"]),
-            help="Who answers; auto: a model where a key or URL is set, else the embedded default.",
-        ),
-        click.option(
-            "--embedding-provider",
-            type=click.Choice(["auto", "openai", "embedded", "hashing"]),
-            help="Who embeds; auto: the embedded default.",
-        ),
-        click.option("--embedding-model", metavar="NAME", help="The embedding model."),
-    ]
-    return _apply(function, options)
+chat_options = _all(
+    click.option("--model", metavar="NAME", help="The language model at the endpoint."),
+    click.option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint."),
+    click.option(
+        "--chat-provider",
+        type=click.Choice(["auto", "openai", "embedded"]),
+        help="Who answers; auto: a model where a key or URL is set, else the embedded default.",
+    ),
+    click.option(
+        "--embedding-provider",
+        type=click.Choice(["auto", "openai", "embedded", "hashing"]),
+        help="Who embeds; auto: the embedded default.",
+    ),
+    click.option("--embedding-model", metavar="NAME", help="The embedding model."),
+)
+"""Which model does the work; more is in ``tgraph.toml`` and the environment."""
 
 
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
@@ -178,9 +161,6 @@ def settings_of(flags: dict[str, Any]) -> dict[str, Any]:
         if value not in (None, ())
         for setting in SETTINGS_OF.get(name) or _settings_of_modes()[name]
     }
-
-
-# --- modes ----------------------------------------------------------------------------------------
 
 
 class ModeOption(click.Option):
@@ -290,7 +270,3 @@ def without_effect(given: Collection[str], mode: str, *, model: bool) -> list[st
 def _no_effect(names: Sequence[str], where: str) -> str:
     flags = ", ".join(f"--{name.replace('_', '-')}" for name in names)
     return f"Note: {flags} {'has' if len(names) == 1 else 'have'} no effect {where}."
-
-
-def _apply(function: F, options: list[Any]) -> F:
-    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)

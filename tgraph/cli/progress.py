@@ -55,7 +55,7 @@ class _Bars:
         self._tasks: dict[str, TaskID] = {}
 
     def __call__(self, progress: Progress) -> None:
-        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        name = _name(progress)
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=progress.total, usage="")
         self._bars.update(
@@ -73,16 +73,17 @@ class _Lines:
         self._told: set[str] = set()
 
     def __call__(self, progress: Progress) -> None:
-        name = f"{progress.stage} {progress.detail}" if _is_part(progress) else progress.stage
+        name = _name(progress)
         if progress.total and progress.done >= progress.total and name not in self._told:
             self._told.add(name)
             tokens = tokens_text(progress.usage)
             say(f"{name}: {progress.total:,}{f', {tokens}' if tokens else ''}")
 
 
-def _is_part(progress: Progress) -> bool:
-    """Whether the detail names a part with a count of its own, and not the file being read."""
-    return progress.stage == "Embedding" and bool(progress.detail)
+def _name(progress: Progress) -> str:
+    """The stage, with the detail that is a part with a count of its own, and not a file."""
+    is_part = progress.stage == "Embedding" and progress.detail
+    return f"{progress.stage} {progress.detail}" if is_part else progress.stage
 
 
 def tokens_text(usage: Usage) -> str:

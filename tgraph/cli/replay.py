@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import one_line, print_json, print_lines, say
+from tgraph.cli.terminal import one_line, place_text, print_json, print_lines, say
 from tgraph.errors import UsageError, VerificationError
 
 if TYPE_CHECKING:
@@ -85,9 +86,6 @@ def diff(before: str, after: str | None, everything: bool, as_json: bool, exit_c
             raise VerificationError("The sessions differ.")
 
 
-# --- replays --------------------------------------------------------------------------------------
-
-
 def print_replay(found: Replay, *, as_json: bool) -> None:
     """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
     if as_json:
@@ -137,14 +135,9 @@ def print_live(recorded: Trace, found: Replay, *, as_json: bool) -> None:
     print_comparison(compare(recorded, found.trace, names=("recorded", "live")), as_json=as_json)
 
 
-# --- comparisons ----------------------------------------------------------------------------------
-
-
 def print_comparison(comparison: Comparison, *, as_json: bool, everything: bool = False) -> None:
     """The comparison as text or JSON; ``everything`` shows every candidate in the text."""
     if as_json:
-        from dataclasses import asdict
-
         print_json({"same": comparison.same, **asdict(comparison)})
         return
     if comparison.same:
@@ -171,11 +164,8 @@ def _comparison_lines(comparison: Comparison, everything: bool) -> Iterator[str]
 
 
 def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
-    if lines:
-        yield title
-        yield from lines
-    else:
-        yield f"{title}: the same"
+    yield title if lines else f"{title}: the same"
+    yield from lines
 
 
 def _item(sign: str, item: OneSided) -> str:
@@ -202,8 +192,7 @@ def _move(item: Moved) -> str:
 
 
 def _place(sign: str, place: OneSidedPlace) -> str:
-    page = f", page {place.page}" if place.page is not None else ""
-    where = f"{one_line(place.path)}{page}, characters {place.start}–{place.end}"
+    where = place_text(place.path, place.page, place.start, place.end)
     return f"  {sign} {where}: {one_line(place.quote, _LONGEST)}"
 
 

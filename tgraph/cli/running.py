@@ -31,7 +31,7 @@ class Command(click.Command):
 
     def invoke(self, context: click.Context) -> Any:
         have_streams()
-        _note_ignored(context)
+        _note_ignored()
         try:
             with seldom_collected():
                 return super().invoke(context)
@@ -61,15 +61,19 @@ def _unforeseen(context: click.Context, error: Exception) -> NoReturn:
     _fail(context, f"Something unforeseen happened: {what}. --debug shows where.", 1)
 
 
-def _note_ignored(context: click.Context) -> None:
-    ignored = (context.obj or {}).get("ignored")
-    if ignored:
+def common_option(name: str) -> Any:
+    """What the call says of an option that all commands share; None where it says nothing."""
+    return (click.get_current_context().obj or {}).get(name)
+
+
+def _note_ignored() -> None:
+    if ignored := common_option("ignored"):
         names = ", ".join(dict.fromkeys(ignored))
         say(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
 
 
 def _fail(context: click.Context, message: str, code: int) -> NoReturn:
-    if (context.obj or {}).get("debug") or os.environ.get("TGRAPH_DEBUG"):
+    if common_option("debug") or os.environ.get("TGRAPH_DEBUG"):
         import traceback
 
         traceback.print_exc()
@@ -90,9 +94,7 @@ def find_root(*, create: bool = False) -> Path | None:
     A folder holds a graph itself or in ``tgraph-graph``. With ``create`` and none near, that is
     where it will be; otherwise ``NotAGraphError``.
     """
-    context = click.get_current_context()
-    given = (context.obj or {}).get("root") or os.environ.get("TGRAPH_ROOT")
-    if given:
+    if given := common_option("root") or os.environ.get("TGRAPH_ROOT"):
         return Path(given)
     from tgraph.errors import NotAGraphError
     from tgraph.store.folder import MARKER
@@ -117,11 +119,10 @@ def opened(
     """The graph of the call, open; what it has to say goes to stderr."""
     import tgraph
 
-    context = click.get_current_context()
     with tgraph.open(
         find_root(create=create),
         create=create,
-        collection=(context.obj or {}).get("collection"),
+        collection=common_option("collection"),
         settings=settings,
         message=say,
     ) as graph:

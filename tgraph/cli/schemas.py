@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from tgraph.answer.citations import CITED_AS
 from tgraph.cli.json_shape import JsonKey, JsonShape
@@ -27,11 +27,6 @@ from tgraph.model import (
 )
 from tgraph.vocabulary import selected_iri, session_iri
 
-if TYPE_CHECKING:
-    from tgraph.engine.rerun.replay import Replay
-
-# --- answers --------------------------------------------------------------------------------------
-
 CITATION = JsonShape(
     "CitationOut",
     Citation,
@@ -49,14 +44,7 @@ _TERMS = ("subject", "subject_label", "predicate", "predicate_label", "object", 
 
 
 def _of_edge(name: str) -> Callable[[Selected], str | None]:
-    def read(selected: Selected) -> str | None:
-        return selected.item.named_terms[name] if isinstance(selected.item, Edge) else None
-
-    return read
-
-
-def _edge(selected: Selected) -> str | None:
-    return selected.item.iri if isinstance(selected.item, Edge) else None
+    return lambda s: s.item.named_terms[name] if isinstance(s.item, Edge) else None
 
 
 def _label(selected: Selected) -> str:
@@ -80,7 +68,9 @@ SELECTION = JsonShape(
     f"kind edge item label edge_selection {' '.join(_TERMS)} reasoning score",
     given={
         "kind": JsonKey(CitationKind, read=lambda selected: CITED_AS[selected.item.kind]),
-        "edge": JsonKey(str | None, read=_edge),
+        "edge": JsonKey(
+            str | None, read=lambda s: s.item.iri if isinstance(s.item, Edge) else None
+        ),
         "item": JsonKey(str, "IRI of what was selected", attrgetter("item.iri")),
         "label": JsonKey(str, "what was selected, in words", _label),
         "edge_selection": JsonKey(str),
@@ -128,11 +118,6 @@ EVENT = JsonShape(
 )
 
 
-def ask_json(answer: Answer) -> dict[str, Any]:
-    """An answer as it is printed."""
-    return ASK.plain(answer)
-
-
 def event_json(
     message: GraphRagResponse, sentence: Sentence | None = None, answer: Answer | None = None
 ) -> dict[str, Any]:
@@ -140,9 +125,6 @@ def event_json(
     printed = EVENT.plain(message, sentence=sentence, answer=answer)
     absent = [key for key in ("sentence", "answer") if printed[key] is None]
     return {key: value for key, value in printed.items() if key not in absent}
-
-
-# --- what is told of sessions ---------------------------------------------------------------------
 
 
 def session_shape() -> JsonShape:
@@ -173,12 +155,8 @@ def replay_shape() -> JsonShape:
     from tgraph.engine.rerun.replay import Replay
     from tgraph.explain.trace.comparison import RecordDifference
 
-    difference = JsonShape(
-        "DifferenceOut",
-        RecordDifference,
-        "Where two records differ.",
-        "subject property recorded replayed",
-    )
+    keys = "subject property recorded replayed"
+    difference = JsonShape("DifferenceOut", RecordDifference, "Where two records differ.", keys)
     return JsonShape(
         "ReplayOut",
         Replay,
@@ -188,16 +166,11 @@ def replay_shape() -> JsonShape:
         (difference,),
         {
             "differences": JsonKey(int, "how many properties differ", lambda r: len(r.differences)),
-            "first_difference": JsonKey(RecordDifference | None, read=_first_difference),
+            "first_difference": JsonKey(
+                RecordDifference | None, read=lambda r: next(iter(r.differences), None)
+            ),
         },
     )
-
-
-def _first_difference(found: Replay) -> object:
-    return found.differences[0] if found.differences else None
-
-
-# --- evaluations ----------------------------------------------------------------------------------
 
 
 def evaluation_shape() -> JsonShape:
@@ -265,9 +238,6 @@ def evaluation_shape() -> JsonShape:
             ),
         },
     )
-
-
-# --- schemas --------------------------------------------------------------------------------------
 
 
 def schemas() -> dict[str, dict[str, Any]]:

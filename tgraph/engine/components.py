@@ -6,6 +6,7 @@ Each step is a row of a table: the class that does it by itself, and the one tha
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
@@ -42,6 +43,7 @@ Given = Mapping[str, Any]
 """What a class is made with, by the name of the parameter."""
 
 
+@dataclass(frozen=True, eq=False)
 class StepFactory(Generic[T]):
     """A step: the dotted names of the classes that do it, imported when they are needed, and what
     the settings have for both and for the one that asks a model.
@@ -51,24 +53,14 @@ class StepFactory(Generic[T]):
     not pay for a reply twice.
     """
 
-    def __init__(
-        self,
-        embedded: str,
-        model: str,
-        both: Callable[[Settings], Given] = lambda s: {},
-        own: Callable[[Settings], Given] = lambda s: {},
-        *,
-        by_model: Callable[[Settings], bool] = lambda s: True,
-        missing: tuple[str, str] | None = None,
-        remembers: bool = False,
-    ) -> None:
-        self._embedded = embedded
-        self._model = model
-        self._both = both
-        self._own = own
-        self._by_model = by_model
-        self._missing = missing
-        self._remembers = remembers
+    embedded: str
+    model: str
+    both: Callable[[Settings], Given] = lambda s: {}
+    own: Callable[[Settings], Given] = lambda s: {}
+    _: KW_ONLY
+    by_model: Callable[[Settings], bool] = lambda s: True
+    missing: tuple[str, str] | None = None
+    remembers: bool = False
 
     @overload
     def __get__(self, parts: None, owner: type) -> StepFactory[T]: ...
@@ -83,16 +75,16 @@ class StepFactory(Generic[T]):
     def make(self, parts: Components, **given: Any) -> T:
         """Who does the step, with what else is ``given``; ``max_context_tokens`` is for a model."""
         settings, chat = parts.settings, parts.chat
-        by_model = self._by_model(settings)
-        if chat is None and by_model and self._missing:
-            why, instead = self._missing
+        by_model = self.by_model(settings)
+        if chat is None and by_model and self.missing:
+            why, instead = self.missing
             raise UsageError(why, f"Set `chat.base_url` or OPENAI_API_KEY, or {instead}")
         if chat is None or not by_model:
             given.pop("max_context_tokens", None)
-            return self._class(self._embedded)(**self._both(settings), **given)
-        chat = parts.remembering(chat) if self._remembers else chat
-        own = {**parts.options, **self._both(settings), **self._own(settings), **given}
-        return self._class(self._model)(chat, prompts=settings.prompts, **own)
+            return self._class(self.embedded)(**self.both(settings), **given)
+        chat = parts.remembering(chat) if self.remembers else chat
+        own = {**parts.options, **self.both(settings), **self.own(settings), **given}
+        return self._class(self.model)(chat, prompts=settings.prompts, **own)
 
     def _class(self, path: str) -> Callable[..., T]:
         module, _, name = path.rpartition(".")
@@ -165,7 +157,7 @@ class Components:
     keywords: StepFactory[KeywordFinder] = StepFactory(
         "tgraph.answer.keywords.EmbeddedKeywords", "tgraph.answer.keywords.ModelKeywords"
     )
-    _chooser: StepFactory[Chooser] = StepFactory(
+    chooser: StepFactory[Chooser] = StepFactory(
         "tgraph.answer.mode_choice.EmbeddedChooser",
         "tgraph.answer.mode_choice.ModelChooser",
         by_model=lambda s: s.auto.by_model,
@@ -175,7 +167,7 @@ class Components:
         "tgraph.answer.model.ModelSelector",
         own=lambda s: {"max_context_tokens": s.graph.max_context_tokens},
     )
-    _alone: StepFactory[Synthesiser] = StepFactory(
+    alone: StepFactory[Synthesiser] = StepFactory(
         "",
         "tgraph.answer.model.ModelAlone",
         lambda s: {"response_type": s.answer.response_type},
@@ -184,16 +176,17 @@ class Components:
             "choose another mode.",
         ),
     )
+    """The model without any documents. ``UsageError`` where there is none."""
     _suggester: StepFactory[Synthesiser] = StepFactory(
         "tgraph.answer.suggestions.EmbeddedSuggester", "tgraph.answer.suggestions.ModelSuggester"
     )
-    _explorer: StepFactory[Explorer] = StepFactory(
+    explorer: StepFactory[Explorer] = StepFactory(
         "tgraph.answer.drift.EmbeddedExplorer",
         "tgraph.answer.drift_model.ModelExplorer",
         lambda s: {"follow_ups": s.drift_search.follow_ups},
         lambda s: {"max_context_tokens": s.drift_search.max_context_tokens + PROMPT},
     )
-    _support_judge: StepFactory[SupportJudge] = StepFactory(
+    support_judge: StepFactory[SupportJudge] = StepFactory(
         "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
     )
     statements: StepFactory[StatementExtractor] = StepFactory(
@@ -264,22 +257,6 @@ class Components:
         """Who says whether a text entails a statement."""
         own = {"embedder": self.embedder} if self.chat is None else {}
         return Components._entailment.make(self, **own)
-
-    def support_judge(self) -> SupportJudge:
-        """Who says whether a sentence is entailed by what it cites."""
-        return self._support_judge
-
-    def chooser(self) -> Chooser:
-        """Who tells which mode a question asks for."""
-        return self._chooser
-
-    def alone(self) -> Synthesiser:
-        """The model without any documents. ``UsageError`` where there is none."""
-        return self._alone
-
-    def explorer(self) -> Explorer:
-        """Who answers on the way of a DRIFT search, and proposes what to ask next."""
-        return self._explorer
 
     def suggester(self, count: int, budget: int) -> Synthesiser:
         """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
@@ -404,12 +381,17 @@ class Components:
 
     def _endpoint(self, chat: ChatSettings) -> Endpoint:
         """One endpoint for each server and key: connections and rate limits are theirs."""
-        from tgraph.models.endpoint import OPENAI_URL
+        from tgraph.models.concurrency import Limiter
+        from tgraph.models.endpoint import OPENAI_URL, Endpoint
 
         key = chat.api_key.get_secret_value() if chat.api_key else ""
         server = chat.base_url or OPENAI_URL, key
         if server not in self._endpoints:
-            self._endpoints[server] = _endpoint(*server, chat)
+            requests, tokens = chat.requests_per_minute, chat.tokens_per_minute
+            limiter = Limiter(chat.concurrency, requests, tokens)
+            self._endpoints[server] = Endpoint(
+                *server, timeout=chat.timeout, retries=chat.retries, limiter=limiter
+            )
         return self._endpoints[server]
 
 
@@ -425,23 +407,7 @@ def _check_prompts(folder: Path | None) -> None:
             raise UsageError(f"{path} replaces no prompt.", f"There are: {', '.join(known)}.")
 
 
-def _endpoint(url: str, key: str, chat: ChatSettings) -> Endpoint:
-    from tgraph.models.concurrency import Limiter
-    from tgraph.models.endpoint import Endpoint
-
-    return Endpoint(
-        url,
-        key,
-        timeout=chat.timeout,
-        retries=chat.retries,
-        limiter=Limiter(chat.concurrency, chat.requests_per_minute, chat.tokens_per_minute),
-    )
-
-
 def _as_chat(embedding: EmbeddingSettings, chat: ChatSettings) -> ChatSettings:
     """The embeddings' own endpoint; what it doesn't say is as for the chat."""
-    changes = {
-        "base_url": embedding.base_url or chat.base_url,
-        "api_key": embedding.api_key or chat.api_key,
-    }
-    return chat.model_copy(update=changes)
+    url, key = embedding.base_url or chat.base_url, embedding.api_key or chat.api_key
+    return chat.model_copy(update={"base_url": url, "api_key": key})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -31,37 +32,27 @@ if TYPE_CHECKING:
     from tgraph.store.base import Store
 
 
-# --- the vector sets of a snapshot: opened when first searched, rebuilt when they don't fit -------
-
-
+@dataclass(eq=False)
 class LazyVectors(Mapping[str, VectorSet]):
     """The vector sets below a folder by kind. ``repair`` is told what is wrong with one and gives
     a set that fits."""
 
-    def __init__(
-        self,
-        folder: Path,
-        generation: int,
-        embedder: Embedder,
-        repair: Callable[[str, str], VectorSet],
-    ) -> None:
-        self._folder = folder
-        self._generation = generation
-        self._embedder = embedder
-        self._repair = repair
+    folder: Path
+    generation: int
+    embedder: Embedder
+    repair: Callable[[str, str], VectorSet]
+
+    def __post_init__(self) -> None:
         self._sets: dict[str, VectorSet] = {}
 
     def __getitem__(self, kind: str) -> VectorSet:
         if kind not in self._sets:
             try:
                 self._sets[kind] = load(
-                    self._folder,
-                    kind,
-                    generation=self._generation,
-                    agent=self._embedder.agent,
+                    self.folder, kind, generation=self.generation, agent=self.embedder.agent
                 )
             except (StaleIndexError, DamagedIndexError) as error:
-                self._sets[kind] = self._repair(kind, error.message)
+                self._sets[kind] = self.repair(kind, error.message)
         return self._sets[kind]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,9 +60,6 @@ class LazyVectors(Mapping[str, VectorSet]):
 
     def __len__(self) -> int:
         return len(KINDS)
-
-
-# --- A collection that is open: its newest published state, and what a retriever reads of it ------
 
 
 R = TypeVar("R")
@@ -121,11 +109,14 @@ class OpenCollection:
         """Fold the sessions asked here into the store and let go of the folder."""
         self.release()
         self.parts.close()
+        self._fold("Sessions stay in their journals for now")
+
+    def _fold(self, otherwise: str) -> None:
         if self.ledger.waiting():
             try:
                 self.ledger.fold(timeout=FOLD_PATIENCE)
             except StoreError as error:
-                self.message(f"Sessions stay in their journals for now: {error.message}")
+                self.message(f"{otherwise}: {error.message}")
 
     def release(self) -> None:
         """Let go of every snapshot."""
@@ -146,11 +137,7 @@ class OpenCollection:
         Where a writer keeps the lock for too long it is the state without the newest sessions, and
         ``message`` says so.
         """
-        if self.ledger.waiting():
-            try:
-                self.ledger.fold(timeout=FOLD_PATIENCE)
-            except StoreError as error:
-                self.message(f"The newest sessions are not shown yet: {error.message}")
+        self._fold("The newest sessions are not shown yet")
         pointer = read_pointer(self.folder)
         if self._record is None or self._record.pointer != pointer:
             if self._record is not None:

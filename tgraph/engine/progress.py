@@ -55,9 +55,6 @@ class RunSetup:
     message: OnMessage
 
 
-# --- how often cycles of objects are searched for -------------------------------------------------
-
-
 _OBJECTS = 50_000
 """New objects between two searches. Commands and index runs make many objects that stay and few
 cycles: Python's default of 700 costs them a twentieth of their time."""

@@ -19,7 +19,7 @@ from tgraph.errors import UsageError
 from tgraph.models.base import ChatRequest
 from tgraph.testing.script import blocks
 from tgraph.testing.scripted_model import ScriptedModel
-from tgraph.testing.scripted_steps import rows
+from tgraph.testing.scripted_steps import rows_of
 
 _WORD = re.compile(r"\w+")
 Term = str | tuple[str, str]
@@ -57,10 +57,8 @@ class RecordedModel(ScriptedModel):
 
     def __init__(self, replies: Iterable[str], *, name: str = "recorded") -> None:
         given = list(replies)
-        tuples = [reply for reply in given if "<|>" in reply]
-        reports = [reply for reply in given if _is_report(reply)]
-        self._extractions = _Matcher(tuples)
-        self._reports = _Matcher(reports)
+        self._extractions = _Matcher([reply for reply in given if "<|>" in reply])
+        self._reports = _Matcher(list(filter(_is_report, given)))
         self.used: set[str] = set()
         super().__init__(name=name)
 
@@ -69,7 +67,9 @@ class RecordedModel(ScriptedModel):
         if step in ("extract_graph", "extract_graph_more"):
             passage = blocks(request.messages).get("TEXT", "")
             fitting = self._extractions.fitting(passage, 2)
-            return self._given(fitting[step == "extract_graph_more" :]) or _NOTHING
+            given = fitting[step == "extract_graph_more" :][:1]
+            self.used.update(given)
+            return given[0] if given else _NOTHING
         if step == "community_report":
             data = blocks(request.messages)
             for report in self._reports.fitting("\n".join(data.values()), _MOST_REPORTS):
@@ -78,10 +78,6 @@ class RecordedModel(ScriptedModel):
                     self.used.add(report)
                     return cited
         return super()._say(request)
-
-    def _given(self, fitting: Sequence[str]) -> str:
-        self.used.update(fitting[:1])
-        return fitting[0] if fitting else ""
 
 
 def _is_report(reply: str) -> bool:
@@ -96,8 +92,8 @@ def citing(report: str, data: Mapping[str, str]) -> str:
     """A recorded report whose findings cite what they name of the prompt's data: the relationships
     whose ends they both name, else the entities. Empty where no finding names anything."""
     content = json.loads(report)
-    ends = {row["id"]: _ends(row) for row in rows(data.get("RELATIONSHIPS", ""))}
-    names = {row["id"]: [_plain(row.get("name", ""))] for row in rows(data.get("ENTITIES", ""))}
+    ends = {row["id"]: _ends(row) for row in rows_of(data.get("RELATIONSHIPS", ""))}
+    names = {row["id"]: [_plain(row.get("name", ""))] for row in rows_of(data.get("ENTITIES", ""))}
     findings = []
     for finding in content["findings"]:
         summary, explanation = (_FOREIGN.sub("", finding[k]) for k in ("summary", "explanation"))

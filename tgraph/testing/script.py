@@ -18,14 +18,11 @@ from typing import Any, Generic, TypeVar
 
 from tgraph.testing import scripted_steps
 from tgraph.testing.scripted_steps import (
-    JUDGING,
     MOST,
-    READING,
     Blocks,
     listed,
     own_knowledge,
     questions,
-    report,
     rows_of,
     sentences,
 )
@@ -42,16 +39,12 @@ _YEAR = re.compile(r"\b[12]\d{3}\b")
 _NOT = re.compile(r"\b(?:not|never|no)\b|n[’']t\b")
 
 
-def _common() -> frozenset[str]:
-    words = (
-        "a about after all an and are as at be before but by did do does for from had has have he"
-    )
-    more = "her his how i in is it its of on or she that the their there these they this those to"
-    last = "was we were what when where which who whom whose why will with you your"
-    return frozenset(f"{words} {more} {last}".split())
-
-
-_COMMON = _common()
+_COMMON_WORDS = (
+    "a about after all an and are as at be before but by did do does for from had has have he"
+    " her his how i in is it its of on or she that the their there these they this those to"
+    " was we were what when where which who whom whose why will with you your"
+)
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 class Script(Generic[R]):
@@ -114,8 +107,6 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
         return json.dumps(_VALUES[step](data), ensure_ascii=False)
     if step in _LISTS:
         return _rows(_LISTS[step](data), schema)
-    if step == "answer_alone":
-        return _rows([{"sentence": "I believe so."}], schema)
     if step == "synthesise_answer":
         said = [*sentences(data), *own_knowledge(messages)]
         return _rows(said, schema) if said else '{"no_evidence": true}'
@@ -123,9 +114,6 @@ def plausible_reply(step: str, messages: Messages, schema: Mapping[str, Any] | N
     if schema is not None:
         return json.dumps(instance(schema, source), ensure_ascii=False)
     return source
-
-
-# --- extraction ---------------------------------------------------------------------------------
 
 
 def _graph(text: str) -> dict[str, Any]:
@@ -217,9 +205,6 @@ def _cluster(data: Mapping[str, str]) -> dict[str, str]:
     return {"title": str(rows[0]["title"]), "summary": " ".join(said)}
 
 
-# --- questions ----------------------------------------------------------------------------------
-
-
 def _concepts(question: str) -> list[str]:
     words = [w for w in _WORD.findall(question) if len(w) > 5 and w.lower() not in _COMMON]
     return list(dict.fromkeys([*(name for _, name in _names(question)), *words]))
@@ -263,9 +248,6 @@ def _rows(rows: Sequence[Mapping[str, Any]], schema: Mapping[str, Any] | None) -
     return json.dumps(reply, ensure_ascii=False)
 
 
-# --- any other step -----------------------------------------------------------------------------
-
-
 def _first_sentence(data: Mapping[str, str], messages: Messages) -> str:
     source = next(iter(data.values()), "") or (str(messages[-1]["content"]) if messages else "")
     match = _SENTENCE.search(source)
@@ -297,30 +279,21 @@ def instance(
     return simple.get(schema.get("type", "string"), text)
 
 
-# --- by step ------------------------------------------------------------------------------------
-
-
-def _nothing_missed(data: Blocks) -> dict[str, Any]:
-    return {"entities": [], "relationships": [], "attributes": []}
-
-
 _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_graph": lambda data: _graph(data.get("TEXT", "")),
-    "extract_graph_more": _nothing_missed,
+    "extract_graph_more": lambda data: _graph(""),
     "extract_claims": lambda data: {"claims": _claims(data)},
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
     "choose_mode": lambda data: {"about": "one", "reason": "it is short"},
     "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
-    "summarise_cluster": lambda data: _cluster(data),
+    "summarise_cluster": _cluster,
     "situate_chunk": lambda data: {"context": f"From {data.get('TITLE', '')}."},
     "summarise_descriptions": lambda data: {"sentences": _summary(data)},
-    "community_report": report,
-    **READING,
     **scripted_steps.VALUES,
-    **JUDGING,
 }
 _LISTS: Mapping[str, Callable[[Blocks], Sequence[Mapping[str, Any]]]] = {
-    "select_edges": lambda data: _selected(data),
+    "select_edges": _selected,
     "suggest_questions": questions,
+    "answer_alone": lambda data: [{"sentence": "I believe so."}],
 }

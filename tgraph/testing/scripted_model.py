@@ -83,9 +83,8 @@ class ScriptedModel:
         sent = sum(rough_tokens(m["content"]) for m in request.messages)
 
         def finish(reply: Mapping[str, object], usage: Usage) -> None:
-            sink(
-                Call("chat", body, reply, self.agent, started, self._clock(), usage, request.prompt)
-            )
+            ended, prompt = self._clock(), request.prompt
+            sink(Call("chat", body, reply, self.agent, started, ended, usage, prompt))
 
         try:
             text = self._say(request)

@@ -63,22 +63,19 @@ def _spoken(row: Mapping[str, Any]) -> str:
     return " ".join((first.group() if first else said).strip(" .").split())
 
 
-# --- what the fakes answer to the steps of DRIFT search, made from the prompt's own rows ----------
-
-
 _MOST_STATEMENTS, _MOST_FOLLOW_UPS = 3, 3
 _NAME = re.compile(r"\b[A-Z][\w'’-]{4,}(?: [A-Z][\w'’-]+)*")
 _WORD = re.compile(r"\w{3,}")
 
-Data = Mapping[str, str]
+Blocks = Mapping[str, str]
 
 
-def _hypothesis(data: Data) -> str:
+def _hypothesis(data: Blocks) -> str:
     first = _SENTENCE.search(data.get("TEMPLATE", ""))
     return f"{data.get('QUESTION', '').strip()} {first.group().strip() if first else ''}"
 
 
-def _response(data: Data) -> dict[str, Any]:
+def _response(data: Blocks) -> dict[str, Any]:
     asked = f"{data.get('MAIN_QUESTION', '')} {data.get('QUESTION', '')}"
     wanted = _words(asked)
     ranked = sorted(
@@ -96,7 +93,7 @@ def _response(data: Data) -> dict[str, Any]:
     }
 
 
-def _shown(data: Data) -> Iterator[tuple[int, str, str]]:
+def _shown(data: Blocks) -> Iterator[tuple[int, str, str]]:
     """The findings of reports, or else the pieces of evidence, with their ids."""
     number = 0
     for block in (data.get("REPORTS", ""), data.get("EVIDENCE", "")):
@@ -126,20 +123,8 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-TEXTS: Mapping[str, Callable[[Data], str]] = {"drift_hyde": _hypothesis}
+TEXTS: Mapping[str, Callable[[Blocks], str]] = {"drift_hyde": _hypothesis}
 """Replies that are plain text, by step."""
-
-VALUES: Mapping[str, Callable[[Data], Any]] = {
-    "drift_primer": _response,
-    "drift_action": _response,
-}
-"""Replies that are one JSON value, by step."""
-
-
-# --- what the fakes answer where answers are judged: statements and verdicts by their words -------
-
-
-Blocks = Mapping[str, str]
 
 _JUDGING_SENTENCE = re.compile(r"[^.!?\n]+")
 _JUDGING_WORD = re.compile(r"\w+")
@@ -171,16 +156,6 @@ def verdicts(data: Blocks) -> dict[str, Any]:
             label = "Contradiction"
         rows.append({"id": row["id"], "label": label})
     return {"verdicts": rows}
-
-
-JUDGING: Mapping[str, Callable[[Blocks], dict[str, Any]]] = {
-    "extract_statements": statements,
-    "check_entailment": verdicts,
-}
-"""The steps that judge answers, and what they are answered."""
-
-
-# --- what the fakes answer where reports are read: points drawn from them, and their relevance ----
 
 
 _READING_WORD = re.compile(r"\w{4,}")
@@ -219,23 +194,13 @@ def _reading_words(text: str) -> set[str]:
     return set(_READING_WORD.findall(text.lower()))
 
 
-READING: Mapping[str, Callable[[Blocks], dict[str, Any]]] = {
-    "map_points": points,
-    "rate_report": rating,
-}
-"""The steps that read reports, and what they are answered."""
-
-
-# --- what the fakes answer to ``community_report``: a report made from the prompt's own rows ------
-
-
 _MOST_FINDINGS = 5
 
 
 def report(data: Mapping[str, str]) -> dict[str, Any]:
     """A report that names the first entities and cites the first rows; ``data`` are the blocks."""
     entities, edges, parts = (
-        rows(data.get(name, "")) for name in ("ENTITIES", "RELATIONSHIPS", "REPORTS")
+        rows_of(data.get(name, "")) for name in ("ENTITIES", "RELATIONSHIPS", "REPORTS")
     )
     names = [str(row.get("name", row["id"])) for row in entities[:3]]
     findings = [_of_part(row) for row in parts] + [_of_edge(row) for row in edges]
@@ -248,19 +213,6 @@ def report(data: Mapping[str, str]) -> dict[str, Any]:
         "rating_explanation": f"It has {len(edges)} relationships.",
         "findings": findings[:_MOST_FINDINGS],
     }
-
-
-def rows(text: str) -> list[dict[str, Any]]:
-    """The rows of a block, one JSON object with an id a line; other lines are passed over."""
-    found = []
-    for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and "id" in row:
-            found.append(row)
-    return found
 
 
 def _of_edge(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -281,3 +233,15 @@ def _of_part(row: Mapping[str, Any]) -> dict[str, Any]:
 def _of_entity(row: Mapping[str, Any]) -> dict[str, Any]:
     name = str(row.get("name", row["id"]))
     return {"summary": name, "explanation": f"{name} is in it.", "citations": [row["id"]]}
+
+
+VALUES: Mapping[str, Callable[[Blocks], Any]] = {
+    "community_report": report,
+    "map_points": points,
+    "rate_report": rating,
+    "drift_primer": _response,
+    "drift_action": _response,
+    "extract_statements": statements,
+    "check_entailment": verdicts,
+}
+"""Replies that are one JSON value, by step."""

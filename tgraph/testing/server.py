@@ -11,16 +11,12 @@ import struct
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self, get_args
 from typing import Literal as Choice
 
 from tgraph.testing.script import Reply, Script, plausible_reply, step_named_in
-
-# --- the ways in which a scripted server can misbehave --------------------------------------------
-
 
 FaultKind = Choice[
     "rate_limit",  # HTTP 429 with Retry-After
@@ -98,20 +94,19 @@ class Faults:
 def spoil(text: str, fault: Fault | None) -> tuple[str, str]:
     """The reply's text and finish reason after a fault of content."""
     kind = fault.kind if fault else None
-    if kind in ("truncated_json", "length"):
-        return text[: len(text) * 2 // 3], "length" if kind == "length" else "stop"
-    if kind == "prose":
-        return PROSE, "stop"
-    if kind == "empty":
-        return "", "stop"
-    if kind == "unknown_ids":
-        return _ID.sub(r"\1made-up\2", text), "stop"
-    if kind == "over_long":
-        return text + "\n" + "and so on " * 10_000, "stop"
-    return text, "stop"
+    shorter = text[: len(text) * 2 // 3]
+    spoilt: dict[str | None, str] = {
+        "truncated_json": shorter,
+        "length": shorter,
+        "prose": PROSE,
+        "empty": "",
+        "unknown_ids": _ID.sub(r"\1made-up\2", text),
+        "over_long": text + "\n" + "and so on " * 10_000,
+    }
+    return spoilt.get(kind, text), "length" if kind == "length" else "stop"
 
 
-# --- how the scripted server speaks HTTP: replies, streams, vectors and broken connections --------
+# --- HTTP ---
 
 
 _PIECE = 24
@@ -203,8 +198,6 @@ class Handler(BaseHTTPRequestHandler):
             else:
                 self._complete(request.body, text, finish)
 
-    # --- answers --------------------------------------------------------------------------------
-
     def _complete(self, body: Mapping[str, Any], text: str, finish: str) -> None:
         message = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": message, "finish_reason": finish}
@@ -237,13 +230,10 @@ class Handler(BaseHTTPRequestHandler):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         size = body.get("dimensions", self.fake.dimension)
         packed = body.get("encoding_format") == "base64"
+        vectors = [_encoded(hashed_vector(text, size), packed) for text in texts]
         rows = [
-            {
-                "object": "embedding",
-                "index": i,
-                "embedding": _encoded(hashed_vector(t, size), packed),
-            }
-            for i, t in enumerate(texts)
+            {"object": "embedding", "index": i, "embedding": vector}
+            for i, vector in enumerate(vectors)
         ]
         reply: dict[str, Any] = {"object": "list", "model": body.get("model"), "data": rows}
         if self.fake.report_usage:
@@ -266,8 +256,6 @@ class Handler(BaseHTTPRequestHandler):
         if self.fake.report_usage:
             reply["usage"] = {"total_tokens": sum(len(text) // 4 + 1 for text in texts)}
         self._send(200, reply)
-
-    # --- the wire -------------------------------------------------------------------------------
 
     def _event(self, event: Mapping[str, Any]) -> None:
         self._chunk(b"data: " + json.dumps(event).encode() + b"\n\n")
@@ -319,7 +307,7 @@ def _encoded(vector: Sequence[float], packed: bool) -> Sequence[float] | str:
     return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode("ascii")
 
 
-# --- A small OpenAI-compatible HTTP server on loopback that answers from a script, with faults ----
+# --- the server ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +321,7 @@ class ServerRequest:
     fault: str | None
 
 
+@dataclass(eq=False)
 class ScriptedServer:
     """An OpenAI-compatible server: ``/v1/models``, ``/v1/chat/completions``, ``/v1/embeddings``,
     ``/v1/rerank``.
@@ -348,35 +337,25 @@ class ScriptedServer:
     ``requests`` is the log, ``peak`` the most requests that were under way at once.
     """
 
-    def __init__(
-        self,
-        replies: Mapping[str, Reply[ServerRequest]] | None = None,
-        *,
-        faults: Sequence[Fault] = (),
-        api_key: str | None = None,
-        models: Sequence[str] = (),
-        rejects: Collection[str] = (),
-        formats: Collection[str] = ("json_schema", "json_object", "text"),
-        report_usage: bool = True,
-        dimension: int = 64,
-        delay: float = 0.0,
-        port: int = 0,
-    ) -> None:
-        self.script: Script[ServerRequest] = Script(replies)
-        self.faults = Faults(faults)
-        self.api_key = api_key
-        self.models = tuple(models)
-        self.rejects = tuple(rejects)
-        self.formats = tuple(formats)
-        self.report_usage = report_usage
-        self.dimension = dimension
-        self.delay = delay
+    replies: Mapping[str, Reply[ServerRequest]] | None = None
+    _: KW_ONLY
+    faults: Sequence[Fault] = ()
+    api_key: str | None = None
+    models: Sequence[str] = ()
+    rejects: Collection[str] = ()
+    formats: Collection[str] = ("json_schema", "json_object", "text")
+    report_usage: bool = True
+    dimension: int = 64
+    delay: float = 0.0
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        self.script: Script[ServerRequest] = Script(self.replies)
+        self._faults = Faults(self.faults)
         self.requests: list[ServerRequest] = []
-        self.peak = 0
-        self._under_way = 0
+        self.peak = self._under_way = 0
         self._lock = threading.Lock()
         self.stopping = threading.Event()
-        self._port = port
         self._http: HttpServer | None = None
 
     @property
@@ -390,7 +369,7 @@ class ScriptedServer:
 
     def start(self) -> Self:
         handler = type("_BoundHandler", (Handler,), {"fake": self})
-        self._http = HttpServer(("127.0.0.1", self._port), handler)
+        self._http = HttpServer(("127.0.0.1", self.port), handler)
         threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         ).start()
@@ -406,12 +385,7 @@ class ScriptedServer:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @contextmanager
@@ -429,8 +403,9 @@ class ScriptedServer:
         self, path: str, body: Mapping[str, Any], key: str
     ) -> tuple[ServerRequest, Fault | None]:
         """Logs a request and says which fault befalls it."""
-        step = _OTHERS.get(path.rpartition("/")[2]) or _step(body)
-        fault = self.faults.next(step)
+        name = path.rpartition("/")[2]
+        step = name if name in _OTHERS else _step(body)
+        fault = self._faults.next(step)
         request = ServerRequest(path, step, body, key, fault.kind if fault else None)
         with self._lock:
             self.requests.append(request)
@@ -441,9 +416,8 @@ class ScriptedServer:
     ) -> tuple[int, dict[str, str]] | None:
         """The status and error of a request that is refused, None for one that is served."""
         body = request.body
-        if (self.api_key and request.key != self.api_key) or (
-            fault and fault.kind == "unauthorised"
-        ):
+        kind = fault.kind if fault else None
+        if (self.api_key and request.key != self.api_key) or kind == "unauthorised":
             said = f"Incorrect API key provided: {request.key}."
             return 401, {"message": said, "code": "invalid_api_key"}
         if self.models and body.get("model") not in self.models:
@@ -454,9 +428,7 @@ class ScriptedServer:
                 said = f"Unsupported parameter: {name!r} is not supported with this model."
                 return 400, {"message": said, "param": name}
         wanted = body.get("response_format", {}).get("type", "text")
-        if wanted not in self.formats or (
-            fault and fault.kind == "reject_format" and wanted != "text"
-        ):
+        if wanted not in self.formats or (kind == "reject_format" and wanted != "text"):
             return 400, {"message": f"response_format {wanted} is not supported."}
         return None
 
@@ -468,7 +440,7 @@ class ScriptedServer:
         return plausible_reply(request.step, request.body["messages"], wanted.get("schema"))
 
 
-_OTHERS = {"embeddings": "embeddings", "rerank": "rerank"}
+_OTHERS = ("embeddings", "rerank")
 """Steps that are known by the path."""
 
 

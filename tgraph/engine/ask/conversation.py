@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tgraph.engine.ask.method_factory import method_of, suggesting
+from tgraph.engine.ask.method_factory import chosen, method_of, suggesting
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import recorded
 from tgraph.engine.ask.question_run import QuestionRun, Stream
@@ -54,14 +54,7 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
     "contexts": lacks_contexts,
     "tree": _lacks_tree,
 }
-
-
-def is_missing(need: Need, store: Store) -> bool:
-    """Whether a state of the graph lacks it."""
-    return _MISSING[need.what](store)
-
-
-# --- questions to an open collection, one after the other: each in its mode, with what was --------
+"""Whether a state of the graph lacks what a mode needs."""
 
 
 def stream(
@@ -103,7 +96,7 @@ def prepare(opened: OpenCollection, mode: str) -> None:
     """Build what the mode needs and no index run has built."""
     found = mode_named(mode)
     need = found.need if found is not None else None
-    if need is not None and is_missing(need, opened.context().store):
+    if need is not None and _MISSING[need.what](opened.context().store):
         opened.message(need.message)
         PrepareRun(opened.setup()).prepare(need)
 
@@ -116,8 +109,6 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
     if mode != AUTO:
         return method_of(mode, opened.parts)
-    from tgraph.engine.ask.method_factory import chosen
-
     return chosen(question, opened.parts, narrowed(opened.context(), filters))
 
 
@@ -136,7 +127,9 @@ def _asked(
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
     asking = QuestionRun(method, context, record, opened.settings.explain_collection)
-    parameters = _parameters(opened, question, method, filters, count)
+    auto, history = isinstance(method, Chosen), question.history
+    own = recorded(opened.settings, method.mode, history, count, chosen=auto)
+    parameters = {**own, **filters.parameters}
     opened.asking += 1
     try:
         return (
@@ -144,16 +137,3 @@ def _asked(
         )
     finally:
         opened.asking -= 1
-
-
-def _parameters(
-    opened: OpenCollection,
-    question: Question,
-    method: Method,
-    filters: Filters,
-    count: int | None,
-) -> Mapping[str, Any]:
-    """What the answer depends on beside the question and the knowledge."""
-    chosen = isinstance(method, Chosen)
-    own = recorded(opened.settings, method.mode, question.history, count, chosen=chosen)
-    return {**own, **filters.parameters}

@@ -50,9 +50,6 @@ from tgraph.retrieve.search.drift_actions import (
 )
 from tgraph.retrieve.search.vector import in_conversation
 
-# --- what a DRIFT search came to: candidates, answers and points, and how they are put on ---------
-
-
 UNUSED = "cited by no answer on the way"
 UNHELPFUL = "it does not help to answer"
 REPEATED = "said by another point"
@@ -233,7 +230,7 @@ def _recorded(
     )
 
 
-# --- DRIFT search: from reports to a tree of follow-up questions, each answered by local search ---
+# --- the search ---
 
 
 LEAST_IN_FOLD = 3
@@ -318,8 +315,6 @@ class DriftSearch:
         if all(failures):
             raise ModelError(failures[0])
 
-    # --- the primer ---
-
     def _folds(self) -> list[Action]:
         """The folds of the reports that are nearest to the question put as an answer."""
         reports = self._reports()
@@ -373,8 +368,6 @@ class DriftSearch:
                 yield each
             else:
                 self.found.reasons[each.candidate.item.iri] = FAR
-
-    # --- asking ---
 
     def _searched(self, action: Action) -> Action:
         """The action with what a local search finds for it."""
@@ -452,9 +445,8 @@ class DriftSearch:
         agent, done = self.method.explorer.agent, self.found.done
         known = (done[n].step for n in self.graph.parents(action.number) if n in done)
         before = next((step for step in known if step), self.trunk)
-        if action.kind == "fold":
-            return self.record.step("Priming", agent, after=before)
-        return self.record.step("Asking", agent, after=before)
+        step = "Priming" if action.kind == "fold" else "Asking"
+        return self.record.step(step, agent, after=before)
 
 
 def _status(response: Response) -> ActionStatus:

@@ -39,13 +39,15 @@ class GlobalSearch:
             mapped = self.mapper.map(question, batches.batches, context, record.call)
             state_points(record, step, mapped)
             points = as_candidates(record.uuid, mapped, context)
-            selection = self._select(question, points)
+            helpful = [point for point in points if point.score > 0]
+            left_out = self.synthesiser.left_out(question, helpful) if helpful else {}
+            selection = choose(points, left_out)
             unused = [*batches.rejected, *_unused(batches.batches, points, selection)]
             selection = replace(selection, rejected=(*selection.rejected, *unused))
             stage = record.selection(step, selection)
         yield stage
-        left_out = [unrated, dropped, *(each.dropped for each in mapped)]
-        return question, gathered(selection, left_out)
+        counts = [unrated, dropped, *(each.dropped for each in mapped)]
+        return question, gathered(selection, counts)
 
     def _find(
         self, question: Question, context: Context, record: SessionRecord
@@ -58,24 +60,15 @@ class GlobalSearch:
             ratings = state_ratings(record, step, descent)
         return weighted(descent.chosen, context), [ratings], descent.dropped
 
-    def _select(self, question: Question, points: Sequence[Candidate]) -> Selection:
-        helpful = [point for point in points if point.score > 0]
-        left_out = self.synthesiser.left_out(question, helpful) if helpful else {}
-        return choose(points, left_out)
-
 
 def _unused(
     batches: Sequence[Batch], points: Sequence[Candidate], selection: Selection
 ) -> list[Rejected]:
     """The reports that were read, and that no point of the selection came from."""
     drawn, used = _reports_of(points), _reports_of([s.candidate for s in selection.selected])
+    why = {True: "none of its points was selected", False: "no point was drawn from it"}
     return [
-        Rejected(
-            candidate,
-            "none of its points was selected"
-            if candidate.item.iri in drawn
-            else "no point was drawn from it",
-        )
+        Rejected(candidate, why[candidate.item.iri in drawn])
         for batch in batches
         for candidate in batch.candidates
         if candidate.item.iri not in used

@@ -42,9 +42,6 @@ def suggesting(parts: Components, count: int) -> Method:
     return TwoStages(SUGGEST.name, _retriever(SUGGEST, parts), _selector(found, parts), suggester)
 
 
-# --- the pipelines --------------------------------------------------------------------------------
-
-
 def _two_stages(mode: Mode, parts: Components) -> Method:
     selecting = _selecting(mode, parts)
     judged = isinstance(selecting, Judged)
@@ -98,7 +95,7 @@ def _follow_ups(mode: Mode, parts: Components) -> Method:
 
     return Drift(
         mode.name,
-        parts.explorer(),
+        parts.explorer,
         _retriever(mode, parts),
         _selector(_selecting(mode, parts), parts),
         _broad_synthesiser(parts),
@@ -116,19 +113,12 @@ def _broad_synthesiser(parts: Components) -> Synthesiser:
     return parts.synthesiser(parts.settings.drift_search.reduce_context_tokens)
 
 
-def _alone(mode: Mode, parts: Components) -> Method:
-    return Bypass(mode.name, parts.alone())
-
-
 _PIPELINES: Mapping[Pipeline, Callable[[Mode, Components], Method]] = {
     "two stages": _two_stages,
     "map-reduce": _map_reduce,
     "follow-ups": _follow_ups,
-    "alone": _alone,
+    "alone": lambda mode, parts: Bypass(mode.name, parts.alone),
 }
-
-
-# --- their parts ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +161,10 @@ def _selecting(mode: Mode, parts: Components) -> Selecting:
 def _selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
         return parts.selector
+    from tgraph.answer.token_budget import BudgetSelector, CappedSelector
+
     if isinstance(selecting, Shared):
-        from tgraph.answer.token_budget import BudgetSelector
-
         return BudgetSelector(selecting.tokens, selecting.shares)
-    from tgraph.answer.token_budget import CappedSelector
-
     return CappedSelector(selecting.tokens, selecting.caps)
 
 
@@ -189,21 +177,15 @@ def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:
     return GivenKeywords(Keywords(tuple(low), tuple(high)), mode.keywords.levels, parts.keywords)
 
 
-# --- ``auto``: the mode is chosen by what a question is about, and why is on record ---------------
-
-
 def chosen(question: Question, parts: Components, context: Context) -> Chosen:
     """The method for what the question is about, by the settings ``auto``."""
     auto = parts.settings.auto
-    chooser = parts.chooser()
+    chooser = parts.chooser
     calls: list[Call] = []
     about = chooser.choose(question, context, calls.append)
     mode: str = getattr(auto, about.breadth)
-    if _reads_only_reports(mode) and reports_at_hand(context) is None:
+    only_reports = mode in MODES and MODES[mode].reports == "only"
+    if only_reports and reports_at_hand(context) is None:
         mode = auto.several
         about = replace(about, reason=f"{about.reason}, but there are no community reports")
     return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
-
-
-def _reads_only_reports(mode: str) -> bool:
-    return mode in MODES and MODES[mode].reports == "only"

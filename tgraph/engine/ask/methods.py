@@ -118,16 +118,10 @@ class Bypass:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
-    """A method that was chosen for what the question is about; it records the choice first.
-
-    ``calls`` are those that the choice took, before there was a record.
-    """
+class MethodAround:
+    """A method that another does, and something besides."""
 
     inner: Method
-    about: QuestionBreadth
-    agent: Agent
-    calls: tuple[Call, ...] = ()
 
     @property
     def mode(self) -> str:
@@ -136,6 +130,18 @@ class Chosen:
     @property
     def synthesiser(self) -> Synthesiser:
         return self.inner.synthesiser
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(MethodAround):
+    """A method that was chosen for what the question is about; it records the choice first.
+
+    ``calls`` are those that the choice took, before there was a record.
+    """
+
+    about: QuestionBreadth
+    agent: Agent
+    calls: tuple[Call, ...] = ()
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""

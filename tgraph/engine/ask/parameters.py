@@ -47,7 +47,8 @@ def recorded(
     for section, field, name in _named(settings, mode, chosen):
         value = getattr(getattr(settings, section), field)
         if value not in (None, "", ()):
-            found[name] = _json(list(value)) if isinstance(value, tuple) else value
+            listed = isinstance(value, tuple)
+            found[name] = json.dumps(list(value), ensure_ascii=False) if listed else value
     if history:
         found[HISTORY] = canonical_json([[turn.question, turn.answer] for turn in history])
     if count is not None:
@@ -109,17 +110,16 @@ def _sections(mode: str, chosen: bool) -> list[str]:
 def _named(settings: Settings, mode: str, chosen: bool) -> Iterator[tuple[str, str, str]]:
     """Each setting that counts: its section, its field, and the name of the parameter."""
     sections = _sections(mode, chosen)
-    fields = {name: _fields(getattr(settings, name), name) for name in sections}
+    fields = {
+        name: _PARTLY.get(name) or list(type(getattr(settings, name)).model_fields)
+        for name in sections
+    }
     for index, section in enumerate(sections):
         later = {field for other in sections[index + 1 :] for field in fields[other]}
         for field in fields[section]:
             plain = field.replace("_", "-")
             qualified = section in _PARTLY or field in later
             yield section, field, f"{section}.{plain}" if qualified else plain
-
-
-def _fields(section: BaseModel, name: str) -> Sequence[str]:
-    return _PARTLY.get(name) or list(type(section).model_fields)
 
 
 def _value(section: BaseModel, field: str, text: str | None) -> object:
@@ -130,7 +130,3 @@ def _value(section: BaseModel, field: str, text: str | None) -> object:
     if isinstance(current, str):
         return text or ""
     return text or None
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)

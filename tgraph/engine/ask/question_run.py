@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
@@ -25,9 +25,6 @@ from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.values import Trace
-
-
-# --- runs that are put on record as they go (questions, and verifications, influence analyses -----
 
 
 @contextmanager
@@ -62,15 +59,7 @@ def answer_of(trace: Trace) -> str:
 
 def usage_of(record: BundleRecord) -> Mapping[str, int]:
     """What the run's calls have cost."""
-    usage = record.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "calls": usage.calls,
-    }
-
-
-# --- asking: a question in, an answer out, and everything between on record before it is told -----
+    return asdict(record.usage)
 
 
 NO_EVIDENCE = "There is no evidence for an answer in these documents."

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import BinaryIO
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
@@ -191,15 +190,13 @@ class Purging(RunSetup):
 
     def _wait_for_sessions(self) -> None:
         """Questions that began before the retraction may still write what they found."""
-        journals = [path for path in self._journals() if not is_free(path)]
+        found = self.ledger.folder.journals.glob("*.journal")
+        journals = [path for path in found if not is_free(path)]
         self._wait(
             lambda: [path for path in journals if path.exists() and not is_free(path)],
             "A question is being answered; waiting for it to end.",
             "A question is still being answered; the document is retracted, and not erased.",
         )
-
-    def _journals(self) -> Iterable[Path]:
-        return self.ledger.folder.journals.glob("*.journal")
 
     def _wait(self, left: Callable[[], Iterable[object]], waiting: str, failed: str) -> None:
         deadline = time.monotonic() + self.patience
@@ -305,8 +302,6 @@ class _CollectionRewriting:
                     self._telling.add(bundle)
                     break
 
-    # --- texts of the librarian ---
-
     def _rewrite_texts(self) -> None:
         for predicate in (_CONTENT, v.tg("textHash"), v.tg("occurrences")):
             for quad in self._store.match(None, predicate, None, None):
@@ -316,12 +311,9 @@ class _CollectionRewriting:
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for done, key in enumerate(keys):
             self._purging.show("Texts", done, len(keys))
-            if not self._is_prompt(key):
+            if not any(o.startswith(f"{v.URN}prompt:") for o in self._owners.get(key, ())):
                 self._rewrite_text(key)
         self._purging.show("Texts", len(keys), len(keys))
-
-    def _is_prompt(self, key: str) -> bool:
-        return any(owner.startswith(f"{v.URN}prompt:") for owner in self._owners.get(key, ()))
 
     def _rewrite_text(self, key: str) -> None:
         owners = self._owners.get(key, set())
@@ -377,8 +369,6 @@ class _CollectionRewriting:
                         return rewriter.mark(text)
                     left = left.replace(old, new)
         return rewriter.mark(text) if rewriter.tells(left) else left
-
-    # --- batches and store ---
 
     def _rewrite_batches(self) -> None:
         done: dict[str, str] = {}

@@ -76,8 +76,8 @@ class _Contexts(Phase[Setting, str, Situator]):
 
     def missing(self) -> Iterator[Setting]:
         """The chunks that lack a context, each in its document."""
-        store, key = self.context.copy.store, self.maker.key
-        known = {c for c, iri in self._linked.items() if _made_with(store, iri) == key}
+        store, key, made_with = self.context.copy.store, self.maker.key, v.tg("inputHash")
+        known = {c for c, iri in self._linked.items() if text_value(store, iri, made_with) == key}
         wanted = [chunk for chunk in self._standing if chunk not in known]
         texts = Texts(store, self.context.librarian)
         for document in dict.fromkeys(self._standing[chunk] for chunk in wanted):
@@ -115,10 +115,6 @@ class _Contexts(Phase[Setting, str, Situator]):
         if before is not None and before != situated.iri:
             context.copy.remove([context_link(chunk, before)])
         context.copy.add([context_link(chunk, situated.iri)])
-
-
-def _made_with(store: Store, context: str) -> str:
-    return text_value(store, context, v.tg("inputHash"))
 
 
 def _joined(

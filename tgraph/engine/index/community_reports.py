@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -85,19 +85,12 @@ def cluster(context: IndexContext) -> Clustered:
     The communities of a connected part that did not change stay as they are, and the result is that
     of clustering everything at once. Where neither knowledge nor the settings changed nothing does.
     """
-    store, how = context.copy.store, _how(context)
-    if context.copy.changed or not _is_current(store, how):
+    store, wanted = context.copy.store, context.settings.communities
+    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution)
+    parameters = {name: literal(value) for name, value in how.parameters.items()}
+    if context.copy.changed or last_parameters(store) != parameters:
         _recluster(context, how)
     return Clustered(len(community_names(store)), len(isolated_entities(store)))
-
-
-def _how(context: IndexContext) -> Clustering:
-    wanted = context.settings.communities
-    return Clustering(wanted.max_size, wanted.quality, wanted.resolution)
-
-
-def _is_current(store: Store, how: Clustering) -> bool:
-    return last_parameters(store) == {name: literal(x) for name, x in how.parameters.items()}
 
 
 def _recluster(context: IndexContext, how: Clustering) -> None:
@@ -139,9 +132,6 @@ def compare(
         ended=ended,
         left={name: said for name, said in sorted(before.items()) if said and name not in again},
     )
-
-
-# --- community reports: written from the deepest level up, and only where something has changed ---
 
 
 LEAST_BUDGET = 500
@@ -200,7 +190,8 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
 
     def write(self, communities: Iterable[Community]) -> None:
         """The reports of one level; those of the level below are there."""
-        for batch in _batches(map(self._shown, self._reader.read(communities)), AT_ONCE):
+        shown = map(self._shown, self._reader.read(communities))
+        while batch := list(islice(shown, AT_ONCE)):
             self.go_on(batch)
 
     def _shown(self, details: Details) -> ReportContext:
@@ -250,9 +241,3 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             now = self._made.get(community)
             if now is None or now.iri != before.iri:
                 self.context.copy.remove(report_subjects(self.context.copy.store, before))
-
-
-def _batches(items: Iterable[ReportContext], size: int) -> Iterator[list[ReportContext]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch

@@ -98,8 +98,6 @@ class _CooccurrenceGraph:
             return None
         return {**item, "strength": [Literal(share)]} if "edge" in item else item
 
-    # --- evidence ---
-
     def _standing(self) -> Iterator[Occurrences]:
         standing = standing_documents(self._store)
         for subgraph in sorted(self._readings):
@@ -143,8 +141,6 @@ class _CooccurrenceGraph:
                 self._stating[evidence] = edge
                 spread[pairs[edge]].append(evidence)
 
-    # --- what changes ---
-
     def touch(self, touched: Touched) -> None:
         """Touch the entities and edges that knowledge lacks, has no more, or weighs otherwise."""
         merges = standing_merges(self._store)
@@ -176,16 +172,17 @@ class _CooccurrenceGraph:
         }
         touched.entities |= {entity for entity in self._entities if entity not in known}
         for entity in known - wanted:
-            if any(map(self._is_ours, self._evidence_of(entity))):
+            if self._is_ours(entity):
                 touched.entities.add(entity)
 
-    def _evidence_of(self, entity: str) -> Iterator[str]:
+    def _is_ours(self, entity: str) -> bool:
+        """Whether a fast reading has evidence of it."""
         for quad in self._store.match(None, v.tg("entity"), NamedNode(entity), v.SOURCE_GRAPH):
             assert isinstance(quad.subject, NamedNode)
-            yield quad.subject.value
-
-    def _is_ours(self, evidence: str) -> bool:
-        return text_value(self._store, evidence, v.prov("wasGeneratedBy")) in self._activities
+            evidence = quad.subject.value
+            if text_value(self._store, evidence, v.prov("wasGeneratedBy")) in self._activities:
+                return True
+        return False
 
 
 def _edge(one: str, other: str) -> str:

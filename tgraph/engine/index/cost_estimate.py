@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -97,11 +98,8 @@ def estimate_index(
     """
     settings = load_settings(root, overrides)
     snapshot = _snapshot(root, settings.collection)
-    try:
+    with closing(snapshot) if snapshot else nullcontext():
         return _estimate(snapshot.store if snapshot else None, paths, settings, prices)
-    finally:
-        if snapshot:
-            snapshot.close()
 
 
 def _estimate(
@@ -138,7 +136,7 @@ def _estimate(
         calls=calls,
         input_tokens=tokens_in,
         output_tokens=tokens_out,
-        cost=_cost(model, tokens_in, tokens_out, prices),
+        cost=cost_of(model, tokens_in, tokens_out, prices),
         derived_calls=derived[0],
     )
 
@@ -216,7 +214,10 @@ def _rounds_tokens(prompt: str, rounds: int, sizes: Sequence[int], settings: Set
     )
 
 
-def _cost(model: str | None, tokens_in: int, tokens_out: int, prices: Prices) -> float | None:
+def cost_of(
+    model: str | None, tokens_in: int, tokens_out: int, prices: Prices = (None, None)
+) -> float | None:
+    """In US dollars; None where no price is known."""
     if model is None:
         return 0.0
     known = PRICES.get(model, (None, None))

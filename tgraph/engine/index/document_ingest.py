@@ -62,19 +62,14 @@ def ingest_files(
     intakes = IngestedFiles()
     for done, file in enumerate(found):
         context.show("Reading", done, len(found), file.name)
-        if isinstance(file, Unread):
-            _note_unread(context, intakes, file)
-        else:
+        if not isinstance(file, Unread):
             _take_file(context, intakes, file, reinstate)
+        elif file.skipped:
+            context.message(f"Skipped {file.name}: {file.reason}")
+        else:
+            intakes.failed.append(IngestError(file.name, file.reason))
     context.show("Reading", len(found), len(found))
     return intakes
-
-
-def _note_unread(context: IndexContext, intakes: IngestedFiles, file: Unread) -> None:
-    if file.skipped:
-        context.message(f"Skipped {file.name}: {file.reason}")
-    else:
-        intakes.failed.append(IngestError(file.name, file.reason))
 
 
 def _take_file(
@@ -129,7 +124,9 @@ def _record(context: IndexContext, intake: IngestedFile, touched: Touched) -> No
     if intake.previous:
         touch_document(store, document_of_accession(store, intake.previous), touched)
     if intake.document is not None:
-        _record_document(context, intake.document, intake.content)
+        bytes_hash = context.record.keep(intake.content)
+        texts = [context.record.keep(page.text) for page in intake.document.pages]
+        context.copy.add(document_quads(intake.document, bytes_hash, texts))
     context.copy.add(
         accession_quads(
             intake.accession,
@@ -142,12 +139,6 @@ def _record(context: IndexContext, intake: IngestedFile, touched: Touched) -> No
         )
     )
     touch_document(store, intake.iri, touched)
-
-
-def _record_document(context: IndexContext, document: Document, content: bytes) -> None:
-    bytes_hash = context.record.keep(content)
-    texts = [context.record.keep(page.text) for page in document.pages]
-    context.copy.add(document_quads(document, bytes_hash, texts))
 
 
 def touch_document(store: Store, document: str, touched: Touched) -> None:

@@ -16,15 +16,9 @@ from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
-from tgraph.index.sources import (
-    Texts,
-    derived,
-    standing_chunks,
-    stored_chunk,
-    text_value,
-)
+from tgraph.index.sources import Texts, derived, standing_chunks, stored_chunk, text_value
 from tgraph.ingest.chunk import chunk_document
-from tgraph.model import Chunk, Document, Extraction
+from tgraph.model import Chunk, Extraction
 from tgraph.models.base import CallSink
 from tgraph.record.sources import ExtractionRecord, chunk_quads, occurrence_quads
 from tgraph.store.base import Store
@@ -111,20 +105,16 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
 
 def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched) -> Extracted:
     """Extract from every chunk of the new documents; what evidence was found for is touched."""
+    c = context.settings.chunk
     work = [
         _ChunkToRead(chunk, intake.document.title)
         for intake in intakes
         if intake.document is not None
-        for chunk in _chunks(context, intake.document)
+        for chunk in chunk_document(intake.document, c.size, c.overlap, c.by, c.encoding)
     ]
     counts = Extracted(len(work))
     _ExtractionPhase(context, touched, counts).run(work)
     return counts
-
-
-def _chunks(context: IndexContext, document: Document) -> list[Chunk]:
-    c = context.settings.chunk
-    return chunk_document(document, c.size, c.overlap, c.by, c.encoding)
 
 
 class _Claims(_ReadingPhase[ClaimExtractor]):

@@ -56,9 +56,6 @@ class IndexContext(RunSetup):
         self.progress(Progress(stage, done, total, self.record.usage, detail))
 
 
-# --- A phase of an index run: one maker, a list of items, and one result on record for each -------
-
-
 GRACE = 10.0
 """Seconds for calls under way to bring their replies, when the endpoint has refused another."""
 

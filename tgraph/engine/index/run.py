@@ -73,15 +73,6 @@ class IndexReport:
     generation: int
 
 
-@dataclass(frozen=True, slots=True)
-class _PhaseCounts:
-    """What the phases came to."""
-
-    extracted: Extracted
-    claims: int
-    followed: FollowUp
-
-
 class Run:
     """A change of the graph: prepared on a working copy, and committed whole or not at all.
 
@@ -168,14 +159,18 @@ class IndexRun(Run):
             describe_run(context, started)
             self._commit(context)
         self._publish(context)
-        found = _PhaseCounts(extracted, claims, followed)
-        return self._report(context, intakes, found)
+        return self._report(context, intakes, extracted, claims, followed)
 
     def _report(
-        self, context: IndexContext, intakes: IngestedFiles, found: _PhaseCounts
+        self,
+        context: IndexContext,
+        intakes: IngestedFiles,
+        extracted: Extracted,
+        claims: int,
+        followed: FollowUp,
     ) -> IndexReport:
         pointer = read_pointer(self._ledger.folder)
-        derived, clustered = found.followed.derived, found.followed.clustered
+        derived, clustered = followed.derived, followed.clustered
         return IndexReport(
             run=self.iri,
             indexed=tuple(intake.path for intake in intakes.taken),
@@ -184,14 +179,14 @@ class IndexRun(Run):
             failed=tuple(intakes.failed),
             retracted=tuple(intakes.retracted),
             erased=tuple(intakes.erased),
-            chunks=found.extracted.chunks,
-            entities=found.extracted.entities + derived.entities,
-            relationships=found.extracted.relationships + derived.relationships,
-            claims=found.claims,
+            chunks=extracted.chunks,
+            entities=extracted.entities + derived.entities,
+            relationships=extracted.relationships + derived.relationships,
+            claims=claims,
             merged=derived.merged,
             communities=clustered.communities,
             isolated=clustered.isolated,
-            reports=found.followed.reports,
+            reports=followed.reports,
             dropped=dict(context.record.dropped),
             usage=context.record.usage,
             generation=pointer.generation if pointer else 0,

@@ -72,14 +72,14 @@ class Judge:
         return _Judging(self, item, sink).run()
 
 
+@dataclass(slots=True)
 class _Judging:
     """The judging of one question."""
 
-    def __init__(self, judge: Judge, item: EvaluationItem, sink: CallSink) -> None:
-        self._judge = judge
-        self._item = item
-        self._sink = sink
-        self._dropped: Counter[str] = Counter()
+    _judge: Judge
+    _item: EvaluationItem
+    _sink: CallSink
+    _dropped: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> tuple[EvaluationItem, dict[str, int]]:
         item = self._item
@@ -266,7 +266,7 @@ def _content(value: Mapping[str, object]) -> str:
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
-# --- evaluating a graph: its own answers are judged, and the judgement is put on record -----------
+# --- in a graph ---
 
 
 Questions = str | Path | Sequence[EvaluationItem]

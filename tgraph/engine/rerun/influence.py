@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from threading import Lock
 
 from tgraph.answer.support import LexicalJudge
@@ -57,14 +56,6 @@ STAGE = "Ablating"
 UNUSABLE = "ablation whose reply can't be used"
 
 
-@dataclass(frozen=True, slots=True)
-class Doing:
-    """How the runs are made: ``concurrency`` at a time, ``cancel`` ends those under way."""
-
-    concurrency: int = 1
-    cancel: Callable[[], None] = nothing
-
-
 def resting_on(trace: Trace, written: Written) -> list[frozenset[int]]:
     """For each sentence the places in the selection of what rests on characters that it cites."""
     chosen = written.selection.selected
@@ -110,13 +101,15 @@ def check_same(trace: Trace, written: Written) -> None:
 
 @dataclass(frozen=True, slots=True)
 class InfluenceAnalysis:
-    """An analysis that could be made: who writes, what would be run, and by which model."""
+    """An analysis that could be made: who writes, what would be run, and by which model;
+    ``concurrency`` runs at a time, ``cancel`` ends those under way."""
 
     trace: Trace
     regenerator: Regenerator
     plan: Plan
     model: str | None = None
-    doing: Doing = Doing()
+    concurrency: int = 1
+    cancel: Callable[[], None] = nothing
     samples: int = SAMPLES
     notes: tuple[str, ...] = ()
 
@@ -133,6 +126,7 @@ class InfluenceAnalysis:
 
     def estimate(self) -> InfluenceEstimate:
         """The cost."""
+        from tgraph.engine.index.cost_estimate import cost_of
         from tgraph.models.tokens import count_tokens, encoding_for
 
         sizes, known = self._sizes()
@@ -150,7 +144,7 @@ class InfluenceAnalysis:
             later=self.plan.later if self.model else 0,
             input_tokens=tokens_in,
             output_tokens=tokens_out,
-            cost=_cost(self.model, tokens_in, tokens_out),
+            cost=cost_of(self.model, tokens_in, tokens_out),
         )
 
     def _sizes(self) -> tuple[list[int], int]:
@@ -170,15 +164,6 @@ class InfluenceAnalysis:
             else:
                 sizes.append(sum(count_tokens(m["content"], encoding) for m in request.messages))
         return sizes, known
-
-
-def _cost(model: str | None, tokens_in: int, tokens_out: int) -> float | None:
-    from tgraph.engine.index.cost_estimate import PRICES
-
-    if model is None:
-        return 0.0
-    prices = PRICES.get(model)
-    return (tokens_in * prices[0] + tokens_out * prices[1]) / 1e6 if prices else None
 
 
 class InfluenceRun:
@@ -225,8 +210,6 @@ class InfluenceRun:
             found |= {"samples": len(plan.of("sampled")), "kept": KEPT, "seed": SEED}
         return found
 
-    # --- the runs ---
-
     def _measured(self) -> Influence:
         self._do(self._plan.of("none"))
         noise = noise_of(self._plan, self._outcomes)
@@ -251,13 +234,14 @@ class InfluenceRun:
             self._trace, self._plan.method, noise, weights, self._ablations, self._outcomes,
             self._cited,
         )  # fmt: skip
+        lost = sum(said is None for said in self._outcomes.values())
         return made(
             findings,
             writer=self._regenerator.agent.name,
             measure=self._again.measure,
             analysis=self._record.analysis,
             usage=usage_of(self._record),
-            dropped=self._dropped(),
+            dropped={UNUSABLE: lost} if lost else {},
             notes=tuple(self._notes),
         )
 
@@ -325,14 +309,15 @@ class InfluenceRun:
         done = len(self._outcomes)
         total = max(done + len(runs), len(self._plan.runs))
         self._progress(Progress(STAGE, done, total, self._record.usage))
-        doing = self._analysis.doing
-        together(runs, lambda run: self._one(run, total), doing.concurrency, doing.cancel)
+        most, cancel = self._analysis.concurrency, self._analysis.cancel
+        together(runs, lambda run: self._one(run, total), most, cancel)
 
     def _one(self, run: AblatedRun, total: int) -> None:
         record = self._record
         known = (*self._plan.ablations, *self._ablations)
         kinds = sorted({a.kind for a in known if a.run == run})
-        ablation = record.ablation(kinds, mask_of(run, len(self._whole)), run.repeat)
+        mask = bits([n in run.kept for n in range(len(self._whole))])
+        ablation = record.ablation(kinds, mask, run.repeat)
         said: StillSaid | None = None
         try:
             texts = self._regenerator.write(run, lambda call: record.call(call, ablation))
@@ -347,12 +332,6 @@ class InfluenceRun:
         with self._lock:
             self._outcomes[run] = said
             self._progress(Progress(STAGE, len(self._outcomes), total, record.usage))
-
-    def _dropped(self) -> dict[str, int]:
-        count = sum(said is None for said in self._outcomes.values())
-        return {UNUSABLE: count} if count else {}
-
-    # --- the record ---
 
     def _put_on_record(self, found: Influence, answer: str) -> None:
         record = self._record
@@ -377,10 +356,6 @@ class InfluenceRun:
         record.finish("completed")
 
 
-def mask_of(run: AblatedRun, count: int) -> str:
-    return bits([n in run.kept for n in range(count)])
-
-
 def influencing(
     sessions: SessionReader,
     opened: OpenCollection,
@@ -394,28 +369,16 @@ def influencing(
     check_whole(opened.read(), summary.bundle, summary.explain_id, "measured")
     check(trace)
     recollection = SelectionReplay.of(opened, summary)
-    return prepare(trace, recollection, opened.folder.cache / "replies", budget, repeats, samples)
-
-
-def prepare(
-    trace: Trace,
-    recollection: SelectionReplay,
-    cache: Path,
-    budget: int | None,
-    repeats: int,
-    samples: int,
-) -> InfluenceAnalysis:
-    """The analysis of a session's answer. ``cache`` is the folder of replies."""
     if repeats < 1:
         raise UsageError("At least one run with nothing removed is needed.", "Raise --repeats.")
     chat = _chat(recollection)
     written = recollection.recollect()
     check_same(trace, written)
     notes = [*written.notes]
-    doing = Doing()
+    concurrency, cancel = 1, nothing
     if chat is not None:
         parts = recollection.parts
-        doing = Doing(int(parts.many["concurrency"]), parts.cancel)
+        concurrency, cancel = int(parts.many["concurrency"]), parts.cancel
         if chat.agent.iri != (then := recollection.session.chat or chat.agent).iri:
             notes.append(f"{then.name} wrote the answer, {chat.agent.name} writes it again.")
     made = plan(
@@ -428,8 +391,10 @@ def prepare(
         is_sure=chat is None,
     )
     model = chat.agent.name if chat is not None else None
-    regenerator = Regenerator(written, chat, cache)
-    return InfluenceAnalysis(trace, regenerator, made, model, doing, samples, tuple(notes))
+    regenerator = Regenerator(written, chat, opened.folder.cache / "replies")
+    return InfluenceAnalysis(
+        trace, regenerator, made, model, concurrency, cancel, samples, tuple(notes)
+    )
 
 
 def _chat(recollection: SelectionReplay) -> ChatModel | None:

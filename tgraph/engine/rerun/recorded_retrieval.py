@@ -62,7 +62,9 @@ def with_recorded_retrieval(
     """The method with the recorded candidates; None for one that does not retrieve in one go, or
     whose candidates are of a kind that is made anew with each change."""
     said = session.said
-    if not isinstance(method, TwoStages) or not _kinds(said, session.uuid) <= _LASTING:
+    keys = said.all(v.retrieval_iri(session.uuid), "candidate")
+    kinds = {kind_of(said.one(key, "edge") or said.one(key, "item")) for key in keys}
+    if not isinstance(method, TwoStages) or not kinds <= _LASTING:
         return None
     retrieval, gone = _retrieval(said, session.uuid, context, librarian)
     retriever = RecordedRetriever(method.retriever, retrieval, session, _calls(session, method))
@@ -98,26 +100,14 @@ class RecordedRetriever:
 
 def _calls(session: RecordedSession, method: TwoStages) -> list[Call]:
     """The calls of the steps that retrieve."""
-    said, steps = session.said, {"EntityMatching", method.retriever.step}
+    said, steps = session.said, {v.tg("EntityMatching"), v.tg(method.retriever.step)}
     prefix = v.session_part_iri("step", session.uuid, "")
     return [
         call
         for call in session.calls.calls
         for whole in said.all(call_iri(session.uuid, call), "isPartOf")
-        if whole.startswith(prefix) and any(_is(said, whole, step) for step in steps)
+        if whole.startswith(prefix) and not steps.isdisjoint(said.nodes(whole, "type"))
     ]
-
-
-def _is(said: BundleReader, subject: str, name: str) -> bool:
-    return any(kind == v.tg(name) for kind in said.nodes(subject, "type"))
-
-
-def _kinds(said: BundleReader, uuid: str) -> set[str]:
-    keys = said.all(v.retrieval_iri(uuid), "candidate")
-    return {kind_of(said.one(key, "edge") or said.one(key, "item")) for key in keys}
-
-
-# --- what was retrieved ---------------------------------------------------------------------------
 
 
 def _retrieval(
@@ -128,7 +118,8 @@ def _retrieval(
     keys = said.numbered(subject, "candidate")
     items = {key: said.one(key, "edge") or said.one(key, "item") for key in keys}
     known = _known(list(dict.fromkeys(items.values())), context, librarian)
-    selections = _selections(said, uuid)
+    members = said.all(v.selection_iri(uuid), "hadMember")
+    selections = {said.one(member, "candidate"): member for member in members}
     candidates = [
         _candidate(said, key, selections.get(key, ""), *known[items[key]], context)
         for key in keys
@@ -144,12 +135,6 @@ def _retrieval(
         dropped=said.dropped(subject),
     )
     return retrieval, len(keys) - len(candidates)
-
-
-def _selections(said: BundleReader, uuid: str) -> dict[str, str]:
-    """The selection of each candidate that was selected."""
-    members = said.all(v.selection_iri(uuid), "hadMember")
-    return {said.one(member, "candidate"): member for member in members}
 
 
 def _candidate(
@@ -204,9 +189,6 @@ def _matches(said: BundleReader, uuid: str) -> tuple[EntityMatch, ...]:
         )
         for m in members
     )
-
-
-# --- what the things are now ----------------------------------------------------------------------
 
 
 def _known(iris: Sequence[str], context: Context, librarian: Librarian) -> Known:

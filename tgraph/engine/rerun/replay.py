@@ -13,8 +13,15 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Self
 
 from tgraph.answer.base import Notes, Synthesiser
-from tgraph.engine.ask.method_factory import method_of, suggesting
-from tgraph.engine.ask.methods import Chosen, Method, TwoStages, without_retrieval
+from tgraph.engine.ask.method_factory import chosen, method_of, suggesting
+from tgraph.engine.ask.methods import (
+    Chosen,
+    Gathering,
+    Method,
+    MethodAround,
+    TwoStages,
+    without_retrieval,
+)
 from tgraph.engine.ask.parameters import (
     COUNT,
     filters_of,
@@ -35,7 +42,7 @@ from tgraph.explain.trace.reader import read_so_far
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.librarian import Librarian
 from tgraph.model import NO_USAGE, Agent, Selection
-from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, Embedder, no_sink
+from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
 from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
@@ -51,8 +58,6 @@ from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import read_trig
 
 if TYPE_CHECKING:
-    from pyoxigraph import Quad
-
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.sessions import SessionSummary
@@ -111,8 +116,6 @@ class SessionReplay:
             problem = self._ask(place, live=live)
             journal = place / f"{self.session.uuid}.journal"
             return self._compare(journal, problem)
-
-    # --- asking ---
 
     def _ask(self, place: Path, *, live: bool) -> str:
         """Why the run did not come as far as the recorded one; "" where it did."""
@@ -204,9 +207,10 @@ class SessionReplay:
 
     def _method(self, parts: Components, question: Question, context: Context) -> Method:
         if was_chosen(self.session.parameters):
-            from tgraph.engine.ask.method_factory import chosen
-
             return chosen(question, parts, context)
+        return self._method_by_name(parts)
+
+    def _method_by_name(self, parts: Components) -> Method:
         count = self.session.parameters.get(COUNT)
         if self.session.mode == SUGGEST.name and count:
             return suggesting(parts, int(count))
@@ -263,28 +267,24 @@ class SessionReplay:
     def _replayed(self, settings: Settings, place: Path) -> Components:
         session = self.session
         chat = ReplayedChat(session.chat, session.calls) if session.chat else None
-        if chat is None:
-            own = settings.chat.model_copy(update={"provider": "embedded"})
-            settings = settings.model_copy(update={"chat": own})
+        settings = settings if chat else _without_model(settings)
         unranked = settings.rerank.model_copy(update={"base_url": None})
         settings = settings.model_copy(update={"rerank": unranked})
-        return Components(settings, place, chat=chat, embedder=self._embedder())
-
-    def _embedder(self) -> Embedder:
-        own, agent = self.parts.embedder, self.session.embedder
-        return ReplayedEmbedder(
-            agent or own.agent,
-            self.session.calls,
+        own = self.parts.embedder
+        embedder = ReplayedEmbedder(
+            session.embedder or own.agent,
+            session.calls,
             lexical=own.lexical,
             max_tokens=own.max_tokens,
         )
-
-    # --- comparing ---
+        return Components(settings, place, chat=chat, embedder=embedder)
 
     def _compare(self, journal: Path, problem: str) -> Replay:
         session = self.session
+        frames = read_journal(journal).frames if journal.exists() else ()
+        quads = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
         old = replay_form(session.quads, session.uuid)
-        new = replay_form(_quads(journal), session.uuid)
+        new = replay_form(quads, session.uuid)
         trace = None
         with suppress(KeyError, ValueError, StopIteration):
             trace = read_so_far(
@@ -301,12 +301,12 @@ class SessionReplay:
         )
 
 
-def _quads(journal: Path) -> list[Quad]:
-    frames = read_journal(journal).frames if journal.exists() else ()
-    return [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
+def _without_model(settings: Settings) -> Settings:
+    own = settings.chat.model_copy(update={"provider": "embedded"})
+    return settings.model_copy(update={"chat": own})
 
 
-# --- writing an answer on record again, from less than what was selected for it -------------------
+# --- an answer written again ---
 
 
 Writers = tuple[Synthesiser, Synthesiser | None]
@@ -353,38 +353,21 @@ class SelectionReplay(SessionReplay):
     def _writers(self, chat: ChatModel | None) -> Writers:
         session = self.session
         settings = restored(self.settings, session.mode, session.parameters)
-        if chat is None:
-            own = settings.chat.model_copy(update={"provider": "embedded"})
-            settings = settings.model_copy(update={"chat": own})
+        settings = settings if chat else _without_model(settings)
         with TemporaryDirectory(prefix="tgraph-influence-") as folder:
             settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
             parts = Components(settings, Path(folder), chat=chat, embedder=self.parts.embedder)
-            count = session.parameters.get(COUNT)
-            suggests = session.mode == SUGGEST.name and count
-            method = (
-                suggesting(parts, int(count or 0)) if suggests else method_of(session.mode, parts)
-            )
-            return method.synthesiser, parts.alone() if chat is not None else None
+            method = self._method_by_name(parts)
+            return method.synthesiser, parts.alone if chat is not None else None
 
 
 @dataclass(frozen=True, slots=True)
-class _Watched:
+class _Watched(MethodAround):
     """A method that tells what it gathered."""
 
-    inner: Method
     see: Callable[[Question, Selection], None]
 
-    @property
-    def mode(self) -> str:
-        return self.inner.mode
-
-    @property
-    def synthesiser(self) -> Synthesiser:
-        return self.inner.synthesiser
-
-    def gather(
-        self, question: Question, context: Context, record: SessionRecord
-    ) -> Generator[str, None, tuple[Question, Selection]]:
+    def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         found = yield from self.inner.gather(question, context, record)
         self.see(*found)
         return found

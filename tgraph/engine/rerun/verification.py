@@ -34,7 +34,7 @@ def verify(
 ) -> Verification:
     """As ``KnowledgeGraph.verify``."""
     store = opened.read()
-    judge = LexicalJudge() if lexical else opened.parts.support_judge()
+    judge = LexicalJudge() if lexical else opened.parts.support_judge
     record = opened.record(VerificationRecord)
     return VerificationRun(opened, session, judge, record, progress).run(store)
 
