@@ -146,7 +146,7 @@ def _references(store: Store, document: str) -> Iterator[Quad]:
 def _sentences(store: Store, bundle: str, document: str) -> Iterator[CitingSentence]:
     graph = NamedNode(bundle)
     found = []
-    for quad in store.match(None, v.RDF_TYPE, v.tg("CitingSentence"), graph):
+    for quad in store.match(None, v.RDF_TYPE, v.tg("Sentence"), graph):
         cited = _cited(store, quad.subject, graph)
         if document in cited:
             said = {q.predicate: text_of(q.object) for q in store.match(quad.subject, graph=graph)}

@@ -6,22 +6,21 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.explain.as_of.names import NamesAsOf
+from tgraph.explain.as_of.names import NamesAsOf, values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.values import Trace, TraceAction, TraceItem, TracePoint
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
-
-# --- what things are called, for people, and the way from a report down to the characters ---------
-
 
 _LABELS = (v.RDFS_LABEL, v.tg("description"), v.tg("summaryText"))
 _STATEMENTS = (v.tg("edge"), v.tg("entity"), v.tg("claim"))
@@ -44,9 +43,8 @@ class DisplayNames:
             edge = self.recalled.edges([iri]).get(iri)
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
-            for quad in self._store.match(NamedNode(iri), predicate, None, None):
-                if isinstance(quad.object, Literal):
-                    return quad.object.value
+            if found := values_of(self._store, iri, predicate, None):
+                return found[0]
         former = {"entity": self.of_entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 
@@ -72,10 +70,8 @@ class DisplayNames:
     def _height(self, iri: str) -> tuple[int, int]:
         is_finding = kind_of(iri) == "finding"
         report = text_value(self._store, iri, v.dcterms("isPartOf")) if is_finding else iri
-        for quad in self._store.match(NamedNode(report), v.tg("level"), None, v.KNOWLEDGE_GRAPH):
-            if isinstance(quad.object, Literal):
-                level = int(quad.object.value)
-                return -level if kind_of(iri) == "summary" else level, is_finding
+        for level in map(int, values_of(self._store, report, v.tg("level"), v.KNOWLEDGE_GRAPH)):
+            return -level if kind_of(iri) == "summary" else level, is_finding
         return int(self._former(report).get("level", 0)), is_finding
 
     def _of_chunk(self, chunk: str) -> str:
@@ -101,9 +97,6 @@ class DisplayNames:
             found = json.loads(self._texts(key))["report"] if key else {}
             return found if isinstance(found, dict) else {}
         return {}
-
-
-# --- what a record rests on, step by step back to the documents, and what each step says in -------
 
 
 _SAYS = ("summaryText", "text", "description")
@@ -171,19 +164,13 @@ class Derivations:
         """What a candidate of the session is; anything else as it is."""
         if kind_of(iri) != "candidate":
             return iri
-        for name in ("item", "edge"):
-            for quad in self._store.match(NamedNode(iri), v.tg(name), None, None):
-                if isinstance(quad.object, NamedNode):
-                    return quad.object.value
-        return iri
+        found = [values_of(self._store, iri, v.tg(n), None, NamedNode) for n in ("item", "edge")]
+        return next(chain.from_iterable(found), iri)
 
     def _of_description(self, node: DerivationNode) -> list[DerivationNode]:
         """The summary that its description is, else what the texts say of it."""
-        for quad in self._store.match(
-            NamedNode(node.iri), v.tg("summary"), None, v.KNOWLEDGE_GRAPH
-        ):
-            if isinstance(quad.object, NamedNode):
-                return [self._node(quad.object.value)]
+        for iri in values_of(self._store, node.iri, v.tg("summary"), v.KNOWLEDGE_GRAPH, NamedNode):
+            return [self._node(iri)]
         find = self._roles[kind_of(node.iri)]
         subjects = [node.iri, *self._stated.merged_into(node.iri)]
         found = [item["evidence"][0].value for subject in subjects for item in find(subject)]
@@ -191,19 +178,11 @@ class Derivations:
 
     def _derived(self, iri: str) -> list[str]:
         """By ``prov:wasDerivedFrom``; of what is made of sentences, from those."""
-        found: dict[str, None] = {}
-        parts = [iri]
-        for part in self._store.match(NamedNode(iri), v.tg("sentence"), None, v.SOURCE_GRAPH):
-            if isinstance(part.object, NamedNode):
-                parts.append(part.object.value)
-        for part_iri in parts:
-            quads = self._store.match(
-                NamedNode(part_iri), v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH
-            )
-            found.update(
-                (quad.object.value, None) for quad in quads if isinstance(quad.object, NamedNode)
-            )
-        return sorted(set(found) - set(parts))
+        sources = partial(values_of, self._store, graph=v.SOURCE_GRAPH, kind=NamedNode)
+        parts = {iri, *sources(iri, v.tg("sentence"))}
+        return sorted(
+            {o for part in parts for o in sources(part, v.prov("wasDerivedFrom"))} - parts
+        )
 
     def _nodes(self, iris: Iterable[str], above: DerivationNode) -> list[DerivationNode]:
         below = above.below + (kind_of(above.iri) in ("report", "finding"))

@@ -46,9 +46,6 @@ def _verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
     )
 
 
-# --- what influence analyses have said of an answer, as it is on record ---------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedInfluence:
     """The last analysis of an answer that came to a result.

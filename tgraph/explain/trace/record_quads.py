@@ -88,21 +88,11 @@ def _statement(edge: object, triple: Triple) -> Iterator[Quad]:
         yield Quad(edge, NamedNode(v.RDF + name), term, DefaultGraph())
 
 
-# --- what a report carries of a session's record: all of the session, and what its answer ---------
 # An export holds whatever the session refers to, and what that rests on in turn. Where hundreds of
 # community reports were seen this is most of the graph. A report is for readers of one answer: of
 # what was seen and not used it says what it is.
 
-
-_LEADS = frozenset(
-    (
-        *(v.prov(n) for n in ("wasDerivedFrom", "wasGeneratedBy", "specializationOf", "used")),
-        *(v.prov(n) for n in ("wasRevisionOf", "wasAssociatedWith", "qualifiedAssociation")),
-        *(v.prov(n) for n in ("agent", "hadPlan", "hadMember")),
-        *(v.tg(n) for n in ("edge", "mergedFrom", "sentence", "citation", "note")),
-        v.dcterms("isPartOf"),
-    )
-)
+_LEADS = _FOLLOWED | {v.prov("hadMember"), v.tg("citation"), v.tg("note")}
 """Where the proof of an answer goes on."""
 _WHO = frozenset((v.prov("wasAssociatedWith"), v.prov("agent"), v.prov("hadPlan")))
 _WHAT = frozenset(
@@ -134,9 +124,11 @@ def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
         if isinstance(quad.subject, NamedNode):
             own.setdefault(quad.subject, []).append(quad)
     answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
-    said = _behind([answer, *_agents_and_plans(own)], own, store)
+    every = [quad for quads in own.values() for quad in quads]
+    who = [q.object for q in every if q.predicate in _WHO and isinstance(q.object, NamedNode)]
+    said = _behind([answer, *who], own, store)
     told = [q for node, quads in said.items() if node not in own for q in _kept(quads, said)]
-    named = dict.fromkeys(q.object for quads in own.values() for q in quads)
+    named = dict.fromkeys(quad.object for quad in every)
     seen = [node for node in named if isinstance(node, NamedNode) and node not in {*own, *said}]
     told += [
         quad
@@ -144,14 +136,7 @@ def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
         for quad in store.match(node, None, None, v.SOURCE_GRAPH)
         if quad.predicate in _WHAT
     ]
-    return sorted((q for quads in own.values() for q in quads), key=str) + sorted(told, key=str)
-
-
-def _agents_and_plans(own: dict[NamedNode, list[Quad]]) -> Iterator[NamedNode]:
-    for quads in own.values():
-        yield from (
-            q.object for q in quads if q.predicate in _WHO and isinstance(q.object, NamedNode)
-        )
+    return sorted(every, key=str) + sorted(told, key=str)
 
 
 def _behind(
