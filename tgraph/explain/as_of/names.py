@@ -48,7 +48,15 @@ class NamesAsOf:
     def edges(self, edges: Iterable[str]) -> dict[str, Edge]:
         """What the edge IRIs reify, with labels that are found in the same way, and local names
         where that fails; an IRI that reifies nothing is left out."""
-        return {iri: self._named(iri, edge) for iri, edge in reified(self._store, edges).items()}
+        return {
+            iri: replace(
+                edge,
+                subject_label=self._end(edge.subject, edge.subject_label),
+                predicate_label=self._relation(iri, edge),
+                object_label=self._end(edge.object, edge.object_label),
+            )
+            for iri, edge in reified(self._store, edges).items()
+        }
 
     def document(self, document: str) -> tuple[str, str]:
         """Title and path: that of the standing accession, else of the one that ended last."""
@@ -58,14 +66,6 @@ class NamesAsOf:
         return self._documents[document]
 
     # --- what was lost ---
-
-    def _named(self, iri: str, edge: Edge) -> Edge:
-        return replace(
-            edge,
-            subject_label=self._end(edge.subject, edge.subject_label),
-            predicate_label=self._relation(iri, edge),
-            object_label=self._end(edge.object, edge.object_label),
-        )
 
     def _end(self, term: Object, label: str) -> str:
         if isinstance(term, Literal) or label != local_name(term.value):

@@ -12,7 +12,13 @@ from typing import Any
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.trace.bundle_reader import BundleReader, keywords_of, kind_of, numbers
+from tgraph.explain.trace.bundle_reader import (
+    SELECTIONS,
+    BundleReader,
+    keywords_of,
+    kind_of,
+    numbers,
+)
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.explain.trace.judgements import influence_on, verdicts_on
 from tgraph.explain.trace.recorded_session import CallReader
@@ -232,7 +238,7 @@ class TraceReader:
         return tuple(
             EntityMatch(
                 entity=(entity := self._said.one(m, "entity")),
-                label=self._names.of_entity(entity) or local_name(entity),
+                label=self._names.recalled.entity(entity) or local_name(entity),
                 concept=self._said.one(m, "concept"),
                 score=self._said.real(m, "score"),
                 method=self._said.one(m, "matchMethod"),
@@ -273,7 +279,7 @@ class TraceReader:
 
     def _citation(self, citation: str) -> TraceQuotation:
         origins = self._said.all(citation, "wasDerivedFrom")
-        chosen = next(o for o in origins if o.startswith(_SELECTIONS))
+        chosen = next(o for o in origins if o.startswith(SELECTIONS))
         evidence = max((o for o in origins if o != chosen), key=_depth)
         place = self._evidence(
             evidence,
@@ -374,7 +380,6 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
 
 _CHUNK = f"{v.URN}chunk:"
 _PLACES = (_CHUNK, f"{v.URN}evidence:")
-_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
 _DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
+from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tgraph import vocabulary as v
 from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
@@ -69,23 +69,12 @@ def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
     object; everything is in the default graph.
     """
     for quad in dict.fromkeys(quads):
-        if isinstance(quad.object, Triple):
-            yield from _statement(quad.subject, quad.object)
-        else:
+        if not isinstance(quad.object, Triple):
             yield Quad(quad.subject, quad.predicate, quad.object, DefaultGraph())
-
-
-def _statement(edge: object, triple: Triple) -> Iterator[Quad]:
-    assert isinstance(edge, NamedNode)
-    parts: tuple[tuple[str, object], ...] = (
-        ("type", NamedNode(v.RDF + "Statement")),
-        ("subject", triple.subject),
-        ("predicate", triple.predicate),
-        ("object", triple.object),
-    )
-    for name, term in parts:
-        assert isinstance(term, NamedNode | Literal)
-        yield Quad(edge, NamedNode(v.RDF + name), term, DefaultGraph())
+            continue
+        yield Quad(quad.subject, v.RDF_TYPE, NamedNode(v.RDF + "Statement"), DefaultGraph())
+        for name, term in zip(("subject", "predicate", "object"), quad.object, strict=True):
+            yield Quad(quad.subject, NamedNode(v.RDF + name), term, DefaultGraph())
 
 
 # An export holds whatever the session refers to, and what that rests on in turn. Where hundreds of
@@ -151,14 +140,9 @@ def _behind(
             continue
         quads = own.get(node) or list(store.match(node, None, None, v.SOURCE_GRAPH))
         found[node] = quads
-        wide = is_wide(quads)
-        queue += [
-            q.object
-            for q in quads
-            if q.predicate in _LEADS
-            and isinstance(q.object, NamedNode)
-            and not (wide and q.predicate in _SPREADS)
-        ]
+        leads = _LEADS - _SPREADS if is_wide(quads) else _LEADS
+        ends = [quad.object for quad in quads if quad.predicate in leads]
+        queue += [end for end in ends if isinstance(end, NamedNode)]
     return found
 
 
@@ -173,11 +157,10 @@ def is_wide(quads: Iterable[Quad]) -> bool:
 def _kept(quads: list[Quad], said: dict[NamedNode, list[Quad]]) -> Iterator[Quad]:
     """What is said of a thing, without the calls of a whole index run and without links of a wide
     thing to what is left out."""
-    wide = is_wide(quads)
+    spread = _SPREADS if is_wide(quads) else ()
     for quad in quads:
-        if quad.predicate != v.tg("call") and not (
-            wide and quad.predicate in _SPREADS and quad.object not in said
-        ):
+        lost = quad.predicate in spread and quad.object not in said
+        if quad.predicate != v.tg("call") and not lost:
             yield quad
 
 
