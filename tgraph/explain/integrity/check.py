@@ -8,7 +8,9 @@ was saved before, one that was computed again as a whole by that or by a signatu
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import merge
@@ -302,9 +304,7 @@ def _check_texts(
 
 
 def _is_intact(librarian: Librarian, key: str) -> bool:
-    try:
-        for _ in librarian.lines(key):
-            pass
-    except StoreError:
-        return False
-    return True
+    with suppress(StoreError):
+        deque(librarian.lines(key), maxlen=0)
+        return True
+    return False

@@ -251,7 +251,7 @@ def _case(
     return _Case(wanted, trace, earlier, then, expected, reached)
 
 
-# --- the causes, the furthest stage first ---------------------------------------------------------
+# --- the causes, the furthest stage first ---
 
 
 def _used(case: _Case) -> WhyNot | None:
@@ -357,7 +357,7 @@ def _unlinked(case: _Case) -> WhyNot:
     return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
 
 
-# --- what they rest on ----------------------------------------------------------------------------
+# --- what they rest on ---
 
 
 def _places(case: _Case) -> tuple[DocumentPlace, ...]:

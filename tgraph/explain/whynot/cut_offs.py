@@ -37,7 +37,7 @@ from tgraph.retrieve.orders import (
     no_orders,
     nth,
 )
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def _candidates(trace: Trace) -> frozenset[str]:
     return frozenset(item.item for item in (*trace.selected, *trace.rejected))
 
 
-# --- filters --------------------------------------------------------------------------------------
+# --- filters ---
 
 _WITH_FINDINGS = (
     "it was kept out with the findings that speak of it, which rest on more than is within"
@@ -206,6 +206,5 @@ def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
 def _has_report(store: Store, expected: Expected, trace: Trace) -> bool:
     """Whether a store has a report that speaks of the expected."""
     search = PipelineSearch(store, trace, expected)
-    kinds = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
-    reports = (quad.subject.value for quad in kinds if isinstance(quad.subject, NamedNode))
-    return any(search.told(report) for report in reports)
+    reports = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
+    return any(search.told(text_of(quad.subject)) for quad in reports)
