@@ -19,9 +19,6 @@ def render(value: object, form: str) -> str:
     return str(resolve_name(_RENDERERS[form])(value))
 
 
-# --- text from documents and models, made safe for a terminal or a page, and short ----------------
-
-
 # C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.
 UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal as Choice
 
@@ -12,15 +12,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.sources import (
-    Texts,
-    derived,
-    document_of_chunk,
-    page_of_chunk,
-    text_value,
-)
+from tgraph.index.sources import Texts, derived, document_of_chunk, page_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 
 AccessionState = Choice["stood", "later", "superseded", "retracted"]
 PlaceSpan = tuple[str, int | None, int, int]
@@ -101,10 +95,8 @@ class CorpusAsOf:
     @cached_property
     def accessions(self) -> list[Accession]:
         """Every document under every path, those that the session could know first."""
-        found = []
-        for quad in self.store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH):
-            if isinstance(quad.subject, NamedNode):
-                found.append(self._accession(quad.subject.value))
+        quads = self.store.match(None, v.RDF_TYPE, v.tg("Accession"), v.SOURCE_GRAPH)
+        found = (self._accession(text_of(quad.subject)) for quad in quads)
         return sorted(found, key=lambda a: (not a.known, a.path, a.taken, a.document))
 
     def _accession(self, iri: str) -> Accession:
@@ -127,8 +119,7 @@ class CorpusAsOf:
         )
 
     def _had_ended(self, by: str, ended: str) -> bool:
-        """Whether it had ceased to stand in what the session read: what a run changes is there once
-        it is published."""
+        """Whether it had ceased to stand: what a run changes is there once it is published."""
         if by in self.runs:
             return self.runs[by] <= self.generation
         return v.in_time(ended) <= v.in_time(self.started)
@@ -179,14 +170,8 @@ class CorpusAsOf:
             except StoreError:
                 continue  # erased
             for match in pattern.finditer(text):
-                yield DocumentPlace(
-                    accession.document,
-                    accession.title,
-                    accession.path,
-                    page,
-                    *match.span(),
-                    match[0],
-                )
+                told = accession.document, accession.title, accession.path
+                yield DocumentPlace(*told, page, *match.span(), match[0])
 
     def around(self, place: DocumentPlace) -> DocumentPlace:
         """The sentence that the place is in, for showing."""
@@ -199,9 +184,7 @@ class CorpusAsOf:
             if low + a <= place.start and place.end <= low + b
         ]
         start, end = spans[0] if spans else (place.start, place.end)
-        return DocumentPlace(
-            place.document, place.title, place.path, place.page, start, end, text[start:end]
-        )
+        return replace(place, start=start, end=end, quote=text[start:end])
 
 
 def span_of(evidence: str, store: Store) -> PlaceSpan:

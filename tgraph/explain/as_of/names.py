@@ -20,7 +20,7 @@ from tgraph.index.standing_knowledge import StandingEvidence, commonest
 from tgraph.model import Edge, Object
 from tgraph.record.erasure.scope import MARKED_NAME
 from tgraph.retrieve.labels import local_name, reified
-from tgraph.store.base import Store
+from tgraph.store.base import Graph, Store
 
 
 class NamesAsOf:
@@ -48,7 +48,15 @@ class NamesAsOf:
     def edges(self, edges: Iterable[str]) -> dict[str, Edge]:
         """What the edge IRIs reify, with labels that are found in the same way, and local names
         where that fails; an IRI that reifies nothing is left out."""
-        return {iri: self._named(iri, edge) for iri, edge in reified(self._store, edges).items()}
+        return {
+            iri: replace(
+                edge,
+                subject_label=self._end(edge.subject, edge.subject_label),
+                predicate_label=self._relation(iri, edge),
+                object_label=self._end(edge.object, edge.object_label),
+            )
+            for iri, edge in reified(self._store, edges).items()
+        }
 
     def document(self, document: str) -> tuple[str, str]:
         """Title and path: that of the standing accession, else of the one that ended last."""
@@ -58,14 +66,6 @@ class NamesAsOf:
         return self._documents[document]
 
     # --- what was lost ---
-
-    def _named(self, iri: str, edge: Edge) -> Edge:
-        return replace(
-            edge,
-            subject_label=self._end(edge.subject, edge.subject_label),
-            predicate_label=self._relation(iri, edge),
-            object_label=self._end(edge.object, edge.object_label),
-        )
 
     def _end(self, term: Object, label: str) -> str:
         if isinstance(term, Literal) or label != local_name(term.value):
@@ -82,8 +82,7 @@ class NamesAsOf:
         return named or mark_of(relation) or label
 
     def _label(self, iri: str) -> str:
-        quads = self._store.match(NamedNode(iri), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        return next((quad.object.value for quad in quads if isinstance(quad.object, Literal)), "")
+        return next(iter(values_of(self._store, iri, v.RDFS_LABEL, v.KNOWLEDGE_GRAPH)), "")
 
     def _former(self, document: str) -> tuple[str, str]:
         about = v.prov("specializationOf"), NamedNode(document), v.SOURCE_GRAPH
@@ -95,6 +94,18 @@ class NamesAsOf:
             ended.setdefault(time, []).append(text_value(self._store, accession, v.tg("path")))
         path = min(ended[max(ended)]) if ended else ""
         return text_value(self._store, document, v.dcterms("title")), path
+
+
+def values_of(
+    store: Store,
+    subject: str,
+    predicate: NamedNode,
+    graph: Graph | None,
+    kind: type[Literal] | type[NamedNode] = Literal,
+) -> list[str]:
+    """The texts that a graph (None: any) gives a property, or with ``kind`` the IRIs."""
+    quads = store.match(NamedNode(subject), predicate, None, graph)
+    return [quad.object.value for quad in quads if isinstance(quad.object, kind)]
 
 
 def mark_of(iri: str) -> str:

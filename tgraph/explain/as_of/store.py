@@ -6,10 +6,9 @@ newest changes are undone, one after the other, on a checkpoint that nobody else
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +18,7 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.explain.as_of.vectors import PastVectors, SavedVectors, VectorsOnRecord
-from tgraph.explain.integrity.erasures import read_erasure
+from tgraph.explain.integrity.erasures import erasures_since, read_erasure
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
@@ -53,13 +52,7 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
 def erased_since(store: Store, time: str) -> bool:
     """Whether text was erased after the time (an xsd:dateTime): what was known then can't be put
     together again."""
-    then = datetime.fromisoformat(time)
-    return any(
-        datetime.fromisoformat(ended.object.value) > then
-        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
-        for ended in store.match(erasure.subject, v.prov("endedAtTime"), None, erasure.graph_name)
-        if isinstance(ended.object, Literal)
-    )
+    return bool(erasures_since(store, time))
 
 
 def _later(store: Store, generation: int) -> list[tuple[str, str]]:
@@ -115,9 +108,6 @@ def _quads(lines: Iterator[bytes]) -> Iterator[Quad]:
             ) from error
 
 
-# --- what a session read, so that it can be looked at once more, without any call -----------------
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedParameters:
     """How a session was asked: with the settings, filters and turns that it has on record.
@@ -164,10 +154,8 @@ def read_then(
         yield StoreAsOf(store)
         return
     if erased_since(store, started):
-        why = "Text was erased since the session"
-        yield StoreAsOf(
-            store, note=f"{why}: knowledge can't be had as it was, and is read as it is."
-        )
+        why = "Text was erased since the session: knowledge can't be had as it was"
+        yield StoreAsOf(store, note=f"{why}, and is read as it is.")
         return
     assert isinstance(store, OxigraphStore)
     changed = f"Knowledge has changed since the session (generation {asked}, now {now})"
@@ -193,19 +181,7 @@ def context_of(
     content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
     is needed."""
     saved = SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
-    found = _context(then.store, saved, librarian, asked, calls)
-    if then.is_past:
-        found.vectors = PastVectors(then.store, librarian, saved, found.embedder)
-    return found
-
-
-def _context(
-    store: Store,
-    vectors: Mapping[str, object],
-    librarian: Librarian,
-    asked: RecordedParameters,
-    calls: Sequence[str],
-) -> Context:
     agent = asked.embedder or asked.like.agent
-    embedder = VectorsOnRecord(agent, store, librarian, asked.like, None, calls)
-    return Context(store, Texts(store, librarian), vectors, embedder, asked.settings)  # type: ignore[arg-type]
+    embedder = VectorsOnRecord(agent, then.store, librarian, asked.like, None, calls)
+    found = PastVectors(then.store, librarian, saved, embedder) if then.is_past else saved
+    return Context(then.store, Texts(then.store, librarian), found, embedder, asked.settings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError, TgraphError
+from tgraph.explain.as_of.names import values_of
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import HnswParameters, build, load
 from tgraph.librarian import Librarian
@@ -119,18 +120,11 @@ class VectorsOnRecord:
         """The texts of the embedding calls of index runs, the latest call's last."""
         kind = Literal("embedding")
         calls = self._store.match(None, v.tg("callKind"), kind, v.SOURCE_GRAPH)
-        named = {quad.subject for quad in calls if isinstance(quad.subject, NamedNode)}
-        begun = sorted(
-            (sorted(map(v.in_time, self._values(node, v.prov("startedAtTime")))), node.value)
-            for node in named
-        )
-        return [
-            key for _, iri in begun for key in self._values(NamedNode(iri), v.tg("contentHash"))
-        ]
-
-    def _values(self, node: NamedNode, predicate: NamedNode) -> list[str]:
-        quads = self._store.match(node, predicate, None, v.SOURCE_GRAPH)
-        return sorted(quad.object.value for quad in quads if isinstance(quad.object, Literal))
+        named = {quad.subject.value for quad in calls if isinstance(quad.subject, NamedNode)}
+        told = partial(values_of, self._store, graph=v.SOURCE_GRAPH)
+        started = v.prov("startedAtTime")
+        begun = sorted((sorted(map(v.in_time, told(iri, started))), iri) for iri in named)
+        return [key for _, iri in begun for key in sorted(told(iri, v.tg("contentHash")))]
 
     def _read(self, key: str) -> NDArray[float32]:
         reply: Mapping[str, Any] = json.loads(self._librarian.get_text(key))["reply"]

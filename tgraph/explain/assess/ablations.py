@@ -23,15 +23,11 @@ Kind = Choice[
 
 MOST_ONE_BY_ONE = 20
 """Items up to which each is left out in turn."""
-
 FEWEST_SAMPLES = 12
 """Sampled ablations below which nothing can be told of more than a few items."""
-
 KEPT = 0.5
 """The probability that a sampled ablation keeps an item."""
-
 SEED = 0
-
 MOST_TOP = 3
 """The most influential items that are removed together in the end."""
 
@@ -115,19 +111,19 @@ def plan(
     left = None if budget is None else budget - calls_of(fixed)
     method, main = _main(whole, samples, left)
     kept = [*fixed, *main, *groups]
-    notes: tuple[str, ...] = ()
+    notes: list[str] = []
     if budget is not None and groups and calls_of(kept) > budget:
         kept = [*fixed, *main]
-        notes = ("The budget left no call to try each sentence by itself.",)
+        notes.append("The budget left no call to try each sentence by itself.")
     again = [] if is_sure else _again(fixed, repeats)
     if budget is None or calls_of([*kept, *again]) <= budget:
         kept += again
     else:
-        notes = (*notes, "The budget left no call to try what is cited more than once.")
+        notes.append("The budget left no call to try what is cited more than once.")
     later = 2 if method == "sampled" else 2 + len(main) + samples
     if budget is not None:
         later = min(later, budget - calls_of(kept))
-    return Plan(method, tuple(kept), later, budget, notes)
+    return Plan(method, tuple(kept), later, budget, tuple(notes))
 
 
 def calls_of(ablations: Iterable[Ablation]) -> int:

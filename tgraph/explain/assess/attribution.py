@@ -19,18 +19,14 @@ if TYPE_CHECKING:
     from numpy import float64
     from numpy.typing import NDArray
 
-
 Matrix: TypeAlias = "NDArray[float64]"
-
 StillSaid = tuple[bool, ...]
 """For each sentence of the answer whether it is still said."""
-
 Outcomes = Mapping[AblatedRun, StillSaid | None]
 """What each run came to; None where its reply could not be used."""
 
 HELD_OUT = 4
 """Every fourth sampled ablation is held out to test the surrogate."""
-
 JUST_ABOVE = 1e-9
 
 
@@ -83,13 +79,10 @@ class Weights:
         return row is not None and row[sentence] > self.floors[item][sentence] + JUST_ABOVE
 
     def influential(self, item: int) -> bool:
-        weight = self.whole(item)
-        if weight is None:
+        if (weight := self.whole(item)) is None:
             return False
-        sentences = range(len(self.floors[item]))
-        return weight > self.whole_floors[item] + JUST_ABOVE or any(
-            self.above(item, sentence) for sentence in sentences
-        )
+        above = [self.above(item, sentence) for sentence in range(len(self.floors[item]))]
+        return weight > self.whole_floors[item] + JUST_ABOVE or any(above)
 
 
 def share(said: Sequence[bool]) -> float:
@@ -112,7 +105,7 @@ def differing(pairs: Sequence[tuple[StillSaid, StillSaid]]) -> float:
     return 1 - share(same) if same else 0.0
 
 
-# --- leave-one-out --------------------------------------------------------------------------------
+# --- leave-one-out ---
 
 
 def left_out(plan: Plan, outcomes: Outcomes, noise: Noise) -> Weights:
@@ -151,7 +144,7 @@ def _whole_floor(noise: Noise, runs: int, tests: int) -> float:
     return max(0.0, chance, noise.worst if runs == 1 else 0.0)
 
 
-# --- sampled --------------------------------------------------------------------------------------
+# --- sampled ---
 
 
 def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> Weights:
@@ -163,10 +156,8 @@ def sampled(plan: Plan, outcomes: Outcomes, noise: Noise, guesses: Guesses) -> W
 
     rows = [(a.run, found) for a in plan.of("sampled") if (found := outcomes[a.run]) is not None]
     if len(rows) < HELD_OUT:
-        raise ModelError(
-            "Too few of the replies could be used to tell anything.",
-            "Try again, or use a larger model.",
-        )
+        problem = "Too few of the replies could be used to tell anything."
+        raise ModelError(problem, "Try again, or use a larger model.")
     masks = np.array([[float(n in run.kept) for n in range(guesses.count)] for run, _ in rows])
     said = np.array([row for _, row in rows], dtype=float).reshape(len(rows), -1)
     held = np.arange(len(rows)) % HELD_OUT == HELD_OUT - 1
@@ -230,14 +221,12 @@ def _spread(probability: float) -> float:
     return sqrt(probability * (1 - probability))
 
 
-# --- the surrogate, its fit, and what chance alone may do -----------------------------------------
+# --- the surrogate ---
 
 ALPHA = 0.01
 """The weight of the LASSO's penalty, ContextCite's default."""
-
 CHANCE = 0.05
 """The probability with which noise may pass for influence anywhere in one analysis."""
-
 _ROUNDS = 1_000
 _STILL = 1e-7
 
@@ -312,9 +301,6 @@ def weight_by_chance(spread: float, count: int, tests: int) -> float:
     if spread <= 0 or count <= 0:
         return 0.0
     return NormalDist().inv_cdf(1 - CHANCE / tests) * 2 * spread / sqrt(count)
-
-
-# --- whether a sentence is said again in another answer -------------------------------------------
 
 
 class ClaimOverlap:

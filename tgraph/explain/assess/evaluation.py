@@ -17,7 +17,7 @@ from tgraph.explain.assess.evaluation_metrics import (
     percent,
 )
 from tgraph.model import NO_USAGE, Agent, Usage
-from tgraph.rendering import one_line, render, safe
+from tgraph.rendering import many, one_line, render, safe
 from tgraph.vocabulary import agent_iri
 
 APPROXIMATE = (
@@ -107,9 +107,6 @@ class Evaluation:
         return render(self, "markdown")
 
 
-# --- an evaluation as a person reads it: rows for tables, and Markdown ----------------------------
-
-
 GROUP_TITLES = {
     "overall": "Answers",
     "retriever": "Retrieval, by statements",
@@ -149,12 +146,9 @@ def rows(evaluation: Evaluation) -> Iterator[tuple[str, list[Row]]]:
 
 def questions(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
     """For each question its id, three figures in percent (or why there are none), and its text."""
-    for assessment in evaluation.assessments:
-        yield (
-            one_line(assessment.item.query_id, 20),
-            *_figures(assessment),
-            one_line(assessment.item.query, _QUESTION),
-        )
+    for found in evaluation.assessments:
+        item = found.item
+        yield one_line(item.query_id, 20), *_figures(found), one_line(item.query, _QUESTION)
 
 
 QUESTION_COLUMNS = ("Question", *_WORST, "Text")
@@ -169,9 +163,7 @@ def _figures(assessment: Assessment) -> list[str]:
 
 def remarks(evaluation: Evaluation) -> Iterator[str]:
     """What to know beside the figures, a sentence each."""
-    total, failed = len(evaluation.assessments), evaluation.failed
-    judged = "1 question" if evaluation.judged == 1 else f"{evaluation.judged:,} questions"
-    yield f"Judged: {judged} of {total:,}."
+    yield f"Judged: {many(evaluation.judged, 'question')} of {len(evaluation.assessments):,}."
     if evaluation.mode:
         yield f"Answered in the mode {evaluation.mode}."
     if evaluation.judges:
@@ -181,7 +173,7 @@ def remarks(evaluation: Evaluation) -> Iterator[str]:
         yield "Every label was given by the file."
     if evaluation.approximate:
         yield APPROXIMATE
-    for assessment in failed:
+    for assessment in evaluation.failed:
         yield f"Failed: question {assessment.item.query_id}: {assessment.error}"
     if evaluation.dropped:
         counts = sorted(evaluation.dropped.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -114,14 +114,10 @@ def _item(path: Path, number: int, row: Any) -> EvaluationItem:
         first = error.errors()[0]
         what = ".".join(str(part) for part in first["loc"]) or "it"
         raise UsageError(f"{where}: {what}: {first['msg']}.", SHAPE) from error
-    context = tuple(
-        ContextText(doc.doc_id or str(at), doc.text)
-        for at, doc in enumerate(read.retrieved_context or ())
-    )
     item = EvaluationItem(
         query_id=read.query_id or str(number),
-        context=context,
-        ranking=_ranking(read.ranking),
+        context=_texts(read.retrieved_context or ()),
+        ranking=None if read.ranking is None else _texts(read.ranking),
         session=read.explain_id,
         **{name: getattr(read, name) for name in _AS_READ},
     )
@@ -129,11 +125,10 @@ def _item(path: Path, number: int, row: Any) -> EvaluationItem:
     return item
 
 
-def _ranking(rows: Sequence[_RankedContext] | None) -> tuple[ContextText, ...] | None:
-    if rows is None:
-        return None
+def _texts(rows: Sequence[_GivenContext]) -> tuple[ContextText, ...]:
     return tuple(
-        ContextText(row.doc_id or str(at), row.text, row.names) for at, row in enumerate(rows)
+        ContextText(row.doc_id or str(at), row.text, getattr(row, "names", ()))
+        for at, row in enumerate(rows)
     )
 
 
@@ -169,8 +164,7 @@ def ragchecker_item(item: EvaluationItem, metrics: Mapping[str, float]) -> dict[
         "retrieved_context": [{"doc_id": c.doc_id, "text": c.text} for c in item.context],
     }
     for name in _JUDGED:
-        value = getattr(item, name)
-        if value is not None:
+        if (value := getattr(item, name)) is not None:
             row[name] = [list(one) if isinstance(one, tuple) else one for one in value]
     row["metrics"] = dict(metrics)
     for name, extra in (

@@ -7,8 +7,9 @@ statements of Y; only the label ``Entailment`` counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import ENTAILMENT, Statement
@@ -108,29 +109,18 @@ def metrics_of(item: EvaluationItem) -> dict[str, float]:
         "precision": precision,
         "recall": recall,
         "f1": 2 * precision * recall / (precision + recall) if both else 0.0,
-        **_retriever(by_answer),
-        "context_utilization": _utilization(by_answer, said),
+        "claim_recall": _mean(list(map(any, by_answer))),
+        "context_precision": _mean(_relevant(by_answer)),
+        # of the right statements that the context holds, the share that the response states
+        "context_utilization": _mean(list(compress(said, map(any, by_answer)))),
         **_noise(by_response, by_answer, correct),
         **_grounds(by_response, correct),
-    }
-
-
-def _retriever(by_answer: Sequence[Sequence[bool]]) -> dict[str, float]:
-    return {
-        "claim_recall": _mean([any(row) for row in by_answer]),
-        "context_precision": _mean(_relevant(by_answer)),
     }
 
 
 def _relevant(by_answer: Sequence[Sequence[bool]]) -> list[bool]:
     """Which contexts entail at least one statement of the right answer."""
     return [any(column) for column in zip(*by_answer, strict=True)]
-
-
-def _utilization(by_answer: Sequence[Sequence[bool]], said: Sequence[bool]) -> float:
-    """Of the right statements that the context holds, the share that the response states."""
-    used = [there for row, there in zip(by_answer, said, strict=True) if any(row)]
-    return _mean(used)
 
 
 def _noise(
@@ -155,7 +145,7 @@ def _grounds(by_response: Sequence[Sequence[bool]], correct: Sequence[bool]) -> 
     """Statements that no context entails, wrong and right, and those that one does."""
     if not any(by_response):
         return dict.fromkeys(("hallucination", "self_knowledge", "faithfulness"), 0.0)
-    faithful = [any(row) for row in by_response]
+    faithful = list(map(any, by_response))
     pairs = list(zip(faithful, correct, strict=True))
     return {
         "hallucination": _mean([not grounded and not right for grounded, right in pairs]),
@@ -169,12 +159,8 @@ def percent(figures: Sequence[Mapping[str, float]], names: Sequence[str]) -> dic
     that lacks a figure doesn't count for it, and a figure that no question has is left out."""
     import numpy as np
 
-    means = {}
-    for name in names:
-        values = [one[name] for one in figures if name in one]
-        if values:
-            means[name] = float(np.round(np.mean(values) * 100, 1))
-    return means
+    columns = {name: [one[name] for one in figures if name in one] for name in names}
+    return {n: float(np.round(np.mean(values) * 100, 1)) for n, values in columns.items() if values}
 
 
 def _true(labels: Sequence[str]) -> list[bool]:
@@ -185,8 +171,7 @@ def _mean(truths: Sequence[bool]) -> float:
     return sum(truths) / len(truths) if truths else 0.0
 
 
-# --- how well was retrieved what the gold of a question says should be: recall, rank, all of it ---
-
+# --- retrieval, by gold ---
 
 DEPTHS = (2, 5, 10)
 ALL_WITHIN = 8
@@ -240,9 +225,7 @@ def _documents_in(text: ContextText, gold: Sequence[str]) -> frozenset[int]:
     return frozenset(
         at
         for at, wanted in enumerate(gold)
-        if any(
-            name == wanted.casefold() or name.endswith(f"/{wanted.casefold()}") for name in names
-        )
+        if any(f"/{name}".endswith(f"/{wanted.casefold()}") for name in names)
     )
 
 
@@ -267,8 +250,7 @@ def _runs(found: Sequence[str]) -> set[tuple[str, ...]]:
     return {tuple(found[at : at + _RUN]) for at in range(len(found) - _RUN + 1)}
 
 
-# --- what an answer was made from, as texts: what was shown, and all that was retrieved, in -------
-
+# --- contexts ---
 
 _EVIDENCE = 3
 
@@ -310,11 +292,10 @@ def ranking_of(trace: Trace, store: Store, texts: Texts) -> tuple[ContextText, .
     )
 
 
-def _chunks_of_evidence(items: Iterable[TraceItem], store: Store, texts: Texts) -> Iterator[str]:
-    known = list(items)
-    edges = [item.item for item in known if item.kind == "edge"]
+def _chunks_of_evidence(items: Sequence[TraceItem], store: Store, texts: Texts) -> Iterator[str]:
+    edges = [item.item for item in items if item.kind == "edge"]
     of_edges = stored_evidence(store, texts).of_edges(edges, _EVIDENCE)
-    for item in known:
+    for item in items:
         yield from (e.chunk for e in of_edges.get(item.item, ()))
         yield from (e.chunk for e in item.evidence)
 

@@ -195,11 +195,7 @@ class InfluenceEstimate:
     cost: float | None
 
 
-# --- how many runs an influence analysis makes unless it is told otherwise ------------------------
-
-
 SAMPLES = 64
 """Sampled ablations, ContextCite's default too (Cohen-Wang and others, 2409.00729)."""
-
 REPEATS = 3
 """Runs with nothing removed."""

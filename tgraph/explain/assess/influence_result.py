@@ -193,8 +193,7 @@ def bits(values: Sequence[bool]) -> str:
 
 
 def _notes(found: Findings) -> list[str]:
-    said = 1 - found.noise.loss
-    if said >= BARELY:
+    if (said := 1 - found.noise.loss) >= BARELY:
         return []
     return [
         f"With nothing removed only {said:.0%} of the answer was said again: its dependence can't"

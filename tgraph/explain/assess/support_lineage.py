@@ -23,17 +23,13 @@ from tgraph.models.base import CallSink
 from tgraph.record.erasure.rewriter import is_mark
 from tgraph.retrieve.text.lexical import terms
 
-# --- the way back from a sentence that lacks support to the step that lost it ---------------------
 # To go back through what each step was made from until support is lost is VeriTrail's way
 # (2505.21786); here the record is the graph that is walked.
 
-
 MOST_STEPS = 12
 """Steps that are walked back at most: reports of reports are rarely deeper than a few levels."""
-
 MOST_NODES = 40
 """Things of one step that are judged together, those first that share most words."""
-
 MOST_JOINT = 8
 """Things that carry a sentence between them at most, none of them alone."""
 
@@ -63,10 +59,10 @@ class SupportLineage:
             return self._in_reasoning(chosen, nodes) or Lost("answer", sentence, found.reason)
         for _ in range(MOST_STEPS):
             carriers, alone = self._carriers(nodes)
-            if _is_said(carriers, alone=alone):
+            # one of the texts alone, or nothing but texts together
+            if (any if alone else all)(node.step == "chunk" for node in carriers):
                 return _cited(sentence, is_cited=is_cited)
-            step = self._all_back if alone else self._one_by_one
-            following = step(carriers)
+            following = self._all_back(carriers) if alone else self._one_by_one(carriers)
             if isinstance(following, Lost):
                 return following
             nodes = following
@@ -77,7 +73,8 @@ class SupportLineage:
 
     def _all_back(self, carriers: Sequence[DerivationNode]) -> list[DerivationNode] | Lost:
         """What those were made from that each carry it; lost where that doesn't say it."""
-        blamed, before = _lowest(carriers), self._before(carriers)
+        blamed = _lowest(carriers)
+        before = self._nearest(made for node in carriers for made in self._origins.before(node))
         if not before:
             return Lost(blamed.step, blamed.iri, _UNRECORDED)
         found = self._judged(before[0].step, before)
@@ -122,15 +119,11 @@ class SupportLineage:
                 kept = rest
         return kept or list(nodes)
 
-    def _before(self, nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
-        return self._nearest(before for node in nodes for before in self._origins.before(node))
-
     def _nearest(self, nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
         """Those with most words of the statement, best first."""
-        ranked = sorted(
-            _distinct(nodes), key=lambda node: -len(self._words & set(terms(node.text)))
-        )
-        return ranked[:MOST_NODES]
+        found = _distinct(nodes)
+        found.sort(key=lambda node: -len(self._words & set(terms(node.text))))
+        return found[:MOST_NODES]
 
     # --- the choice ---
 
@@ -150,19 +143,12 @@ class SupportLineage:
         return Lost("selection", iris[0], cause) if found.full else None
 
 
-def _is_said(carriers: Sequence[DerivationNode], *, alone: bool) -> bool:
-    """Whether documents say it: one of the texts alone, or nothing but texts together."""
-    return (any if alone else all)(node.step == "chunk" for node in carriers)
-
-
 def _cited(sentence: str, *, is_cited: bool) -> Lost:
     """A document says it: only the citation is missing, or leads to other characters."""
-    cause = "the chunk says it, but what is cited of it does not"
-    return Lost(
-        "citation",
-        sentence,
-        cause if is_cited else "a document says it, but the sentence cites nothing",
-    )
+    cause = "a document says it, but the sentence cites nothing"
+    if is_cited:
+        cause = "the chunk says it, but what is cited of it does not"
+    return Lost("citation", sentence, cause)
 
 
 def _lowest(nodes: Sequence[DerivationNode]) -> DerivationNode:
@@ -177,13 +163,8 @@ def _distinct(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
     return list({node.iri: node for node in nodes}.values())
 
 
-# --- is each sentence of an answer entailed by what it cites, and if not, where was that lost? ----
-
-
 UNDECIDED = "judgement that can't be used"
 ERASED = "sentence that can't be judged: text was erased"
-
-
 _GONE = Support("undecided", ERASED)
 
 
@@ -211,13 +192,10 @@ class Verifier:
         support = self._support(sentence.text, quotes)
         verdict: SentenceVerdict = support.verdict if quotes else "uncited"
         citations = self._citations(sentence, support)
-        trail: tuple[TrailStep, ...] = ()
-        lost = None
-        if verdict not in ("supported", "undecided"):
-            trail, lost = self._walk(sentence)
-        return JudgedSentence(
-            sentence.iri, sentence.text, verdict, support.reason, citations, trail, lost
-        )
+        judged = sentence.iri, sentence.text, verdict, support.reason, citations
+        if verdict in ("supported", "undecided"):
+            return JudgedSentence(*judged)
+        return JudgedSentence(*judged, *self._walk(sentence))
 
     def _support(self, statement: str, texts: Sequence[str]) -> Support:
         key = statement, tuple(texts)
@@ -231,9 +209,8 @@ class Verifier:
 
     def _citations(self, sentence: TraceSentence, support: Support) -> tuple[CitedPlace, ...]:
         """Each place that is cited; whether it is needed is asked where support is full."""
-        places = list(
-            {(c.document, c.page, c.start, c.end): c for c in sentence.citations}.values()
-        )
+        by_place = {(c.document, c.page, c.start, c.end): c for c in sentence.citations}
+        places = list(by_place.values())
         found = []
         for at, place in enumerate(places):
             alone = needed = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 from typing import Literal as Choice
@@ -99,29 +100,20 @@ class Verification:
     @property
     def counts(self) -> Annotated[dict[str, int], "how many sentences have each verdict"]:
         """How many sentences have each verdict."""
-        return counted(sentence.verdict for sentence in self.sentences)
+        return dict(Counter(sentence.verdict for sentence in self.sentences))
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")
 
 
-def counted(items: Iterable[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for item in items:
-        found[item] = found.get(item, 0) + 1
-    return found
-
-
 def citation_recall(judged: Sequence[JudgedSentence]) -> float | None:
     """The share of sentences whose citations support them together; undecided ones don't count."""
-    known = [sentence for sentence in judged if sentence.verdict != "undecided"]
-    if not known:
-        return None
-    return sum(sentence.verdict == "supported" for sentence in known) / len(known)
+    known = [sentence.verdict for sentence in judged if sentence.verdict != "undecided"]
+    return known.count("supported") / len(known) if known else None
 
 
 def citation_precision(judged: Sequence[JudgedSentence]) -> float | None:
     """The share of citations that are precise; those of a sentence without support are not."""
     known = [sentence for sentence in judged if sentence.verdict != "undecided"]
-    citations = [(s.verdict == "supported" and c.precise) for s in known for c in s.citations]
+    citations = [s.verdict == "supported" and c.precise for s in known for c in s.citations]
     return sum(citations) / len(citations) if citations else None

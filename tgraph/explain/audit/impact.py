@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.sessions import list_sessions
 from tgraph.index.sources import (
@@ -97,9 +98,8 @@ def _edges(store: Store, document: str) -> dict[str, set[str]]:
     for text in sorted(filter(None, texts)):
         known = store.match(None, v.tg("original"), NamedNode(text), v.KNOWLEDGE_GRAPH)
         for edge in {text, *(text_of(quad.subject) for quad in known)}:
-            if next(
-                store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None
-            ):
+            about = NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH
+            if next(store.match(*about), None):
                 found[edge] = (_supporting(store, edge) & standing) - {document}
     return found
 
@@ -131,8 +131,7 @@ def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAn
 
 def _has_answer(store: Store, bundle: str) -> bool:
     """Whether the session came to an answer; one that failed has none to call into question."""
-    answers = store.match(None, v.RDF_TYPE, v.tg("Answer"), NamedNode(bundle))
-    return next(answers, None) is not None
+    return any(store.match(None, v.RDF_TYPE, v.tg("Answer"), NamedNode(bundle)))
 
 
 def _references(store: Store, document: str) -> Iterator[Quad]:
@@ -157,18 +156,10 @@ def _sentences(store: Store, bundle: str, document: str) -> Iterator[CitingSente
 
 def _cited(store: Store, sentence: object, graph: NamedNode) -> set[str]:
     """The documents that a sentence cites."""
-    assert isinstance(sentence, NamedNode)
     found = set()
-    for citation in store.match(sentence, v.tg("citation"), None, graph):
-        for target in store.match(
-            NamedNode(text_of(citation.object)), v.oa("hasTarget"), None, graph
-        ):
-            where = NamedNode(text_of(target.object))
-            for source in store.match(where, v.oa("hasSource"), None, graph):
-                found.add(_document(text_of(source.object)))
+    for citation in values_of(store, text_of(sentence), v.tg("citation"), graph, NamedNode):
+        for where in values_of(store, citation, v.oa("hasTarget"), graph, NamedNode):
+            for page in values_of(store, where, v.oa("hasSource"), graph, NamedNode):
+                digest = page.removeprefix(v.document_iri("")).removeprefix(f"{v.URN}page:")
+                found.add(v.document_iri(digest.partition(":")[0]))
     return found
-
-
-def _document(page: str) -> str:
-    digest = page.removeprefix(v.document_iri("")).removeprefix(f"{v.URN}page:")
-    return v.document_iri(digest.partition(":")[0])

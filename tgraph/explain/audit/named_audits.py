@@ -9,8 +9,10 @@ audit is a check of TEXT, which any row violates.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 
 from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
 
@@ -86,20 +88,17 @@ def list_audits() -> list[Audit]:
 
 def find_audit(name: str) -> Audit:
     """The audit of the name. ``UsageError`` where there is none."""
-    for audit in list_audits():
-        if audit.name == name:
-            return audit
-    known = [audit.name for audit in list_audits()]
+    audits = {audit.name: audit for audit in list_audits()}
+    if name in audits:
+        return audits[name]
+    known = list(audits)
     raise UsageError(f"There is no audit {name!r}.", nearest_names(name, known, most=len(known)))
 
 
 def read_header(name: str) -> Audit:
     """What the comments at the head of ``sparql/audit/NAME.rq`` say."""
-    lines = []
-    for line in read_text("sparql", f"{FOLDER}/{name}.rq").splitlines():
-        if not line.startswith("#"):
-            break
-        lines.append(line.removeprefix("#").strip())
+    text = read_text("sparql", f"{FOLDER}/{name}.rq").splitlines()
+    lines = [line[1:].strip() for line in takewhile(lambda line: line.startswith("#"), text)]
     fields: dict[str, list[str]] = {}
     for line in lines[1:]:
         key, _, value = line.partition(": ")
@@ -217,12 +216,9 @@ def _term(store: Store, catalogue: str, kind: str, value: str) -> NamedNode | Li
 def _edge(store: Store, name: str) -> NamedNode:
     prefix = f"{v.URN}edge:"
     wanted = name if name.startswith(prefix) else prefix + name
-    try:
-        edge = NamedNode(wanted)
-    except ValueError:
-        edge = None
-    if edge is not None and next(store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH), None):
-        return edge
+    with suppress(ValueError):  # what a person types need not be an IRI
+        if next(store.match(edge := NamedNode(wanted), v.RDF_REIFIES, None, v.SOURCE_GRAPH), None):
+            return edge
     raise UsageError(f"There is no edge {name!r}.", "`tgraph trace` shows the edges of a session.")
 
 
@@ -236,9 +232,6 @@ def _text(term: Term | None) -> str:
     if isinstance(term, Literal | NamedNode | BlankNode):
         return term.value
     return "" if term is None else str(term)
-
-
-# --- the audit of facts that disagree: each with the documents that say it ------------------------
 
 
 Row = tuple[str, str, str, str, str, str]
@@ -275,7 +268,7 @@ class Sides:
 
     def subject(self, entity: str) -> str:
         """The entity's label."""
-        return self._names.of_entity(entity) or entity
+        return self._names.recalled.entity(entity) or entity
 
     def of(self, fact: str) -> tuple[str, str]:
         """The fact in words, and the paths of the standing documents that say it."""
@@ -284,12 +277,5 @@ class Sides:
     def paths(self, fact: str) -> list[str]:
         find = self._stated.of_claim if kind_of(fact) == "claim" else self._stated.of_edge
         items = [item for f in (fact, *self._stated.merged_into(fact)) for item in find(f)]
-        return sorted(set(self._paths(document_of_chunk(_chunk(item)) for item in items)))
-
-    def _paths(self, documents: Iterable[str]) -> Iterable[str]:
-        return (path for _, path in documents_of(self._store, set(documents)).values())
-
-
-def _chunk(item: object) -> str:
-    assert isinstance(item, dict)
-    return str(item["wasDerivedFrom"][0].value)
+        documents = {document_of_chunk(item["wasDerivedFrom"][0].value) for item in items}
+        return sorted({path for _, path in documents_of(self._store, documents).values()})

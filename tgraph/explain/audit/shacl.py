@@ -92,8 +92,8 @@ def _shapes() -> tuple[Graph, list[Rule]]:
     rules = []
     for shape, rule in shapes.subject_objects(SH.sparql):
         select, message = shapes.value(rule, SH.select), shapes.value(rule, SH.message)
-        for target in shapes.objects(shape, SH.targetNode):
-            rules.append(Rule(_string(target), _string(select), _string(message)))
+        told = _string(select), _string(message)
+        rules += [Rule(_string(focus), *told) for focus in shapes.objects(shape, SH.targetNode)]
     shapes.remove((None, SH.sparql, None))
     return shapes, rules
 
@@ -138,12 +138,9 @@ def _of_shapes(quads: Iterable[Quad], shapes: Graph) -> Iterator[tuple[str, str,
         yield ("", "", "", " ".join(str(text).split()))
         return
     for result in report.subjects(RDF.type, SH.ValidationResult):
-        yield (
-            _string(report.value(result, SH.focusNode)),
-            _string(report.value(result, SH.resultPath)),
-            _string(report.value(result, SH.value)),
-            _string(report.value(result, SH.resultMessage)),
-        )
+        parts = (SH.focusNode, SH.resultPath, SH.value, SH.resultMessage)
+        focus, path, value, message = (_string(report.value(result, part)) for part in parts)
+        yield focus, path, value, message
 
 
 def _string(term: Any) -> str:

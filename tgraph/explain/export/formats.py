@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from tgraph.store.base import Subject, Term
 
 
-# --- A record in the formats of the PROV family (W3C, 2013), through the ``prov`` library ---------
-
+# --- the PROV family (W3C, 2013), through the ``prov`` library ---
 
 _SPACE = re.compile(r"(.*[#/:])[^#/:]+[#/:]*")
 _NUMBERED = re.compile(r"ns\d+")
@@ -105,8 +104,7 @@ def _names_of(record: ProvRecord) -> Iterator[QualifiedName]:
 
 
 def _key(record: ProvRecord) -> tuple[str, str, list[tuple[str, str]]]:
-    said = sorted(map(_said, record.attributes))
-    return str(record.get_type()), _uri(record.identifier), said
+    return str(record.get_type()), _uri(record.identifier), sorted(map(_said, record.attributes))
 
 
 def _said(pair: tuple[object, object]) -> tuple[str, str]:
@@ -185,8 +183,7 @@ def _qualified(
     yield from (Triple(node, predicate, value) for predicate, value in said)
 
 
-# --- the formats of an export: RDF, PROV's own, and pictures --------------------------------------
-
+# --- every format ---
 
 FORMATS = {
     "trig": RdfFormat.TRIG,

@@ -25,8 +25,11 @@ def trustgraph_quads(trace: Trace) -> list[Quad]:
         v.session_part_iri(stage, uuid)
         for stage in ("grounding", "exploration", "focus", "synthesis")
     )
-    selections = [(_selection_iri(uuid, s), s) for s in trace.selected]
-    chosen = [NamedNode(iri) for iri, s in selections if s.kind in _WAYS]
+    selections = {
+        v.session_part_iri(s.kind, uuid, int(s.iri.rpartition(":")[2])): s
+        for s in trace.selected
+        if s.kind in _WAYS
+    }
     out = _TrustGraphWriter()
     out.stage(question, ("Question", "GraphRagQuestion"), "GraphRAG Question")
     out.say(question, v.prov("startedAtTime"), trace.started)
@@ -37,10 +40,9 @@ def trustgraph_quads(trace: Trace) -> list[Quad]:
     out.say(exploration, v.tg("edgeCount"), str(trace.edge_count))
     out.say(exploration, v.tg("entity"), *(NamedNode(m.entity) for m in trace.matches))
     out.stage(focus, ("Focus",), "Focus", exploration)
-    out.say(focus, v.tg("selectedEdge"), *chosen)
-    for iri, selected in selections:
-        if selected.kind in _WAYS:
-            out.selection(iri, selected)
+    out.say(focus, v.tg("selectedEdge"), *map(NamedNode, selections))
+    for iri, selected in selections.items():
+        out.selection(iri, selected)
     out.stage(synthesis, ("Synthesis", "Answer"), "Synthesis", focus)
     if trace.answer:
         out.say(synthesis, v.tg("document"), NamedNode(v.answer_text_iri(uuid)))
@@ -49,12 +51,6 @@ def trustgraph_quads(trace: Trace) -> list[Quad]:
 
 _WAYS = ("edge", "chunk")
 """The kinds of selections that its vocabulary has."""
-
-
-def _selection_iri(uuid: str, selected: TraceItem) -> str:
-    number = int(selected.iri.rpartition(":")[2])
-    kind = "edge" if selected.kind == "edge" else "chunk"
-    return v.session_part_iri(kind, uuid, number)
 
 
 class _TrustGraphWriter:
@@ -88,10 +84,9 @@ class _TrustGraphWriter:
 
 
 def _triple(edge: TraceItem) -> Triple:
-    predicate = NamedNode(edge.predicate)
+    ends = NamedNode(edge.subject), NamedNode(edge.predicate)
     if edge.object.startswith('"'):
-        line = f"<urn:s> <urn:p> {edge.object} ."
-        (quad,) = parse(line, RdfFormat.N_TRIPLES)
+        (quad,) = parse(f"<urn:s> <urn:p> {edge.object} .", RdfFormat.N_TRIPLES)
         assert isinstance(quad.object, Literal)
-        return Triple(NamedNode(edge.subject), predicate, quad.object)
-    return Triple(NamedNode(edge.subject), predicate, NamedNode(edge.object))
+        return Triple(*ends, quad.object)
+    return Triple(*ends, NamedNode(edge.object))

@@ -8,7 +8,9 @@ was saved before, one that was computed again as a whole by that or by a signatu
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from heapq import merge
@@ -36,10 +38,8 @@ from tgraph.rendering import render
 from tgraph.store.base import Graph, Store, select
 from tgraph.store.statements import to_bytes
 
-# --- what the batches of the chain add up to, compared with what the store holds ------------------
 # Each batch is a text of N-Quads lines added and removed. Played one after the other they give
 # every quad outside the bundles and catalogues.
-
 
 _AT_ONCE = 10_000
 _UNREADABLE = "Its text can't be read, so that the quads outside the bundles were not compared."
@@ -88,8 +88,7 @@ class BatchReplay:
                 Problem("missing", "batch", subject, _UNREADABLE) for subject in self.unreadable
             ]
         found: set[bytes] = set()
-        count = 0
-        problems = []
+        count, problems = 0, []
         for graph in graphs:
             for line in _lines(store.match(None, None, None, graph)):
                 digest = _digest(line)
@@ -123,9 +122,6 @@ def _digest(line: bytes) -> bytes:
 
 def _shown(line: bytes) -> str:
     return line.decode("utf-8", "replace").strip()
-
-
-# --- whether the record is as it was sealed (design, section 3.7) ---------------------------------
 
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -184,7 +180,9 @@ def check_integrity(
     chains = {name: read_entries(store, name) for name in catalogues}
     entries = [entry for name in catalogues for entry in chains[name]]
     problems = [*beyond, *(p for chain in chains.values() for p in broken_links(chain))]
-    problems += _ends(chains, published)
+    if published not in map(last_head, chains.values()):
+        detail = f"The published chain ended with this as entry {published.sequence}."
+        problems.append(Problem("missing", "head", published.hash, detail))
     saved_at, lost = _find_head(chains[catalogue], saved)
     rewritings = Rewritings(store, entries)
     problems += rewritings.problems(entries)
@@ -211,13 +209,6 @@ def check_integrity(
         rewritings.erasures,
         signed,
     )
-
-
-def _ends(chains: Mapping[str, Sequence[ChainEntry]], published: Head) -> Iterator[Problem]:
-    heads = [last_head(entries) for entries in chains.values()]
-    if published not in heads:
-        detail = f"The published chain ended with this as entry {published.sequence}."
-        yield Problem("missing", "head", published.hash, detail)
 
 
 def _find_head(
@@ -271,20 +262,15 @@ def _hash_of(store: Store, graph: str, hashes: Mapping[NamedNode, GraphHash]) ->
 def _replay(
     librarian: Librarian, entries: Sequence[ChainEntry], rewritings: Rewritings
 ) -> BatchReplay:
-    """All batches, played; those of several catalogues in the order of their times."""
+    """All batches, played by number within a catalogue, by time between them."""
     replayed = BatchReplay(librarian, rewritings.is_gone)
-    batches = [entry for entry in entries if entry.kind == "batch" and _HASH.fullmatch(entry.hash)]
-    for batch in _in_order(batches):
+    chains: dict[object, list[ChainEntry]] = {}
+    for entry in entries:
+        if entry.kind == "batch" and _HASH.fullmatch(entry.hash):
+            chains.setdefault(entry.quads[0].graph_name, []).append(entry)
+    for batch in merge(*chains.values(), key=lambda entry: v.in_time(entry.time)):
         replayed.play(batch)
     return replayed
-
-
-def _in_order(batches: Sequence[ChainEntry]) -> list[ChainEntry]:
-    """By number within a catalogue, by time between them."""
-    chains: dict[object, list[ChainEntry]] = {}
-    for batch in batches:
-        chains.setdefault(batch.quads[0].graph_name, []).append(batch)
-    return list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
 
 
 def _needed(
@@ -318,9 +304,7 @@ def _check_texts(
 
 
 def _is_intact(librarian: Librarian, key: str) -> bool:
-    try:
-        for _ in librarian.lines(key):
-            pass
-    except StoreError:
-        return False
-    return True
+    with suppress(StoreError):
+        deque(librarian.lines(key), maxlen=0)
+        return True
+    return False

@@ -99,11 +99,8 @@ def _gap(head: Head, entry: ChainEntry) -> Iterator[Problem]:
 
 def last_head(entries: Iterable[ChainEntry]) -> Head:
     """The end of the chain, as its last entry has it."""
-    head = Head(0, GENESIS)
-    for entry in entries:
-        if entry.sequence:
-            head = Head(entry.sequence, entry.chain)
-    return head
+    numbered = [Head(entry.sequence, entry.chain) for entry in entries if entry.sequence]
+    return numbered[-1] if numbered else Head(0, GENESIS)
 
 
 def _place(entry: ChainEntry) -> str:
@@ -118,9 +115,6 @@ def stated(quads: Iterable[Quad]) -> dict[NamedNode, str]:
 def term_text(term: object) -> str:
     """A term's text or IRI; whatever else a tampered store holds as N-Triples."""
     return term.value if isinstance(term, Literal | NamedNode) else str(term)
-
-
-# --- which entries of a chain a key has signed, and whether its signatures hold -------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +148,12 @@ def check_signatures(entries: Sequence[ChainEntry], catalogue: str, key: PublicK
     A signature covers what stands before it only as far as no link of the chain is broken.
     """
     made = [entry for entry in entries if entry.kind == KIND]
-    own = [
-        entry for entry in made if stated(entry.quads).get(v.prov("wasAttributedTo")) == key.agent
-    ]
+    own = [e for e in made if stated(e.quads).get(v.prov("wasAttributedTo")) == key.agent]
     whole = _whole(entries)
     valid = [e for e in own if e.sequence <= whole and _holds(e, catalogue, key)]
     problems = tuple(_wrong(own, valid, entries, key))
     covered = max((entry.sequence - 1 for entry in valid), default=0)
-    last = max((entry.sequence for entry in entries), default=0)
-    stretches = tuple(_stretches(valid, last))
+    stretches = tuple(_stretches(valid, max((entry.sequence for entry in entries), default=0)))
     return Signatures(key.id, covered, len(valid), len(made) - len(own), stretches, problems)
 
 

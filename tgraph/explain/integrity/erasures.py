@@ -47,7 +47,6 @@ def counted(bundles: int, batches: int, texts: int) -> str:
 class Rewritten:
     """What an erasure did: the hashes before and after by what was rewritten, and the texts."""
 
-    bundle: str
     what: Erasure
     hashes: Mapping[str, tuple[str, str]]
     texts: frozenset[str]
@@ -58,7 +57,8 @@ class Rewritings:
 
     def __init__(self, store: Store, entries: Iterable[ChainEntry]) -> None:
         kept = [e for e in entries if e.kind == ERASURE.name]
-        self.all = [read_erasure(store, e.subject) for e in sorted(kept, key=_when)]
+        kept.sort(key=lambda entry: _moment(entry.time))
+        self.all = [read_erasure(store, entry.subject) for entry in kept]
         self._gone = {key: _moment(done.what.time) for done in self.all for key in done.texts}
 
     @property
@@ -99,7 +99,11 @@ def read_erasure(store: Store, bundle: str) -> Rewritten:
     quads = list(store.match(NamedNode(subject), None, None, graph))
     said = stated(quads)
     texts = {term_text(quad.object) for quad in quads if quad.predicate == v.tg("removedText")}
-    hashes = dict(_hashes(store, graph))
+    hashes: dict[str, tuple[str, str]] = {}
+    for quad in store.match(None, v.tg("rewrote"), None, graph):
+        told = stated(store.match(quad.subject, None, None, graph))
+        pair = told.get(v.tg("previousHash"), ""), told.get(v.tg("hash"), "")
+        hashes[term_text(quad.object)] = pair
     batches = sum(name.startswith(_BATCH) for name in hashes)
     contents = {old for name, (old, _) in hashes.items() if name.startswith(_BATCH)}
     what = Erasure(
@@ -111,16 +115,7 @@ def read_erasure(store: Store, bundle: str) -> Rewritten:
         batches,
         len(texts - contents),
     )
-    return Rewritten(bundle, what, hashes, frozenset(texts))
-
-
-def _hashes(store: Store, graph: NamedNode) -> Iterator[tuple[str, tuple[str, str]]]:
-    for quad in store.match(None, v.tg("rewrote"), None, graph):
-        said = stated(store.match(quad.subject, None, None, graph))
-        yield (
-            term_text(quad.object),
-            (said.get(v.tg("previousHash"), ""), said.get(v.tg("hash"), "")),
-        )
+    return Rewritten(what, hashes, frozenset(texts))
 
 
 def _time(erasure: Erasure) -> str:
@@ -181,10 +176,6 @@ def page_text(texts: Texts) -> Callable[[str, int | None], str]:
             return ""
 
     return read
-
-
-def _when(entry: ChainEntry) -> datetime:
-    return _moment(entry.time)
 
 
 def _moment(text: str) -> datetime:

@@ -61,12 +61,12 @@ def check(text: str, *, update: bool = False) -> None:
     The text is judged as it stands and with its codepoint escapes resolved, since engines differ in
     when they do that.
     """
-    for spelling in {text, _resolved(text)}:
+    for spelling in {text, _ESCAPE.sub(_character, text)}:
         found = list(words(spelling))
         for word, problem in _REACHING.items():
             if word in found:
                 raise QueryError(problem, "Bring the data into the graph with `tgraph index`.")
-    form = next((w for w in words(text) if w in QUERY_FORMS or w in UPDATE_FORMS), "")
+    form = next((w for w in words(text) if w in (*QUERY_FORMS, *UPDATE_FORMS)), "")
     if form in UPDATE_FORMS and not update:
         raise QueryError(
             f"The text is an update ({form}), and queries only read.", "Allow it with --update."
@@ -79,10 +79,6 @@ def gives_triples(text: str) -> bool:
     """Whether the query is a CONSTRUCT or a DESCRIBE."""
     form = next((w for w in words(text) if w in QUERY_FORMS), "")
     return form in ("CONSTRUCT", "DESCRIBE")
-
-
-def _resolved(text: str) -> str:
-    return _ESCAPE.sub(_character, text)
 
 
 def _character(match: re.Match[str]) -> str:

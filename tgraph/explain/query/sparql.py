@@ -82,7 +82,7 @@ def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
     timer.daemon = True
     timer.start()
     complaint: list[bytes] = []
-    listener = threading.Thread(target=_listen, args=(process.stderr, complaint), daemon=True)
+    listener = threading.Thread(target=complaint.extend, args=(process.stderr,), daemon=True)
     listener.start()
     try:
         _feed(process.stdin, job)
@@ -112,10 +112,6 @@ def _feed(stream: IO[bytes], job: bytes) -> None:
         stream.close()
     except BrokenPipeError:
         pass  # the worker has died; its exit code says why
-
-
-def _listen(stream: IO[bytes], into: list[bytes]) -> None:
-    into.extend(iter(lambda: stream.read(_BLOCK), b""))
 
 
 def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:

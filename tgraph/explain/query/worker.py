@@ -15,7 +15,6 @@ import re
 import resource
 import struct
 import sys
-from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -87,24 +86,19 @@ def _no_more_handles() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, lowest))
 
 
-# --- the process in which a user's SPARQL runs: ``python -m tgraph.explain.query.worker`` ---------
-# Reads one JSON object from standard input and writes the result to standard output; what goes
-# wrong is one line on standard error, and exit code 3 where the query is at fault.
-
-
 QUERY_FAULT = 3
 
 
 def main() -> None:
+    """Read one JSON object from standard input and write the result to standard output; what goes
+    wrong is one line on standard error, and exit code 3 where the query is at fault."""
     job = json.load(sys.stdin)
     limit(job["memory"], job["seconds"])
     import pyoxigraph
 
     try:
-        if job["update"]:
-            store = pyoxigraph.Store(job["store"])
-        else:
-            store = pyoxigraph.Store.read_only(job["store"])
+        open_store = pyoxigraph.Store if job["update"] else pyoxigraph.Store.read_only
+        store = open_store(job["store"])
         forbid_sockets()
         if job["update"]:
             store.update(job["text"], prefixes=job["prefixes"])
@@ -156,12 +150,7 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
     if name == "lines":
         _write_lines(results, job["limit"], out)
         return
-    formats = {
-        "json": QueryResultsFormat.JSON,
-        "xml": QueryResultsFormat.XML,
-        "csv": QueryResultsFormat.CSV,
-        "tsv": QueryResultsFormat.TSV,
-    }
+    formats = {n: getattr(QueryResultsFormat, n.upper()) for n in ("json", "xml", "csv", "tsv")}
     if name not in formats:
         raise ValueError(f"SELECT and ASK give rows, which can't be written as {name}")
     if isinstance(results, QueryBoolean) and name in ("csv", "tsv"):
@@ -170,10 +159,7 @@ def _write_rows(results: Any, job: dict[str, Any], out: BinaryIO) -> None:
     if job["limit"] is not None and not isinstance(results, QueryBoolean):
         document = json.dumps(_limited(results, job["limit"])).encode()
         results = parse_query_results(document, format=QueryResultsFormat.JSON)
-    if name == "xml":
-        results.serialize(_XmlOutput(out), format=formats[name])
-    else:
-        results.serialize(out, format=formats[name])
+    results.serialize(_XmlOutput(out) if name == "xml" else out, format=formats[name])
 
 
 def _write_lines(results: Any, limit: int | None, out: BinaryIO) -> None:
@@ -196,19 +182,9 @@ def _line(out: BinaryIO, values: list[Any]) -> None:
 def _limited(results: Any, limit: int) -> dict[str, Any]:
     """The first rows as a SPARQL 1.2 JSON results document."""
     names = [variable.value for variable in results.variables]
-    return {
-        "head": {"vars": names},
-        "results": {"bindings": list(_bindings(islice(results, limit), names))},
-    }
-
-
-def _bindings(rows: Iterator[Any], names: list[str]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        yield {
-            name: _json_term(term)
-            for name, term in zip(names, row, strict=True)
-            if term is not None
-        }
+    rows = (zip(names, row, strict=True) for row in islice(results, limit))
+    bindings = [{name: _json_term(term) for name, term in row if term is not None} for row in rows]
+    return {"head": {"vars": names}, "results": {"bindings": bindings}}
 
 
 def _json_term(term: Any) -> dict[str, Any]:

@@ -16,14 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from networkx import (
-    DiGraph,
-    NetworkXNoCycle,
-    dfs_postorder_nodes,
-    find_cycle,
-    topological_generations,
-    transitive_reduction,
-)
+import networkx as nx
+from networkx import DiGraph
 
 from tgraph.explain.render.picture import (
     ASSOCIATED,
@@ -66,14 +60,14 @@ def acyclic(graph: DiGraph) -> DiGraph:
     open_ended = graph.copy()
     try:
         while True:
-            open_ended.remove_edge(*find_cycle(open_ended)[-1])
-    except NetworkXNoCycle:
+            open_ended.remove_edge(*nx.find_cycle(open_ended)[-1])
+    except nx.NetworkXNoCycle:
         return open_ended
 
 
 def reduced(graph: DiGraph) -> DiGraph:
     """The graph without arrows that a longer way says as well, or that close a circle."""
-    return transitive_reduction(acyclic(graph))
+    return nx.transitive_reduction(acyclic(graph))
 
 
 def words(kind: str) -> str:
@@ -82,7 +76,7 @@ def words(kind: str) -> str:
     return spaced[:1].upper() + spaced[1:]
 
 
-# --- the whole: what there is of each kind --------------------------------------------------------
+# --- the whole: what there is of each kind ---
 
 _STEP = HEIGHT + 16
 _LANES_ABOVE = 8
@@ -146,11 +140,10 @@ def _kind_shape(picture: Picture, key: Key, places: Sequence[int]) -> Shape:
     title, count = words(nodes[0].kind), len(nodes)
     if labels and labels[0].lower() == title.lower():
         labels = labels[1:]
-    first = tuple(labels[:1])
-    more = (f"and {count - 1} more",) if len(labels) > 1 else ()
+    more = [f"and {count - 1} more"] if len(labels) > 1 else []
     text = "\n".join([*labels[:1], nodes[0].iri]) if count == 1 else ""
     name = f"{count} × {title}" if count > 1 else title
-    return Shape(key[0], name, (*first, *more), text, count)
+    return Shape(key[0], name, (*labels[:1], *more), text, count)
 
 
 def _rows(found: _Lanes) -> None:
@@ -189,10 +182,10 @@ def _ordered(found: _Lanes) -> list[Key]:
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "entity"))
     graph.add_nodes_from(sorted(key for key in found.shapes if key[0] == "activity"))
     graph.add_edges_from(sorted(p for p in found.arrows if p[0] in graph and p[1] in graph))
-    return list(dfs_postorder_nodes(acyclic(graph)))[::-1]
+    return list(nx.dfs_postorder_nodes(acyclic(graph)))[::-1]
 
 
-# --- the whole: its arrows ------------------------------------------------------------------------
+# --- the whole: its arrows ---
 
 
 def _place(kind: str, row: int, frame: Frame) -> tuple[float, float]:
@@ -205,11 +198,8 @@ def _place(kind: str, row: int, frame: Frame) -> tuple[float, float]:
 
 
 def _lane_paths(found: _Lanes, frame: Frame) -> list[str]:
-    paths = [
-        _across(found.rows[activity], row, frame)
-        for row, _, activity in found.agents
-        if activity is not None
-    ]
+    beside = [(row, activity) for row, _, activity in found.agents if activity is not None]
+    paths = [_across(found.rows[activity], row, frame) for row, activity in beside]
     for name in (DERIVED, INFORMED, USED, GENERATED):
         links = sorted(
             ((s[0], found.rows[s]), (t[0], found.rows[t]))
@@ -279,7 +269,7 @@ def _around(x: float, y: float, beside: float, to_y: float, to_x: float | None =
     return f"M{x:.0f} {y:.0f} H{beside:.0f} V{to_y:.0f} H{x if to_x is None else to_x:.0f}"
 
 
-# --- panels: what stands together -----------------------------------------------------------------
+# --- panels: what stands together ---
 
 MOST_LISTED = 24
 """Resources that one shape lists."""
@@ -373,7 +363,7 @@ def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
     tops = {"Sentence": 0} | dict.fromkeys(_CHOSEN, 1)
     above: list[list[Group]] = [[], []]
     below: list[list[Group]] = []
-    for height in topological_generations(groups.reverse(copy=False)):
+    for height in nx.topological_generations(groups.reverse(copy=False)):
         below.insert(0, [])
         for group in sorted(height):
             top = tops.get(picture.nodes[group[0]].kind)
@@ -381,7 +371,7 @@ def _layers(picture: Picture, groups: DiGraph) -> list[list[Group]]:
     return [layer for layer in (*map(sorted, above), *below) if layer]
 
 
-# --- panels: drawing ------------------------------------------------------------------------------
+# --- panels: drawing ---
 
 
 def _figure(picture: Picture, panel: _Panel, numbers: Mapping[int, int], frame: Frame) -> Figure:

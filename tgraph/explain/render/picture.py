@@ -7,13 +7,13 @@ shows nothing. Nothing that is cited is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.trace.bundle_reader import kind_of, numbers
-from tgraph.rendering import shortened
+from tgraph.explain.trace.bundle_reader import SELECTIONS, kind_of, numbers
+from tgraph.rendering import flat, shortened
 
 DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
 ASSOCIATED, INFORMED, CITED = "wasAssociatedWith", "wasInformedBy", "citation"
@@ -23,16 +23,9 @@ _RELATIONS = {
     v.tg("sentence"): "sentence",
 }
 _LEFT_OUT = frozenset(
-    v.tg(name)
-    for name in ("Candidate", "Call", "Parameter", "Dropped", "EntityMatch", "Citation", "Prompt")
+    map(v.tg, ("Candidate", "Call", "Parameter", "Dropped", "EntityMatch", "Citation", "Prompt"))
 )
-_FOLLOWED = (
-    v.prov(GENERATED),
-    v.prov(ASSOCIATED),
-    v.prov(INFORMED),
-    v.tg("sentence"),
-    v.tg("citation"),
-)
+_FOLLOWED = (*map(v.prov, (GENERATED, ASSOCIATED, INFORMED)), *map(v.tg, ("sentence", "citation")))
 _WIDE = frozenset(
     v.tg(name)
     for name in (
@@ -41,11 +34,7 @@ _WIDE = frozenset(
     )
 )
 """What derives from more than a sentence cites: the citations lead on from there."""
-_SHAPES = {
-    v.prov("Activity"): "activity",
-    v.prov("Entity"): "entity",
-    v.prov("Agent"): "agent",
-}
+_SHAPES = {v.prov(shape.capitalize()): shape for shape in ("activity", "entity", "agent")}
 _LABELS = (v.tg("text"), v.tg("quote"), v.dcterms("title"), v.RDFS_LABEL, v.tg("reasoning"))
 
 Said = Mapping[str, Mapping[NamedNode, Sequence[object]]]
@@ -75,7 +64,7 @@ class Picture:
 
     nodes: tuple[PictureNode, ...]
     arrows: tuple[Arrow, ...]
-    chains: tuple[tuple[int, ...], ...] = field(default=())
+    chains: tuple[tuple[int, ...], ...] = ()
 
 
 def picture(quads: Iterable[Quad], name: Name = lambda iri: "") -> Picture:
@@ -138,8 +127,7 @@ def _next(said: Said, iri: str) -> Iterator[str]:
 
 def _origins(said: Said, iri: str) -> Iterator[str]:
     """What a node came from, unless that is far more than is cited of it; and its point."""
-    wide = kind_of(iri) == "finding" or not _WIDE.isdisjoint(said[iri].get(v.RDF_TYPE, ()))
-    if not wide:
+    if kind_of(iri) != "finding" and _WIDE.isdisjoint(said[iri].get(v.RDF_TYPE, ())):
         yield from _nodes(said, iri, v.prov(DERIVED))
     yield from (item for item in _nodes(said, iri, v.tg("item")) if kind_of(item) == "point")
 
@@ -175,16 +163,14 @@ def _node(iri: str, said: Said, name: Name) -> PictureNode | None:
     own = sorted(t.value.removeprefix(v.TG) for t in types if t.value.startswith(v.TG))
     if not own and kind_of(iri) != "finding":
         return None
-    return PictureNode(
-        iri, shape, own[0] if own else "Finding", " ".join(_label(iri, said, name).split())
-    )
+    return PictureNode(iri, shape, own[0] if own else "Finding", flat(_label(iri, said, name)))
 
 
 def _label(iri: str, said: Said, name: Name) -> str:
     """What the thing says or is called; a selection is called by what was selected."""
     for relation in (v.tg("edge"), v.tg("item")):
         for about in _nodes(said, iri, relation):
-            if iri.startswith(_SELECTIONS) and (known := _text(said, about) or name(about)):
+            if iri.startswith(SELECTIONS) and (known := _text(said, about) or name(about)):
                 return known
     if kind_of(iri) == "chunk":
         return name(iri) or _text(said, iri)
@@ -197,10 +183,7 @@ def _text(said: Said, iri: str) -> str:
     return next(texts, "")
 
 
-_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
-
-
-# --- Graphviz -----------------------------------------------------------------------------------
+# --- Graphviz ---
 
 STYLE = {
     "entity": ("#fffc87", "#808080"),

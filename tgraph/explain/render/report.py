@@ -170,7 +170,7 @@ def in_script(trig: str) -> str:
     return harmless.replace("</", "\\u003C/").replace("<!", "\\u003C!")
 
 
-# --- sentences ------------------------------------------------------------------------------------
+# --- sentences ---
 
 
 def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
@@ -221,17 +221,13 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
     return text[:head], text[head:tail], text[tail:]
 
 
-# --- what matters ---------------------------------------------------------------------------------
+# --- what matters ---
 
 
 def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
     """The answer's proof in a few figures."""
-    cited, judged = (
-        sum(bool(s.places) for s in sentences),
-        [s for s in trace.sentences if s.verdict],
-    )
-    yield _share("Cited", cited, len(sentences), "sentences")
-    if judged:
+    yield _share("Cited", sum(bool(s.places) for s in sentences), len(sentences), "sentences")
+    if judged := [s for s in trace.sentences if s.verdict]:
         good = sum(s.verdict == "supported" for s in judged)
         yield _share("Verified", good, len(judged), "sentences supported")
     if trace.influence:
@@ -272,15 +268,13 @@ def _idle(trace: Trace) -> list[TraceItem]:
 
 def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
     """What the answer as a whole depends on, the heaviest first."""
-    found = trace.influence
-    if found is None:
+    if (found := trace.influence) is None:
         return ()
     return _weights(trace, {iri: found.weights[iri] for iri in found.above}, _uses(trace))
 
 
 def _depends_on(trace: Trace, sentence: TraceSentence) -> tuple[ShownWeight, ...] | None:
-    found = trace.influence
-    if found is None:
+    if (found := trace.influence) is None:
         return None
     return _weights(trace, found.sentences.get(sentence.iri, {}), sentence.edge_selections)
 
@@ -290,27 +284,20 @@ def _weights(
 ) -> tuple[ShownWeight, ...]:
     items = {item.iri: item for item in trace.selected}
     most = max(weights.values(), default=0.0)
+    known = {iri: weight for iri, weight in weights.items() if iri in items}
+    shares = [round(100 * max(w, 0.0) / most) if most > 0 else 0 for w in known.values()]
     return tuple(
-        ShownWeight(
-            items[iri],
-            weight,
-            round(100 * max(weight, 0.0) / most) if most > 0 else 0,
-            iri in cited,
-        )
-        for iri, weight in weights.items()
-        if iri in items
+        ShownWeight(items[iri], weight, share, iri in cited)
+        for (iri, weight), share in zip(known.items(), shares, strict=True)
     )
 
 
-# --- prompts and calls ----------------------------------------------------------------------------
+# --- prompts and calls ---
 
 
 def shown_prompts(trace: Trace) -> list[ShownPrompt]:
     """The prompts of the session by name."""
-    return [
-        ShownPrompt(prompt, _shown(prompt.text, prompt.state, MOST_OF_PROMPT))
-        for prompt in trace.prompts
-    ]
+    return [ShownPrompt(p, _shown(p.text, p.state, MOST_OF_PROMPT)) for p in trace.prompts]
 
 
 def shown_calls(trace: Trace, request: Request) -> list[ShownCall]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tgraph.explain.render.picture import STYLE
+from tgraph.rendering import flat
 from tgraph.rendering import safe as visible
 
 FONT = 10.5
@@ -122,7 +123,7 @@ def side(kind: str, width: float, off: float) -> float:
     return half * math.sqrt(1 - (2 * off / HEIGHT) ** 2) if kind == "entity" else half
 
 
-# --- words --------------------------------------------------------------------------------------
+# --- words ---
 
 _SLIM, _BROAD = frozenset("iIjlt.,;:'’|!()[]/ fr-·"), frozenset("mMwW@%—…")
 
@@ -145,11 +146,11 @@ def pixels(text: str) -> float:
 
 def fitted(text: str, widths: Sequence[float]) -> list[str]:
     """The text in lines of at most these widths, cut with an ellipsis where it is longer."""
-    words, lines = _pieces(text), []
+    words, lines = _PIECE.findall(flat(text)), []
     for number, width in enumerate(widths, 1):
         rest = "".join(words).rstrip()
         if number == len(widths) and pixels(rest) > width:
-            words = [_cut(rest, width)]
+            words = [_head(rest, width - pixels("…")).rstrip() + "…"]
         line = ""
         while words and pixels((line + words[0]).rstrip()) <= width:
             line += words.pop(0)
@@ -160,9 +161,8 @@ def fitted(text: str, widths: Sequence[float]) -> list[str]:
     return [line for line in lines if line]
 
 
-def _pieces(text: str) -> list[str]:
-    """The words with the space after each; characters of scripts that write none, one by one."""
-    return re.findall(r"[\u3040-\u9fff]|[^\s\u3040-\u9fff]+\s*", " ".join(text.split()))
+_PIECE = re.compile(r"[\u3040-\u9fff]|[^\s\u3040-\u9fff]+\s*")
+"""A word with the space after it; a character of a script that writes none."""
 
 
 def _head(text: str, width: float) -> str:
@@ -171,11 +171,7 @@ def _head(text: str, width: float) -> str:
     return text
 
 
-def _cut(text: str, width: float) -> str:
-    return _head(text, width - pixels("…")).rstrip() + "…"
-
-
-# --- arrows and figures -------------------------------------------------------------------------
+# --- arrows and figures ---
 
 _DASHES = {"used": "5 3", "wasInformedBy": "2 3", "wasAssociatedWith": "1 2"}
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tgraph.explain.render.text import map_tree
 from tgraph.explain.render.wording import (
     actions_text,
     agents_text,
+    batch_text,
     clock,
     item_text,
     kinds_text,
     matches_text,
     place_text,
+    point_text,
+    rating_text,
     rejection_text,
     retrieved_text,
     seconds,
@@ -29,7 +31,7 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.rendering import one_line, safe
+from tgraph.rendering import many, one_line, safe
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -41,6 +43,7 @@ _QUOTE, _LABEL, _ITEM, _FAINT = "italic", "bold", "cyan", "dim"
 _LISTED_CALLS = 12
 _LISTED = 25
 """What was selected and not used is listed up to so many, which is the edge limit's default."""
+_LISTED_POINTS = 6
 _HINT = "  (--all lists them)"
 
 _VERDICT = {"supported": "green", "partly": "yellow", "undecided": "yellow"}
@@ -62,7 +65,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
             branch.add(_quoted(place.quote)).add(_text(place_text(place)))
     _uncited(tree, trace, everything)
     _influence(tree, trace)
-    map_tree(tree, trace, everything=everything)
+    _map(tree, trace, everything)
     _rejected(tree, trace, everything)
     if trace.actions is not None:
         head = _text(("Actions", _LABEL), f"  {actions_text(trace.actions)}")
@@ -123,7 +126,7 @@ def _took(started: str, ended: str) -> str:
     return f", {took} s" if took else ""
 
 
-# --- the answer and what it rests on --------------------------------------------------------------
+# --- the answer and what it rests on ---
 
 
 def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> None:
@@ -197,8 +200,7 @@ def _measured(item: TraceItem) -> str:
 
 def _influence(tree: Tree, trace: Trace) -> None:
     """What the answer depends on, the heaviest first, where that was measured."""
-    found = trace.influence
-    if found is None:
+    if (found := trace.influence) is None:
         return
     measures = (f", {name.replace('-', ' ')} {value:.2f}" for name, value in found.measures.items())
     told = f"  {found.method}, {found.runs} runs{''.join(measures)}"
@@ -222,20 +224,45 @@ def _standing(cited: bool, sentences: list[int]) -> str:
     said = "cited" if cited else "not cited"
     if not sentences:
         return said
-    many = "sentences" if len(sentences) > 1 else "sentence"
-    return f"{said}; {many} {', '.join(map(str, sentences))}"
+    what = "sentences" if len(sentences) > 1 else "sentence"
+    return f"{said}; {what} {', '.join(map(str, sentences))}"
 
 
-# --- how it came about ----------------------------------------------------------------------------
+# --- how it came about ---
+
+
+def _map(tree: Tree, trace: Trace, everything: bool) -> None:
+    """The ratings and the batches of reports with their points, best first."""
+    if trace.ratings:
+        branch = tree.add(_text(("Ratings", _LABEL)))
+        _some(branch, [rating_text(r) for r in trace.ratings], everything)
+    if not trace.batches:
+        return
+    points = many(sum(len(batch.points) for batch in trace.batches), "point")
+    batches = many(len(trace.batches), "batch", "batches")
+    branch = tree.add(_text(("Map", _LABEL), f"  {batches}, {points}"))
+    for number, batch in enumerate(trace.batches, 1):
+        leaf = branch.add(_text(batch_text(batch, number)))
+        if batch.error:
+            leaf.add(_text((one_line(batch.error), "red")))
+        best = sorted(batch.points, key=lambda point: -point.score)
+        _some(leaf, list(map(point_text, best)), everything)
+
+
+def _some(tree: Tree, lines: list[str], everything: bool) -> None:
+    shown = lines if everything else lines[:_LISTED_POINTS]
+    for line in shown:
+        tree.add(_text(line))
+    if len(lines) > len(shown):
+        tree.add(_text((f"… {len(lines) - len(shown)} more{_HINT}", _FAINT)))
 
 
 def _rejected(tree: Tree, trace: Trace, everything: bool) -> None:
     points, others = _apart(trace.selected)
     left_points, left = _apart(trace.rejected)
     drawn = "the others are behind points" if points else f"{len(others)} selected"
-    branch = tree.add(
-        _text(("Candidates", _LABEL), f"  {retrieved_text(trace)} retrieved, {drawn}")
-    )
+    told = f"  {retrieved_text(trace)} retrieved, {drawn}"
+    branch = tree.add(_text(("Candidates", _LABEL), told))
     hint = "" if everything else _HINT
     if left:
         branch.add(_text(f"not selected: {rejection_text(left)}{hint}"))
@@ -318,14 +345,14 @@ def _calls(calls: Sequence[TraceCall], everything: bool) -> list[list[TraceCall]
 
 
 def _call(alike: Sequence[TraceCall]) -> Text:
-    first, many = alike[0], f"{len(alike)} × " if len(alike) > 1 else ""
+    first, times = alike[0], f"{len(alike)} × " if len(alike) > 1 else ""
     sent, got = sum(c.input_tokens for c in alike), sum(c.output_tokens for c in alike)
     took = sum(c.milliseconds for c in alike)
-    said = f"{many}{first.label} by {first.agent}: {sent:,} in, {got:,} out, {took:,} ms"
+    said = f"{times}{first.label} by {first.agent}: {sent:,} in, {got:,} out, {took:,} ms"
     return _text(said, (f"  {one_line(first.error)}" if first.error else "", "red"))
 
 
-# --- sources --------------------------------------------------------------------------------------
+# --- sources ---
 
 
 def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:

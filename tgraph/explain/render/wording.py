@@ -8,14 +8,24 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from tgraph import vocabulary as v
-from tgraph.explain.render.text import map_lines
 from tgraph.explain.trace.bundle_reader import kind_of
-from tgraph.explain.trace.values import Trace, TraceAction, TraceItem, TraceQuotation, TraceSentence
+from tgraph.explain.trace.values import (
+    Trace,
+    TraceAction,
+    TraceBatch,
+    TraceItem,
+    TracePoint,
+    TraceQuotation,
+    TraceRating,
+    TraceSentence,
+)
 from tgraph.index.sources import range_of_chunk
-from tgraph.rendering import flat, shortened
+from tgraph.rendering import flat, many, one_line, shortened
 
 _MOST_QUOTE = 200
 _MOST_LABEL = 100
+_MOST_POINT = 160
+_BEST = 5
 _LISTED = 8
 _PLURALS = {"entity": "entities", "summary": "summaries"}
 
@@ -77,6 +87,34 @@ def _answer(trace: Trace) -> Iterator[str]:
     yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
     for reason, count in trace.dropped.items():
         yield f"Dropped: {reason} ({count})"
+
+
+def map_lines(trace: Trace) -> Iterator[str]:
+    """The ratings and the batches of reports, as lines."""
+    if trace.ratings:
+        relevant = sum(rating.relevant for rating in trace.ratings)
+        yield f"Rated: {many(len(trace.ratings), 'report')}, {relevant} relevant"
+    for number, batch in enumerate(trace.batches, 1):
+        yield batch_text(batch, number)
+
+
+def batch_text(batch: TraceBatch, number: int) -> str:
+    """A batch in words; ``number`` counts from 1."""
+    said = "no reply that can be used" if batch.error else many(len(batch.points), "point")
+    return f"Batch {number}: {many(len(batch.reports), 'report')}, {batch.tokens:,} tokens → {said}"
+
+
+def point_text(point: TracePoint) -> str:
+    """A point with its score in words, and why it is not used where it is not."""
+    why = f"  (not used: {one_line(point.rejected)})" if point.rejected else ""
+    return f"{point.score * 100:.0f}  {one_line(point.text, _MOST_POINT)}{why}"
+
+
+def rating_text(rating: TraceRating) -> str:
+    """A rating in words."""
+    given = "?" if rating.score is None else f"{rating.score * _BEST:.0f}"
+    verdict = "relevant" if rating.relevant else "not relevant"
+    return f"level {rating.level}  {given} of {_BEST}, {verdict}: {one_line(rating.label)}"
 
 
 def matches_text(trace: Trace) -> str:
@@ -149,7 +187,9 @@ def actions_text(root: TraceAction) -> str:
     """How many questions were asked on the way, and how many were not, by the limit."""
     everything = list(_all(root))
     asked = sum(action.status != "pruned" for action in everything)
-    counts = Counter(_limit(action) for action in everything if action.status == "pruned")
+    reasons = [action.reason for action in everything if action.status == "pruned"]
+    alike = "nearly the same as another"
+    counts = Counter(alike if reason.startswith("nearly") else reason for reason in reasons)
     pruned = ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
     return f"{asked} carried out" + (f", not asked: {pruned}" if pruned else "")
 
@@ -158,10 +198,6 @@ def _all(action: TraceAction) -> Iterator[TraceAction]:
     yield action
     for child in action.children:
         yield from _all(child)
-
-
-def _limit(action: TraceAction) -> str:
-    return "nearly the same as another" if action.reason.startswith("nearly") else action.reason
 
 
 def agents_text(trace: Trace) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.store.base import Term
 
-Key = Callable[[str], tuple[int, ...]]
+SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
+"""What the IRIs of selections begin with."""
 
 
 class BundleReader:

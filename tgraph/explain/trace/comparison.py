@@ -12,7 +12,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.bundle_reader import kind_of, local_name, numbers
-from tgraph.explain.trace.values import Trace, TraceItem, TraceQuotation
+from tgraph.explain.trace.values import Trace, TraceItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +91,19 @@ Items = Mapping[str, TraceItem]
 
 def compare(before: Trace, after: Trace, *, names: tuple[str, str] = ("", "")) -> Comparison:
     """What differs between two sessions. ``names`` are shown above the answers."""
-    chosen = _by_item(before, before.selected), _by_item(after, after.selected)
-    known = _candidates(before), _candidates(after)
-    cited = _cited(before), _cited(after)
+    sessions = (before, after)
+    chosen = [_by_item(trace.selected) for trace in sessions]
+    known = [_by_item((*trace.selected, *trace.rejected)) for trace in sessions]
+    cited = [_cited(trace) for trace in sessions]
     return Comparison(
         before=before.explain_id,
         after=after.explain_id,
         asked=tuple(_asked(before, after)),
         candidates_removed=_only(*known),
-        candidates_added=_only(known[1], known[0]),
+        candidates_added=_only(*reversed(known)),
         candidates_moved=tuple(_moved(*known)),
         selected_removed=_only(*chosen),
-        selected_added=_only(chosen[1], chosen[0]),
+        selected_added=_only(*reversed(chosen)),
         answer=tuple(_answers(before, after, names)),
         citations_removed=tuple(place for place in cited[0] if place not in cited[1]),
         citations_added=tuple(place for place in cited[1] if place not in cited[0]),
@@ -126,22 +127,15 @@ def _asked(before: Trace, after: Trace) -> list[Changed]:
     return [Changed(*pair) for pair in pairs if pair[1] != pair[2]]
 
 
-def _candidates(trace: Trace) -> Items:
-    return _by_item(trace, (*trace.selected, *trace.rejected))
-
-
-def _by_item(trace: Trace, items: Sequence[TraceItem]) -> Items:
+def _by_item(items: Sequence[TraceItem]) -> Items:
     """The items by IRI; points, which are a session's own, by what they say."""
     return {f"point {i.label}" if i.kind == "point" else i.item: i for i in items}
 
 
 def _only(here: Items, there: Items) -> tuple[OneSided, ...]:
     alone = [item for key, item in here.items() if key not in there]
-    return tuple(OneSided(i.item, i.label, i.rank, i.score, i.reasoning) for i in _in_order(alone))
-
-
-def _in_order(items: Sequence[TraceItem]) -> list[TraceItem]:
-    return sorted(items, key=lambda item: (item.rank, item.item))
+    alone.sort(key=lambda item: (item.rank, item.item))
+    return tuple(OneSided(i.item, i.label, i.rank, i.score, i.reasoning) for i in alone)
 
 
 def _moved(before: Items, after: Items) -> list[Moved]:
@@ -162,18 +156,15 @@ def _answers(before: Trace, after: Trace, names: tuple[str, str]) -> list[str]:
 
 
 def _cited(trace: Trace) -> list[OneSidedPlace]:
-    places = (_place(c) for sentence in trace.sentences for c in sentence.citations)
+    places = (
+        OneSidedPlace(c.document, c.path, c.page, c.start, c.end, " ".join(c.quote.split()))
+        for sentence in trace.sentences
+        for c in sentence.citations
+    )
     return list(dict.fromkeys(places))
 
 
-def _place(cited: TraceQuotation) -> OneSidedPlace:
-    quote = " ".join(cited.quote.split())
-    return OneSidedPlace(cited.document, cited.path, cited.page, cited.start, cited.end, quote)
-
-
-# --- the form of a session in which two runs of it can be compared (design, section 3.7) ----------
-# The UUID is fixed, times and durations are dropped, scores are rounded to six decimals.
-
+# --- replays (design, section 3.7) ---
 
 FIXED = "00000000-0000-0000-0000-000000000000"
 _DROPPED = frozenset(
@@ -200,7 +191,8 @@ class RecordDifference:
 
 
 def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
-    """The statements of a session's bundle as they are compared."""
+    """The statements of a session's bundle as they are compared: the UUID is fixed, times and
+    durations are dropped, scores are rounded to six decimals."""
     return frozenset(
         (_fixed(quad.subject, uuid), quad.predicate.value, _fixed(quad.object, uuid))
         for quad in quads

@@ -6,22 +6,21 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.explain.as_of.names import NamesAsOf
+from tgraph.explain.as_of.names import NamesAsOf, values_of
 from tgraph.explain.trace.bundle_reader import kind_of
-from tgraph.explain.trace.values import Trace, TraceAction, TraceItem, TracePoint
+from tgraph.explain.trace.values import Trace, TraceAction, TraceBatch, TraceItem, TracePoint
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
-
-# --- what things are called, for people, and the way from a report down to the characters ---------
-
 
 _LABELS = (v.RDFS_LABEL, v.tg("description"), v.tg("summaryText"))
 _STATEMENTS = (v.tg("edge"), v.tg("entity"), v.tg("claim"))
@@ -44,20 +43,15 @@ class DisplayNames:
             edge = self.recalled.edges([iri]).get(iri)
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
-            for quad in self._store.match(NamedNode(iri), predicate, None, None):
-                if isinstance(quad.object, Literal):
-                    return quad.object.value
-        former = {"entity": self.of_entity, "claim": self.recalled.claim}
+            if found := values_of(self._store, iri, predicate, None):
+                return found[0]
+        former = {"entity": self.recalled.entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 
     def known(self, iri: str) -> str:
         """The same, and empty where nothing has a name for it."""
         found = self.of(iri)
         return "" if found == iri else found
-
-    def of_entity(self, entity: str) -> str:
-        """The label that knowledge has, else the name that it had; empty where it has none."""
-        return self.recalled.entity(entity)
 
     def way(self, via: Iterable[str], evidence: str) -> tuple[str, ...]:
         """What leads down to the evidence, in order: reports or summaries, the most general first,
@@ -72,11 +66,9 @@ class DisplayNames:
     def _height(self, iri: str) -> tuple[int, int]:
         is_finding = kind_of(iri) == "finding"
         report = text_value(self._store, iri, v.dcterms("isPartOf")) if is_finding else iri
-        for quad in self._store.match(NamedNode(report), v.tg("level"), None, v.KNOWLEDGE_GRAPH):
-            if isinstance(quad.object, Literal):
-                level = int(quad.object.value)
-                return -level if kind_of(iri) == "summary" else level, is_finding
-        return int(self._former(report).get("level", 0)), is_finding
+        for level in map(int, values_of(self._store, report, v.tg("level"), v.KNOWLEDGE_GRAPH)):
+            return -level if kind_of(iri) == "summary" else level, is_finding
+        return int(self.former(report).get("level", 0)), is_finding
 
     def _of_chunk(self, chunk: str) -> str:
         title = text_value(self._store, document_of_chunk(chunk), v.dcterms("title"))
@@ -87,23 +79,20 @@ class DisplayNames:
     def _of_former(self, iri: str) -> str:
         """The title of a report, or the summary of a finding, that knowledge holds no more."""
         if kind_of(iri) == "report":
-            return str(self._former(iri).get("title", ""))
+            return str(self.former(iri).get("title", ""))
         if kind_of(iri) != "finding":
             return ""
-        report = self._former(text_value(self._store, iri, v.dcterms("isPartOf")))
+        report = self.former(text_value(self._store, iri, v.dcterms("isPartOf")))
         found = [f["summary"] for f in report.get("findings", ()) if f["iri"] == iri]
         return str(found[0]) if found else ""
 
-    def _former(self, report: str) -> Mapping[str, Any]:
+    def former(self, report: str) -> Mapping[str, Any]:
         """The report as the librarian keeps it; nothing where it can't be read."""
         key = text_value(self._store, report, v.tg("contentHash")) if report else ""
         with suppress(KeyError, StoreError, ValueError):
             found = json.loads(self._texts(key))["report"] if key else {}
             return found if isinstance(found, dict) else {}
         return {}
-
-
-# --- what a record rests on, step by step back to the documents, and what each step says in -------
 
 
 _SAYS = ("summaryText", "text", "description")
@@ -144,7 +133,6 @@ class Derivations:
         self._store = store
         self._names = DisplayNames(store, librarian.get_text)
         self._texts = Texts(store, librarian)
-        self._librarian = librarian
         self._stated = stated = StandingEvidence(store, lambda _: True)
         self._roles = {"edge": stated.of_edge, "entity": stated.of_entity, "claim": stated.of_claim}
         self._points = {point.iri: point for point in points_of(trace)}
@@ -171,19 +159,13 @@ class Derivations:
         """What a candidate of the session is; anything else as it is."""
         if kind_of(iri) != "candidate":
             return iri
-        for name in ("item", "edge"):
-            for quad in self._store.match(NamedNode(iri), v.tg(name), None, None):
-                if isinstance(quad.object, NamedNode):
-                    return quad.object.value
-        return iri
+        found = [values_of(self._store, iri, v.tg(n), None, NamedNode) for n in ("item", "edge")]
+        return next(chain.from_iterable(found), iri)
 
     def _of_description(self, node: DerivationNode) -> list[DerivationNode]:
         """The summary that its description is, else what the texts say of it."""
-        for quad in self._store.match(
-            NamedNode(node.iri), v.tg("summary"), None, v.KNOWLEDGE_GRAPH
-        ):
-            if isinstance(quad.object, NamedNode):
-                return [self._node(quad.object.value)]
+        for iri in values_of(self._store, node.iri, v.tg("summary"), v.KNOWLEDGE_GRAPH, NamedNode):
+            return [self._node(iri)]
         find = self._roles[kind_of(node.iri)]
         subjects = [node.iri, *self._stated.merged_into(node.iri)]
         found = [item["evidence"][0].value for subject in subjects for item in find(subject)]
@@ -191,19 +173,11 @@ class Derivations:
 
     def _derived(self, iri: str) -> list[str]:
         """By ``prov:wasDerivedFrom``; of what is made of sentences, from those."""
-        found: dict[str, None] = {}
-        parts = [iri]
-        for part in self._store.match(NamedNode(iri), v.tg("sentence"), None, v.SOURCE_GRAPH):
-            if isinstance(part.object, NamedNode):
-                parts.append(part.object.value)
-        for part_iri in parts:
-            quads = self._store.match(
-                NamedNode(part_iri), v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH
-            )
-            found.update(
-                (quad.object.value, None) for quad in quads if isinstance(quad.object, NamedNode)
-            )
-        return sorted(set(found) - set(parts))
+        sources = partial(values_of, self._store, graph=v.SOURCE_GRAPH, kind=NamedNode)
+        parts = {iri, *sources(iri, v.tg("sentence"))}
+        return sorted(
+            {o for part in parts for o in sources(part, v.prov("wasDerivedFrom"))} - parts
+        )
 
     def _nodes(self, iris: Iterable[str], above: DerivationNode) -> list[DerivationNode]:
         below = above.below + (kind_of(above.iri) in ("report", "finding"))
@@ -244,9 +218,8 @@ class Derivations:
     def _once_said(self, iri: str) -> list[str]:
         """What it said that is no part of knowledge any more."""
         if kind_of(iri) == "report":
-            key = text_value(self._store, iri, v.tg("contentHash"))
-            with suppress(StoreError, ValueError, KeyError):
-                found = json.loads(self._librarian.get_text(key))["report"]
+            found = self._names.former(iri)
+            with suppress(KeyError):
                 told = [f[part] for f in found["findings"] for part in ("summary", "explanation")]
                 return [found["summary"], *told]
         find = self._roles.get(kind_of(iri))
@@ -266,12 +239,15 @@ class Derivations:
         return found
 
 
-def points_of(trace: Trace) -> Iterator[TracePoint]:
+def points_of(trace: Trace) -> list[TracePoint]:
     """The points of every batch of reports, or of every answer of the tree."""
-    for batch in trace.batches:
-        yield from batch.points
-    actions: list[TraceAction] = [trace.actions] if trace.actions else []
-    while actions:
-        action = actions.pop()
-        yield from action.points
+    told: list[TraceBatch | TraceAction] = [*trace.batches, *actions_of(trace)]
+    return [point for one in told for point in one.points]
+
+
+def actions_of(trace: Trace) -> Iterator[TraceAction]:
+    """The questions of DRIFT's tree, from the top."""
+    actions = [trace.actions] if trace.actions else []
+    for action in actions:
+        yield action
         actions += action.children

@@ -17,13 +17,13 @@ from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
 from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
 from tgraph.librarian import Librarian
-from tgraph.model import Edge
 from tgraph.record.erasure.rewriter import is_mark
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, select, text_of
 
 _SHORTEST = 4
 _SHOWN = 5
+_COLUMNS = ("document", "title", "path", "type", "taken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,9 @@ class DocumentSummary:
 def list_documents(store: Store) -> list[DocumentSummary]:
     """Every document under every path it was taken in by, those that stand first."""
     found = [
-        DocumentSummary(
-            document=text_of(row["document"]),
-            title=text_of(row["title"]),
-            path=text_of(row["path"]),
-            media_type=text_of(row["type"]),
-            taken=text_of(row["taken"]),
-            standing=row["ended"] is None,
-        )
+        DocumentSummary(document, title, path, media_type, taken, row["ended"] is None)
         for row in select(store, "trace/documents")
+        for document, title, path, media_type, taken in [[text_of(row[n]) for n in _COLUMNS]]
     ]
     return sorted(found, key=lambda d: (not d.standing, d.path, d.taken, d.document))
 
@@ -132,9 +126,6 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
     for document in found:
         by_content.setdefault(document.document, document)
     return list(by_content.values())
-
-
-# --- what was extracted from a document, and where: document, pages, chunks, edges with quotes ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,12 +235,9 @@ def source_text(store: Store, librarian: Librarian, name: str, page: int | None 
 
 
 def _pages(store: Store, document: str) -> list[tuple[int | None, str]]:
-    pages = [
-        (_number(store, page, "pageNumber"), page) for page in derived(store, document, "Page")
-    ]
-    if not pages:
-        return [(None, document)]
-    return [(number, page) for number, page in sorted(pages)]
+    found = derived(store, document, "Page")
+    pages = sorted((_number(store, page, "pageNumber"), page) for page in found)
+    return [*pages] or [(None, document)]
 
 
 def _chunk(
@@ -260,7 +248,7 @@ def _chunk(
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     found = [
-        _extracted(item, edges[item["edge"]], text)
+        ExtractedEdge(edge=item["edge"], **_quoted(item, text) | edges[item["edge"]].named_terms)
         for item in evidence
         if item.get("edge") in edges
     ]
@@ -293,11 +281,6 @@ def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
         description=item["description"],
         **_quoted(item, text),
     )
-
-
-def _extracted(item: Mapping[str, str], edge: Edge, text: str) -> ExtractedEdge:
-    known: dict[str, Any] = edge.named_terms | _quoted(item, text)
-    return ExtractedEdge(edge=item["edge"], **known)
 
 
 def _quoted(item: Mapping[str, str], text: str) -> dict[str, Any]:

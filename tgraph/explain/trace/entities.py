@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as Choice
 
@@ -14,7 +14,7 @@ from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.extract.resolution import name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
-from tgraph.index.standing_knowledge import Properties, StandingEvidence, commonest
+from tgraph.index.standing_knowledge import StandingEvidence, commonest
 from tgraph.record.merges import standing_merges, standing_splits
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
@@ -184,9 +184,6 @@ class EntityMerges:
         ]
         if claims:
             evidence = tuple(item["evidence"][0].value for item in claims)
-            yield Ground("alias", self.name(claimant), name, evidence, self._paths(claims))
-
-    def _paths(self, evidence: Iterable[Properties]) -> tuple[str, ...]:
-        documents = {document_of_chunk(item["wasDerivedFrom"][0].value) for item in evidence}
-        named: Mapping[str, tuple[str, str]] = documents_of(self._store, documents)
-        return tuple(sorted(path for _, path in named.values()))
+            documents = {document_of_chunk(item["wasDerivedFrom"][0].value) for item in claims}
+            paths = sorted(path for _, path in documents_of(self._store, documents).values())
+            yield Ground("alias", self.name(claimant), name, evidence, tuple(paths))

@@ -46,9 +46,6 @@ def _verdict(store: Store, verdict: str, graph: Graph) -> RecordedVerdict:
     )
 
 
-# --- what influence analyses have said of an answer, as it is on record ---------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class RecordedInfluence:
     """The last analysis of an answer that came to a result.
@@ -73,9 +70,8 @@ def influence_on(store: Store, answer: str) -> RecordedInfluence | None:
     """The last finished analysis of an answer; None where there is none."""
     found = []
     for quad in store.match(None, v.prov("used"), NamedNode(answer), None):
-        if isinstance(quad.subject, NamedNode) and kind_of(quad.subject.value) == "influence":
+        if kind_of(analysis := text_of(quad.subject)) == "influence":
             said = BundleReader(store.match(None, None, None, quad.graph_name))
-            analysis = quad.subject.value
             if said.one(analysis, "status") == "completed":
                 found.append((said.one(analysis, "startedAtTime"), analysis, said))
     if not found:

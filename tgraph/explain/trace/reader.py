@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.explain.trace.bundle_reader import BundleReader, keywords_of, kind_of, numbers
+from tgraph.explain.trace.bundle_reader import (
+    SELECTIONS,
+    BundleReader,
+    keywords_of,
+    kind_of,
+    numbers,
+)
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.explain.trace.judgements import influence_on, verdicts_on
 from tgraph.explain.trace.recorded_session import CallReader
@@ -35,7 +42,7 @@ from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
 from tgraph.store.statements import read_trig
 
-# --- what a search went through, read back from its record: ratings and batches of reports, -------
+__all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
 
 
 def points_in(said: BundleReader, subject: str) -> tuple[TracePoint, ...]:
@@ -87,12 +94,9 @@ def batches_of(said: BundleReader, uuid: str) -> tuple[TraceBatch, ...]:
     return tuple(found)
 
 
-def read_actions(said: BundleReader, uuid: str, question: str) -> TraceAction | None:
-    """The question with everything below it; None where the session has no such tree."""
-    return _ActionTreeReader(said, uuid, question).read()
-
-
 class _ActionTreeReader:
+    """Reads the tree of questions of a session."""
+
     def __init__(self, said: BundleReader, uuid: str, question: str) -> None:
         self._said = said
         self._question = question
@@ -103,6 +107,7 @@ class _ActionTreeReader:
         self._below: defaultdict[int, list[int]] = defaultdict(list)
 
     def read(self) -> TraceAction | None:
+        """The question with everything below it; None where the session has no such tree."""
         if not self._steps:
             return None
         numbers = {step: number for number, step in self._steps.items()}
@@ -145,12 +150,6 @@ class _ActionTreeReader:
 _CANDIDATE = v.session_part_iri("candidate", "")
 
 
-# --- A session's record read back as a tree: answer, sentences, edges with reasons, documents -----
-
-
-__all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
-
-
 class TraceReader:
     """Reads one bundle."""
 
@@ -171,7 +170,7 @@ class TraceReader:
         self._names = DisplayNames(store, texts)
 
     def read(self) -> Trace:
-        session = self._session
+        session, question = self._session, self._said.one(self._session, "query")
         asked = CallReader(self._store, self._read_text, self._said, session)
         candidates = self._said.all(v.retrieval_iri(self._uuid), "candidate")
         selections = self._said.numbered(v.selection_iri(self._uuid), "hadMember")
@@ -184,7 +183,7 @@ class TraceReader:
         return Trace(
             explain_id=session,
             explain_collection=self._collection,
-            question=self._said.one(session, "query"),
+            question=question,
             mode=self._said.one(session, "mode"),
             status=self._said.one(session, "status"),
             error=self._said.one(session, "error"),
@@ -214,7 +213,7 @@ class TraceReader:
             notes=self._notes(),
             ratings=ratings_of(self._said, self._uuid, self._item_label),
             batches=batches_of(self._said, self._uuid),
-            actions=read_actions(self._said, self._uuid, self._said.one(session, "query")),
+            actions=_ActionTreeReader(self._said, self._uuid, question).read(),
             keywords=keywords_of(self._said, self._uuid),
             influence=influence_on(self._store, v.answer_iri(self._uuid)),
             choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
@@ -238,8 +237,8 @@ class TraceReader:
         members = self._said.numbered(v.session_part_iri("matches", self._uuid), "hadMember")
         return tuple(
             EntityMatch(
-                entity=self._said.one(m, "entity"),
-                label=self._entity_label(self._said.one(m, "entity")),
+                entity=(entity := self._said.one(m, "entity")),
+                label=self._names.recalled.entity(entity) or local_name(entity),
                 concept=self._said.one(m, "concept"),
                 score=self._said.real(m, "score"),
                 method=self._said.one(m, "matchMethod"),
@@ -247,15 +246,11 @@ class TraceReader:
             for m in members
         )
 
-    def _entity_label(self, entity: str) -> str:
-        return self._names.of_entity(entity) or local_name(entity)
-
     def _answer_text(self) -> str:
         key = self._said.one(v.answer_text_iri(self._uuid), "contentHash")
         return self._read_text(key) if key else ""
 
     def _sentences(self) -> tuple[TraceSentence, ...]:
-        found = self._said.numbered(v.answer_iri(self._uuid), "sentence")
         return tuple(
             TraceSentence(
                 iri=s,
@@ -264,20 +259,17 @@ class TraceReader:
                 citations=tuple(self._citation(c) for c in self._said.numbered(s, "citation")),
                 **self._verdict(s),
             )
-            for s in found
+            for s in self._said.numbered(v.answer_iri(self._uuid), "sentence")
         )
 
     def _notes(self) -> tuple[TraceNote, ...]:
-        found = self._said.numbered(v.answer_iri(self._uuid), "note")
         return tuple(
             TraceNote(
                 iri=n,
                 text=self._said.one(n, "text"),
-                places=tuple(
-                    self._evidence(e) for e in sorted(self._said.all(n, "wasDerivedFrom"))
-                ),
+                places=tuple(map(self._evidence, sorted(self._said.all(n, "wasDerivedFrom")))),
             )
-            for n in found
+            for n in self._said.numbered(v.answer_iri(self._uuid), "note")
         )
 
     def _verdict(self, sentence: str) -> dict[str, str]:
@@ -287,8 +279,8 @@ class TraceReader:
 
     def _citation(self, citation: str) -> TraceQuotation:
         origins = self._said.all(citation, "wasDerivedFrom")
-        chosen = next(o for o in origins if o.startswith(_SELECTIONS))
-        evidence = _lowest([o for o in origins if o != chosen])
+        chosen = next(o for o in origins if o.startswith(SELECTIONS))
+        evidence = max((o for o in origins if o != chosen), key=_depth)
         place = self._evidence(
             evidence,
             self._said.number(f"{citation}:position", "start"),
@@ -314,14 +306,15 @@ class TraceReader:
         self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
     ) -> TraceQuotation:
         is_chunk = evidence.startswith(_CHUNK)
-        chunk = evidence if is_chunk else self._chunk_of(evidence)
+        read = partial(text_value, self._store, evidence)
+        chunk = evidence if is_chunk else read(v.prov("wasDerivedFrom"))
         document, page = document_of_chunk(chunk), page_of_chunk(chunk)
         if start < 0 and is_chunk:
             start, end = range_of_chunk(chunk)
         elif start < 0:
-            start = int(text_value(self._store, evidence, v.tg("charOffset")) or 0)
-            end = start + int(text_value(self._store, evidence, v.tg("charLength")) or 0)
-            quote = text_value(self._store, evidence, v.tg("quote"))
+            start = int(read(v.tg("charOffset")) or 0)
+            end = start + int(read(v.tg("charLength")) or 0)
+            quote = read(v.tg("quote"))
         title, path = self._names.recalled.document(document)
         return TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
 
@@ -352,9 +345,6 @@ class TraceReader:
     def _item_label(self, iri: str) -> str:
         """A point's own text; else what the thing is called."""
         return self._said.one(iri, "text") or self._names.of(iri)
-
-    def _chunk_of(self, evidence: str) -> str:
-        return text_value(self._store, evidence, v.prov("wasDerivedFrom"))
 
     def _dropped(self) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -390,7 +380,6 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
 
 _CHUNK = f"{v.URN}chunk:"
 _PLACES = (_CHUNK, f"{v.URN}evidence:")
-_SELECTIONS = (v.edge_selection_iri("", 0)[:-2], v.session_part_iri("item", ""))
 _DEPTH = ("point", "report", "finding", "summary", "entity", "claim", "edge", "chunk", "evidence")
 
 
@@ -398,7 +387,3 @@ def _depth(iri: str) -> int:
     """How far down a thing lies on the way from an answer to its characters."""
     kind = kind_of(iri)
     return _DEPTH.index(kind) if kind in _DEPTH else 0
-
-
-def _lowest(iris: Sequence[str]) -> str:
-    return max(iris, key=_depth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, serialize
+from pyoxigraph import DefaultGraph, NamedNode, Quad, RdfFormat, Triple, serialize
 
 from tgraph import vocabulary as v
 from tgraph.record.bundle import ERASURE, EVALUATION, INFLUENCE, INVALIDATION, VERIFICATION
@@ -69,40 +69,19 @@ def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
     object; everything is in the default graph.
     """
     for quad in dict.fromkeys(quads):
-        if isinstance(quad.object, Triple):
-            yield from _statement(quad.subject, quad.object)
-        else:
+        if not isinstance(quad.object, Triple):
             yield Quad(quad.subject, quad.predicate, quad.object, DefaultGraph())
+            continue
+        yield Quad(quad.subject, v.RDF_TYPE, NamedNode(v.RDF + "Statement"), DefaultGraph())
+        for name, term in zip(("subject", "predicate", "object"), quad.object, strict=True):
+            yield Quad(quad.subject, NamedNode(v.RDF + name), term, DefaultGraph())
 
 
-def _statement(edge: object, triple: Triple) -> Iterator[Quad]:
-    assert isinstance(edge, NamedNode)
-    parts: tuple[tuple[str, object], ...] = (
-        ("type", NamedNode(v.RDF + "Statement")),
-        ("subject", triple.subject),
-        ("predicate", triple.predicate),
-        ("object", triple.object),
-    )
-    for name, term in parts:
-        assert isinstance(term, NamedNode | Literal)
-        yield Quad(edge, NamedNode(v.RDF + name), term, DefaultGraph())
-
-
-# --- what a report carries of a session's record: all of the session, and what its answer ---------
 # An export holds whatever the session refers to, and what that rests on in turn. Where hundreds of
 # community reports were seen this is most of the graph. A report is for readers of one answer: of
 # what was seen and not used it says what it is.
 
-
-_LEADS = frozenset(
-    (
-        *(v.prov(n) for n in ("wasDerivedFrom", "wasGeneratedBy", "specializationOf", "used")),
-        *(v.prov(n) for n in ("wasRevisionOf", "wasAssociatedWith", "qualifiedAssociation")),
-        *(v.prov(n) for n in ("agent", "hadPlan", "hadMember")),
-        *(v.tg(n) for n in ("edge", "mergedFrom", "sentence", "citation", "note")),
-        v.dcterms("isPartOf"),
-    )
-)
+_LEADS = _FOLLOWED | {v.prov("hadMember"), v.tg("citation"), v.tg("note")}
 """Where the proof of an answer goes on."""
 _WHO = frozenset((v.prov("wasAssociatedWith"), v.prov("agent"), v.prov("hadPlan")))
 _WHAT = frozenset(
@@ -134,9 +113,11 @@ def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
         if isinstance(quad.subject, NamedNode):
             own.setdefault(quad.subject, []).append(quad)
     answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
-    said = _behind([answer, *_agents_and_plans(own)], own, store)
+    every = [quad for quads in own.values() for quad in quads]
+    who = [q.object for q in every if q.predicate in _WHO and isinstance(q.object, NamedNode)]
+    said = _behind([answer, *who], own, store)
     told = [q for node, quads in said.items() if node not in own for q in _kept(quads, said)]
-    named = dict.fromkeys(q.object for quads in own.values() for q in quads)
+    named = dict.fromkeys(quad.object for quad in every)
     seen = [node for node in named if isinstance(node, NamedNode) and node not in {*own, *said}]
     told += [
         quad
@@ -144,14 +125,7 @@ def report_quads(store: Store, bundle: str, session: str) -> list[Quad]:
         for quad in store.match(node, None, None, v.SOURCE_GRAPH)
         if quad.predicate in _WHAT
     ]
-    return sorted((q for quads in own.values() for q in quads), key=str) + sorted(told, key=str)
-
-
-def _agents_and_plans(own: dict[NamedNode, list[Quad]]) -> Iterator[NamedNode]:
-    for quads in own.values():
-        yield from (
-            q.object for q in quads if q.predicate in _WHO and isinstance(q.object, NamedNode)
-        )
+    return sorted(every, key=str) + sorted(told, key=str)
 
 
 def _behind(
@@ -166,14 +140,9 @@ def _behind(
             continue
         quads = own.get(node) or list(store.match(node, None, None, v.SOURCE_GRAPH))
         found[node] = quads
-        wide = is_wide(quads)
-        queue += [
-            q.object
-            for q in quads
-            if q.predicate in _LEADS
-            and isinstance(q.object, NamedNode)
-            and not (wide and q.predicate in _SPREADS)
-        ]
+        leads = _LEADS - _SPREADS if is_wide(quads) else _LEADS
+        ends = [quad.object for quad in quads if quad.predicate in leads]
+        queue += [end for end in ends if isinstance(end, NamedNode)]
     return found
 
 
@@ -188,11 +157,10 @@ def is_wide(quads: Iterable[Quad]) -> bool:
 def _kept(quads: list[Quad], said: dict[NamedNode, list[Quad]]) -> Iterator[Quad]:
     """What is said of a thing, without the calls of a whole index run and without links of a wide
     thing to what is left out."""
-    wide = is_wide(quads)
+    spread = _SPREADS if is_wide(quads) else ()
     for quad in quads:
-        if quad.predicate != v.tg("call") and not (
-            wide and quad.predicate in _SPREADS and quad.object not in said
-        ):
+        lost = quad.predicate in spread and quad.object not in said
+        if quad.predicate != v.tg("call") and not lost:
             yield quad
 
 

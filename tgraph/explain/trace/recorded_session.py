@@ -34,7 +34,9 @@ class CallReader:
         self._texts = texts
         self._said = said
         self._session = session
-        self.calls = self._calls()
+        calls = said.all(session, "call")
+        calls.sort(key=lambda c: (v.in_time(said.one(c, "startedAtTime")), c))
+        self.calls = tuple(map(self._call, calls))
 
     def steps(self) -> tuple[TraceStep, ...]:
         """The steps in their order, each with what its calls came to."""
@@ -55,13 +57,6 @@ class CallReader:
             input_tokens=sum(call.input_tokens for call in calls),
             output_tokens=sum(call.output_tokens for call in calls),
         )
-
-    def _calls(self) -> tuple[TraceCall, ...]:
-        found = sorted(
-            self._said.all(self._session, "call"),
-            key=lambda c: (v.in_time(self._said.one(c, "startedAtTime")), c),
-        )
-        return tuple(map(self._call, found))
 
     def _call(self, call: str) -> TraceCall:
         steps = [s for s in self._said.all(call, "isPartOf") if s != self._session]
@@ -89,16 +84,15 @@ class CallReader:
         text, state = read_kept(self._store, self._texts, key)
         return TracePrompt(plan, self._name(plan), key, text, state)
 
-    def _name(self, plan: str) -> str:
-        return text_value(self._store, plan, v.RDFS_LABEL) or plan
+    def _name(self, iri: str) -> str:
+        return text_value(self._store, iri, v.RDFS_LABEL) or iri
 
-    def _plans(self, activity: str) -> Iterable[str]:
-        for association in self._said.all(activity, "qualifiedAssociation"):
-            yield from self._said.all(association, "hadPlan")
+    def _plans(self, activity: str) -> list[str]:
+        told = self._said.all(activity, "qualifiedAssociation")
+        return [plan for association in told for plan in self._said.all(association, "hadPlan")]
 
     def _agents(self, activity: str) -> list[str]:
-        agents = sorted(self._said.all(activity, "wasAssociatedWith"))
-        return [text_value(self._store, a, v.RDFS_LABEL) or a for a in agents]
+        return list(map(self._name, sorted(self._said.all(activity, "wasAssociatedWith"))))
 
 
 def read_kept(store: Store, texts: ReadText, key: str) -> tuple[str, State]:
@@ -122,9 +116,6 @@ def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, S
     except (ValueError, KeyError, TypeError, AttributeError):
         return "", "missing"
     return "\n\n".join(said), "kept"
-
-
-# --- what a session recorded so that it can be asked again: its parameters, agents, prompts, ------
 
 
 @dataclass(frozen=True, slots=True)

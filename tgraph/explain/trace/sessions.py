@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, SupportsIndex, overload
@@ -89,19 +90,11 @@ def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
 def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
     """The bundles of the session of the UUID or, if there is none, of those that begin with it."""
     start = v.session_iri(uuid)
-    for exact in _named(start):
-        found = [q.subject for q in store.match(None, v.tg("session"), exact, catalogue)]
-        if found:
-            return [text_of(subject) for subject in found]
+    with suppress(ValueError):  # what a person types need not be an IRI
+        if found := list(store.match(None, v.tg("session"), NamedNode(start), catalogue)):
+            return [text_of(quad.subject) for quad in found]
     known = store.match(None, v.tg("session"), None, catalogue)
     return [text_of(quad.subject) for quad in known if text_of(quad.object).startswith(start)]
-
-
-def _named(text: str) -> list[NamedNode]:
-    try:
-        return [NamedNode(text)]
-    except ValueError:
-        return []  # what a person types need not be an IRI
 
 
 def _last(store: Store, catalogue: NamedNode) -> SessionSummary:

@@ -30,10 +30,8 @@ from tgraph.retrieve.orders import CutOff
 from tgraph.retrieve.text.lexical import terms
 from tgraph.store.base import Store
 
-# --- what became of documents that say a thing, where none that stood for a session does ----------
-
-
-_SHOWN = 5
+SHOWN = 5
+"""Places and carriers that are told."""
 _MOST_PLACES = 1000
 _EXTRACTED = "It has been extracted since; a new session can find it."
 
@@ -57,7 +55,7 @@ def extracted_since(earlier: CorpusAsOf, expected: Expected) -> list[str]:
 def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> None:
     """``UsageError`` where a document that the session could know was erased since, so that nobody
     can tell what it said. Documents themselves stay on record."""
-    if expected.kind in ("document", "chunk"):
+    if expected.is_place:
         return
     erasures = erasures_since(earlier.store, earlier.started)
     for erasure in reversed(erasures):
@@ -71,7 +69,7 @@ def check_decidable(earlier: CorpusAsOf, expected: Expected, wanted: str) -> Non
 
 def _documents(earlier: CorpusAsOf, expected: Expected) -> list[str]:
     """The documents that say it and did not stand."""
-    if expected.kind in ("document", "chunk"):
+    if expected.is_place:
         found = sorted(expected.documents)
     else:
         found = sorted({earlier.document_of(item) for item in expected.later})
@@ -100,22 +98,22 @@ def _end(accession: Accession) -> tuple[bool, str]:
 def _reason(gone: list[Accession], expected: Expected) -> str:
     if not gone:
         return "No document that stood when the question was asked says it."
-    says = "" if expected.kind in ("document", "chunk") else "says it, but "
+    says = "" if expected.is_place else "says it, but "
     first, *others = gone
     reason = f"{first.path} {says}had been {_ending(first)} when the question was asked."
     if others:
-        paths = ", ".join(dict.fromkeys(a.path for a in others[:_SHOWN]))
-        more = ", ..." if len(others) > _SHOWN else ""
+        paths = ", ".join(dict.fromkeys(a.path for a in others[:SHOWN]))
+        more = ", ..." if len(others) > SHOWN else ""
         reason += f" Others that say it did not stand either: {paths}{more}."
     return reason
 
 
 def _notes(earlier: CorpusAsOf, expected: Expected, came: list[Accession]) -> list[str]:
     notes = extracted_since(earlier, expected)
-    standing = list(dict.fromkeys(a.path for a in came if not a.ended))[:_SHOWN]
+    standing = list(dict.fromkeys(a.path for a in came if not a.ended))[:SHOWN]
     if standing:
         notes.append(f"It is in a document that was taken in since: {', '.join(standing)}.")
-    for lost in [a for a in came if a.ended][:_SHOWN]:
+    for lost in [a for a in came if a.ended][:SHOWN]:
         notes.append(f"{lost.path} was taken in since, and was {_ending(lost)}.")
     return notes
 
@@ -128,9 +126,6 @@ def _ending(accession: Accession) -> str:
     return f"retracted (on {day}: {one_line(accession.why)})"
 
 
-# --- why something is not in an answer, from a session's record and the store alone, without a ----
-
-
 Cause = Choice[
     "used",
     "not-in-corpus",
@@ -140,9 +135,6 @@ Cause = Choice[
     "not-selected",
     "not-used",
 ]
-
-SHOWN = 5
-"""Places and carriers that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +181,9 @@ class _Case:
 
     def because(self, cause: Cause, reason: str, *notes: str, **more: object) -> WhyNot:
         trace, expected = self.trace, self.expected
+        stopped = f"The session did not complete: it is {trace.status or 'open'}."
+        if trace.status in ("completed", "no-evidence"):
+            stopped = ""
         return WhyNot(
             session=trace.explain_id,
             question=trace.question,
@@ -198,16 +193,9 @@ class _Case:
             label=expected.label,
             cause=cause,
             reason=reason,
-            notes=tuple(self._notes(notes)),
+            notes=tuple(filter(None, (self.then.note, *notes, stopped))),
             **more,  # type: ignore[arg-type]
         )
-
-    def _notes(self, more: tuple[str, ...]) -> list[str]:
-        notes = [self.then.note] if self.then.note else []
-        notes += more
-        if self.trace.status not in ("completed", "no-evidence"):
-            notes.append(f"The session did not complete: it is {self.trace.status or 'open'}.")
-        return notes
 
 
 def why_not(
@@ -231,8 +219,7 @@ def why_not(
     with read_then(store, librarian, generations, trace.started) as then:
         case = _case(wanted, trace, earlier, then, librarian, summary)
         for way in (_used, _unused, _unselected, _absent, _unextracted):
-            found = way(case)
-            if found is not None:
+            if (found := way(case)) is not None:
                 if found.cause in ("not-in-corpus", "not-extracted"):
                     check_decidable(earlier, case.expected, wanted)
                 return found
@@ -256,21 +243,19 @@ def _case(
     if then.is_past:
         trace = read_trace(then.store, librarian, summary, "")
         texts = Texts(then.store, librarian)
-        known = ExpectedFinder(CorpusAsOf(then.store, texts, trace.generation, trace.started)).find(
-            wanted
-        )
+        corpus = CorpusAsOf(then.store, texts, trace.generation, trace.started)
+        known = ExpectedFinder(corpus).find(wanted)
         if known.is_known:
             expected = replace(known, later=expected.later)
     reached = PipelineSearch(then.store, trace, expected).reached()
     return _Case(wanted, trace, earlier, then, expected, reached)
 
 
-# --- the causes, the furthest stage first ---------------------------------------------------------
+# --- the causes, the furthest stage first ---
 
 
 def _used(case: _Case) -> WhyNot | None:
-    numbers = case.reached.sentences
-    if not numbers:
+    if not (numbers := case.reached.sentences):
         return None
     which = f"sentence{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     return case.because(
@@ -282,8 +267,7 @@ def _used(case: _Case) -> WhyNot | None:
 
 
 def _unused(case: _Case) -> WhyNot | None:
-    found = case.reached.selected
-    if not found:
+    if not (found := case.reached.selected):
         return None
     best = found[0]
     said = "the answer says nothing" if not case.trace.sentences else "no sentence rests on it"
@@ -296,8 +280,7 @@ def _unused(case: _Case) -> WhyNot | None:
 
 
 def _unselected(case: _Case) -> WhyNot | None:
-    found = case.reached.rejected
-    if not found:
+    if not (found := case.reached.rejected):
         return None
     best = found[0]
     rank = f" with rank {best.rank}" if best.rank else ""
@@ -326,7 +309,7 @@ def _tokens(trace: Trace, carrier: PipelinePosition) -> str:
 
 def _absent(case: _Case) -> WhyNot | None:
     expected = case.expected
-    if expected.kind in ("document", "chunk"):
+    if expected.is_place:
         known = bool(expected.documents & case.earlier.documents.keys())
     else:
         known = bool(expected.evidence or expected.iris or _places(case))
@@ -367,15 +350,14 @@ def _beyond(case: _Case, limit: CutOff) -> WhyNot:
 
 def _unlinked(case: _Case) -> WhyNot:
     trace = case.trace
-    matched = len(trace.matches)
     considered = len(trace.selected) + len(trace.rejected)
     said = f"it is in none of the {considered} candidates of the question"
-    if matched:
+    if matched := len(trace.matches):
         said = f"none of the {matched} entities that the question led to leads to it"
     return case.because("not-linked", f"It was extracted, but {said}.", places=_places(case))
 
 
-# --- what they rest on ----------------------------------------------------------------------------
+# --- what they rest on ---
 
 
 def _places(case: _Case) -> tuple[DocumentPlace, ...]:

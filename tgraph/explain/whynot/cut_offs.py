@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
+from tgraph.explain.as_of.names import values_of
 from tgraph.explain.as_of.store import RecordedParameters
+from tgraph.explain.trace.derivation import actions_of
 from tgraph.explain.trace.sessions import SessionSummary
-from tgraph.explain.trace.values import Trace, TraceAction
+from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.explain.whynot.pipeline import PipelineSearch
 from tgraph.librarian import Librarian
@@ -35,9 +37,7 @@ from tgraph.retrieve.orders import (
     no_orders,
     nth,
 )
-from tgraph.store.base import Store
-
-# --- what a session's bundle says beside what its trace has: lists and texts of its retrieval -----
+from tgraph.store.base import Store, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,7 @@ class SessionBundle:
         return self.summary.explain_id.removeprefix(v.session_iri(""))
 
     def _texts(self, subject: str, predicate: NamedNode) -> list[str]:
-        graph = NamedNode(self.summary.bundle)
-        quads = self.store.match(NamedNode(subject), predicate, None, graph)
-        return [quad.object.value for quad in quads if isinstance(quad.object, Literal)]
-
-
-# --- which limit or filter kept something from the candidates of a session ------------------------
+        return values_of(self.store, subject, predicate, NamedNode(self.summary.bundle))
 
 
 def reads_text(mode: str) -> bool:
@@ -135,12 +130,11 @@ def _listed(every: list[str], trace: Trace, expected: Expected, context: Context
     return CutOff("max-subgraph-size", cutoff, rank, f"{why} candidates (max-subgraph-size)")
 
 
-# --- what the orders are looked through for, and what the record has of them ----------------------
+_ASKED = [each.name for each in fields(AskedAction)]
 
 
-def _missing(trace: Trace, expected: Expected, context: Context) -> Missing:
-    search = PipelineSearch(context.store, trace, expected)
-    e = expected
+def _missing(trace: Trace, e: Expected, context: Context) -> Missing:
+    search = PipelineSearch(context.store, trace, e)
     return Missing(
         e.kind, e.entities, e.edges, e.chunks, e.evidence, tells=search.told, names=search.names
     )
@@ -158,7 +152,7 @@ def _recorded(trace: Trace, asked: RecordedParameters, bundle: SessionBundle) ->
         trace.dropped,
         asked.rank,
         {r.report: RatedReport(r.label, r.score, r.relevant) for r in trace.ratings},
-        [_action(action) for action in _actions(trace)],
+        [AskedAction(**{n: getattr(a, n) for n in _ASKED}) for a in actions_of(trace)],
         bundle.hypothesis(),
     )
 
@@ -167,19 +161,7 @@ def _candidates(trace: Trace) -> frozenset[str]:
     return frozenset(item.item for item in (*trace.selected, *trace.rejected))
 
 
-def _actions(trace: Trace) -> Iterator[TraceAction]:
-    """The questions of DRIFT's tree, from the top."""
-    actions = [trace.actions] if trace.actions else []
-    for action in actions:
-        yield action
-        actions += action.children
-
-
-def _action(action: TraceAction) -> AskedAction:
-    return AskedAction(**{each.name: getattr(action, each.name) for each in fields(AskedAction)})
-
-
-# --- filters --------------------------------------------------------------------------------------
+# --- filters ---
 
 _WITH_FINDINGS = (
     "it was kept out with the findings that speak of it, which rest on more than is within"
@@ -224,6 +206,5 @@ def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
 def _has_report(store: Store, expected: Expected, trace: Trace) -> bool:
     """Whether a store has a report that speaks of the expected."""
     search = PipelineSearch(store, trace, expected)
-    kinds = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
-    reports = (quad.subject.value for quad in kinds if isinstance(quad.subject, NamedNode))
-    return any(search.told(report) for report in reports)
+    reports = store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
+    return any(search.told(text_of(quad.subject)) for quad in reports)

@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.as_of.corpus import Accession, CorpusAsOf, DocumentPlace, overlap, span_of
+from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.extract.resolution import name_key
@@ -30,9 +31,6 @@ from tgraph.retrieve.labels import Triple, local_name, reified
 from tgraph.retrieve.subgraph import all_edges
 from tgraph.retrieve.text.lexical import STOP_WORDS, terms
 from tgraph.store.base import Store
-
-# --- look-ups by names: in knowledge, and in what the texts call things ---------------------------
-
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*\.?")
 _LONGEST_NAME = 8
@@ -52,10 +50,9 @@ class NameLookup:
         key = name_key(name)
         alike = self.texts.entities_with(key)
         exact = {e for e in alike if key in self.keys(e)}
-        labelled = {
-            e for e in match_names(name, self._store) if name_key(self.names.of_entity(e)) == key
-        }
-        return (exact | labelled) or alike or set(match_names(name, self._store))
+        matched = match_names(name, self._store)
+        labelled = {e for e in matched if name_key(self.names.recalled.entity(e)) == key}
+        return (exact | labelled) or alike or set(matched)
 
     def keys(self, entity: str) -> set[str]:
         return {
@@ -131,15 +128,13 @@ class NameLookup:
                 mentions = [term.value for term in item.get("quote", ())]
                 parts = [m for m in mentions if terms(m) and said.issuperset(terms(m))]
                 found.update(dict.fromkeys([*names, *parts]))
-            aliases = self._store.match(
-                NamedNode(entity), v.SKOS_ALT_LABEL, None, v.KNOWLEDGE_GRAPH
-            )
-            found.update((q.object.value, None) for q in aliases if isinstance(q.object, Literal))
+            aliases = values_of(self._store, entity, v.SKOS_ALT_LABEL, v.KNOWLEDGE_GRAPH)
+            found.update(dict.fromkeys(aliases))
         return list(found)
 
     def label_of(self, entities: set[str]) -> str:
         for entity in sorted(self.whole(entities)):
-            if label := self.names.of_entity(entity):
+            if label := self.names.recalled.entity(entity):
                 return label
         known = [commonest(self.texts.of_entity(entity), "name") for entity in sorted(entities)]
         return next(filter(None, known), in_words(min(entities)))
@@ -152,16 +147,10 @@ class NameLookup:
             if range_of_chunk(chunk)[0] < place.end and place.start < range_of_chunk(chunk)[1]
         ]
 
-    def stands_in(self, evidence: str, place: DocumentPlace) -> bool:
-        return overlap(span_of(evidence, self._store), place.span)
-
 
 def in_words(iri: str) -> str:
     """A relation's or entity's IRI in words."""
     return local_name(iri).replace("-", " ")
-
-
-# --- what a person means who missed something in an answer: an entity, a fact, a text, a ----------
 
 
 ExpectedKind = Choice["entity", "fact", "chunk", "document", "text", "item"]
@@ -196,6 +185,11 @@ class Expected:
     def in_items(self) -> frozenset[str]:
         """Every IRI under which the record may have it as an edge or item."""
         return self.iris | self.entities | self.edges | self.claims | self.chunks
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it is characters of a document, whatever they say."""
+        return self.kind in ("chunk", "document")
 
     @property
     def is_known(self) -> bool:
@@ -235,14 +229,14 @@ class ExpectedFinder:
             return self._chunks("chunk", self._look.names.of(text), [text])
         if kind in ("document", "page"):
             document = v.document_iri(text.split(":")[3])
-            return self._document([a for a in self._accessions() if a.document == document])
+            return self._document([a for a in self._earlier.accessions if a.document == document])
         if kind == "evidence":
             edge = text_value(self._store, text, v.tg("edge"))
             entity = text_value(self._store, text, v.tg("entity"))
-            if edge or entity:
-                return (
-                    self.fact(self._look.names.of(edge), {edge}) if edge else self.entity({entity})
-                )
+            if edge:
+                return self.fact(self._look.names.of(edge), {edge})
+            if entity:
+                return self.entity({entity})
         known = next(self._store.match(NamedNode(text), None, None, None), None) is not None
         evidence = self._look.evidence_for("claim", [text]) if kind == "claim" else []
         iris = frozenset({text} if known else ())
@@ -252,7 +246,7 @@ class ExpectedFinder:
         path, whole = os.path.normpath(text), os.path.abspath(text)  # noqa: PTH100
         found = [
             a
-            for a in self._accessions()
+            for a in self._earlier.accessions
             if a.path == text
             or os.path.normpath(a.path) == path
             or os.path.abspath(a.path) == whole  # noqa: PTH100
@@ -261,7 +255,7 @@ class ExpectedFinder:
         return self._document(found) if found else None
 
     def _by_title(self, text: str) -> Expected | None:
-        found = [a for a in self._accessions() if a.title.casefold() == text.casefold()]
+        found = [a for a in self._earlier.accessions if a.title.casefold() == text.casefold()]
         return self._document(found) if found else None
 
     def _by_name(self, text: str) -> Expected | None:
@@ -309,9 +303,7 @@ class ExpectedFinder:
 
     def _by_text(self, text: str) -> Expected | None:
         places = tuple(islice(self._earlier.find((text,)), _MOST_PLACES))
-        if not places:
-            return None
-        return self._text(text, places)
+        return self._text(text, places) if places else None
 
     # --- what they find ---
 
@@ -378,7 +370,7 @@ class ExpectedFinder:
             item
             for chunk in chunks
             for item in derived(self._store, chunk, "Evidence")
-            if any(self._look.stands_in(item, place) for place in places)
+            if any(overlap(span_of(item, self._store), place.span) for place in places)
         ]
         found = Expected(
             "text",
@@ -405,6 +397,3 @@ class ExpectedFinder:
             chunks=found.chunks | chunks,
             claims=found.claims | frozenset(said),
         )
-
-    def _accessions(self) -> list[Accession]:
-        return self._earlier.accessions

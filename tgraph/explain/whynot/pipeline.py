@@ -10,6 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.explain.as_of.corpus import PlaceSpan, overlap, span_of
+from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.derivation import points_of
 from tgraph.explain.trace.values import Trace, TraceItem, TraceQuotation, TraceSentence
@@ -96,7 +97,7 @@ class PipelineSearch:
             return bool(expected.entities & {item.subject, item.object})
         if item.kind in _TOLD and self.told(item.item, item.label):
             return True
-        cited = item.kind not in _TOLD or (item.kind == "summary" and self._is_place)
+        cited = item.kind not in _TOLD or (item.kind == "summary" and expected.is_place)
         return cited and any(self._stands_at(place) for place in item.evidence)
 
     @cached_property
@@ -124,16 +125,12 @@ class PipelineSearch:
         spans = (span_of(evidence, self._store) for evidence in self._expected.evidence)
         return [span for span in spans if span[2] < span[3]]
 
-    @property
-    def _is_place(self) -> bool:
-        return self._expected.kind in ("chunk", "document")
-
     def told(self, iri: str, label: str = "") -> bool:
         """Whether a report or the like speaks of the expected."""
         expected = self._expected
         if iri in expected.iris:
             return True
-        if self._is_place:
+        if expected.is_place:
             return not expected.evidence.isdisjoint(grounds_of(self._store, iri))
         return self.names(f"{label}\n{self._text(iri)}")
 
@@ -168,19 +165,17 @@ class PipelineSearch:
 
     def _text(self, iri: str) -> str:
         """What knowledge has a report or finding say."""
-        node = NamedNode(iri)
+        graph = v.KNOWLEDGE_GRAPH
         parts: list[str] = []
         for name in ("summaryText", "text", "finding"):
-            for quad in self._store.match(node, v.tg(name), None, v.KNOWLEDGE_GRAPH):
+            for quad in self._store.match(NamedNode(iri), v.tg(name), None, graph):
                 if isinstance(quad.object, Literal):
                     parts.append(quad.object.value)
                 elif isinstance(quad.object, NamedNode):
                     parts.append(self._text(quad.object.value))
         if kind_of(iri) == "summary":
             parts.append(text_value(self._store, iri, v.tg("text")))
-        labels = self._store.match(node, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        parts += [q.object.value for q in labels if isinstance(q.object, Literal)]
-        return "\n".join(parts)
+        return "\n".join([*parts, *values_of(self._store, iri, v.RDFS_LABEL, graph)])
 
 
 def _carrier(item: TraceItem) -> PipelinePosition:
