@@ -66,9 +66,6 @@ def _check(size: int, overlap: int, by: str) -> None:
         )
 
 
-# --- by tokens ----------------------------------------------------------------------------------
-
-
 def _windows(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
     if not text.strip():
         return
@@ -105,9 +102,6 @@ def _window(
         if tokens <= size:
             return until, tokens
         until -= tokens - size
-
-
-# --- by sentences -------------------------------------------------------------------------------
 
 
 def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
@@ -147,9 +141,6 @@ def _cut_sentence(
 ) -> Iterator[_Piece]:
     for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
         yield start + a, start + b, tokens
-
-
-# --- sections -----------------------------------------------------------------------------------
 
 
 def _section_paths(

@@ -81,8 +81,7 @@ def _begins_as_text(head: bytes) -> bool:
         return error.reason == "unexpected end of data"
 
 
-# --- from a file's bytes to a ``Document``: choose the reader, check the limits, find a title -----
-
+# --- documents ------------------------------------------------------------------------------------
 
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 # Media type to the module and function that read it; a reader is imported when it is needed.
@@ -202,8 +201,7 @@ def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
         raise IngestError(name, f"The file can't be read: {reason}.") from None
 
 
-# --- which files a call means: files, folders, globs and standard input, each once and in order ---
-
+# --- discovery ------------------------------------------------------------------------------------
 
 STANDARD_INPUT = "-"
 

@@ -124,8 +124,6 @@ class _Walk:
         if text:
             self._block.append(text if self._preformatted else _SPACES.sub(" ", text))
 
-    # --- structure ---
-
     def _open(self, tag: str) -> None:
         if tag == "br":
             self._block.append("\n")

@@ -89,9 +89,6 @@ def _read(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
             document.close()
 
 
-# --- metadata -----------------------------------------------------------------------------------
-
-
 def _said(value: str | None) -> str:
     text = one_line(storable(value or ""))
     return "" if text.lower() in _PLACEHOLDERS else text

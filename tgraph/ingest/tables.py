@@ -97,7 +97,7 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
     return (agreeing / widths.total() if width > 1 else 0.0), width
 
 
-# --- records ------------------------------------------------------------------------------------
+# --- records --------------------------------------------------------------------------------------
 
 
 def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:

@@ -157,9 +157,6 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: end + 1] if end > 0 else data[:_SAMPLE]
 
 
-# --- readers ------------------------------------------------------------------------------------
-
-
 def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
     text = decode(data, name, limits)

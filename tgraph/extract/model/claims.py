@@ -134,9 +134,6 @@ def named_in(claims: Iterable[ExtractedClaim], names: Iterable[str]) -> tuple[Ex
     return missing_entities(names, used)
 
 
-# --- rows ---------------------------------------------------------------------------------------
-
-
 def read_claims(text: str, schema: type[ClaimsReply] = ClaimsReply) -> Read[ClaimsReply] | str:
     """A reply in JSON or in the tuple format of GraphRAG's prompts: subject, object, type, status,
     start, end, description and source text between ``<|>``; one sentence where it is neither."""

@@ -154,9 +154,6 @@ class Gleaning(Generic[R]):
         return ask(self._model, request, self._schema, sink, read=self._read)
 
 
-# --- extraction by a language model: one structured reply a chunk, then rounds for what was -------
-
-
 class ModelExtractor(Gleaning[GraphReply]):
     """An ``Extractor`` that asks a language model by the prompts ``extract_graph`` and
     ``extract_graph_more``."""

@@ -209,8 +209,7 @@ def name_of(text: str) -> str | None:
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
 
 
-# --- the tuple format of graph replies, as GraphRAG's prompts ask for it, read as a ---------------
-
+# --- GraphRAG's tuples ----------------------------------------------------------------------------
 
 RELATED = "related to"
 """The predicate of a relationship for which the format has none; its description says the rest."""
