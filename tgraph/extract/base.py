@@ -133,7 +133,8 @@ def _decode_row(row: dict[str, Any]) -> dict[str, Any]:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     values["span"] = Span(**row["span"]) if row["span"] else None
     obj = row.get("object")
-    if isinstance(obj, dict):
-        kind = {} if obj["language"] else {"datatype": NamedNode(obj["datatype"])}
-        values["object"] = Literal(obj["value"], language=obj["language"], **kind)
+    if isinstance(obj, dict) and obj["language"]:
+        values["object"] = Literal(obj["value"], language=obj["language"])
+    elif isinstance(obj, dict):
+        values["object"] = Literal(obj["value"], datatype=NamedNode(obj["datatype"]))
     return values

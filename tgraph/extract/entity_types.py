@@ -7,7 +7,9 @@ from functools import lru_cache
 from tgraph.resources import tables, word_set
 
 _TYPES = tables("entity_types")
-_BY_NOUN = {noun: kind for kind, nouns in _TYPES["nouns"].items() for noun in nouns.split()}
+_BY_NOUN: dict[str, str] = {
+    noun: kind for kind, nouns in _TYPES["nouns"].items() for noun in nouns.split()
+}
 _TITLES_MALE, _TITLES_FEMALE, _OTHER_TITLES = (
     frozenset(_TYPES["titles"][key].split()) for key in ("male", "female", "other")
 )

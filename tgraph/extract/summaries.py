@@ -124,9 +124,13 @@ class JoinedDescriptions(_Limited):
 
 def joined(descriptions: Sequence[str], max_words: int) -> Summary:
     """The descriptions in their order, as many as fit; the first that doesn't is cut."""
-    whole = [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
     dropped: Counter[str] = Counter()
-    return Summary(within(whole, max_words, dropped), dict(dropped))
+    return Summary(within(whole(descriptions), max_words, dropped), dict(dropped))
+
+
+def whole(descriptions: Sequence[str]) -> list[SummarySentence]:
+    """The descriptions as they are, each resting on itself."""
+    return [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
 
 
 def within(

@@ -118,7 +118,8 @@ def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piec
         if tokens <= size:
             yield start, end, tokens
         else:
-            yield from _cut_sentence(text, start, end, size, overlap, encoding)
+            for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
+                yield start + a, start + b, tokens
         if until == len(spans):
             return
         first = min(until, max(first + 1, bisect_left(sums, sums[until] - overlap)))
@@ -134,13 +135,6 @@ def _fitted(
         if tokens <= size or until == first + 1:
             return until, tokens
         until -= 1
-
-
-def _cut_sentence(
-    text: str, start: int, end: int, size: int, overlap: int, encoding: str
-) -> Iterator[_Piece]:
-    for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
-        yield start + a, start + b, tokens
 
 
 def _section_paths(

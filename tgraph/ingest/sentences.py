@@ -148,12 +148,10 @@ def _ends_after(last: str, word: str, word_is_dotted: bool) -> bool:
     opener = word in _OPENERS and not word_is_dotted
     if _listed(last, _TITLES):
         return opener and last.lower() in _ALSO_WORDS
-    if _listed(last, _PERHAPS):
-        return opener
-    return opener if _DOTTED_INITIALS.fullmatch(last) and last.isupper() else True
+    initials = last.isupper() and _DOTTED_INITIALS.fullmatch(last)
+    return opener if initials or _listed(last, _PERHAPS) else True
 
 
 def _listed(word: str, abbreviations: frozenset[str]) -> bool:
-    if word in abbreviations or word.lower() in abbreviations:
-        return True
-    return word.isupper() and word.capitalize() in abbreviations
+    forms = {word, word.lower(), word.capitalize() if word.isupper() else word}
+    return not abbreviations.isdisjoint(forms)

@@ -32,7 +32,6 @@ from tgraph.resources import word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-
 _PERIODS = word_set("english", "periods")
 _VAGUE = word_set("english", "vague")
 CONCEPT = "concept"
@@ -331,9 +330,13 @@ def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -
         yield from _is_a(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
         yield from _is_a(named, token.head, arguments)
-    elif named and head and named is not head and named.type == head.type == "place":
-        if token.nbor(-1).text == ",":  # "Ross Island, Antarctica"
-            yield Nominal(head, "in", named, _LIKELY)
+    elif named and head and named is not head and _is_part(named, head, token):
+        yield Nominal(head, "in", named, _LIKELY)
+
+
+def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
+    """Whether two places stand as in "Ross Island, Antarctica"."""
+    return whole.type == part.type == "place" and token.nbor(-1).text == ","
 
 
 def _follows(token: Token, arguments: Arguments) -> bool:

@@ -28,6 +28,7 @@ _SAYING = word_set("english", "saying")
 _IMPLICATIVE = word_set("english", "implicative")
 _OF_VERBS = word_set("english", "of_verbs")
 _DEEPEST = 6
+_MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca": "can", "wo": "will"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +168,6 @@ def is_passive(verb: Token) -> bool:
     if verb.dep_ == "conj" and verb.tag_ in ("VBN", "VBD") and _is_verb(verb.head):
         return is_passive(verb.head)
     return verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "relcl")
-
-
-_MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca": "can", "wo": "will"}
 
 
 def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:

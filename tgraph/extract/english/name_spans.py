@@ -13,7 +13,6 @@ from tgraph.resources import name_list, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-
 Found = tuple[int, int, str]
 
 TYPES = {

