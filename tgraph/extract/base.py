@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,8 +25,8 @@ from tgraph.store.files import read_json, write_atomic
 from tgraph.vocabulary import digest, normalise_name
 
 
-class Extractor(Protocol):
-    """Finds what a chunk says. ``key`` changes when the same chunk could yield something else."""
+class Component(Protocol):
+    """What makes something of a text. ``key`` changes when the same text could yield another."""
 
     @property
     def agent(self) -> Agent: ...
@@ -35,6 +36,10 @@ class Extractor(Protocol):
 
     @property
     def prompts(self) -> tuple[Prompt, ...]: ...
+
+
+class Extractor(Component, Protocol):
+    """Finds what a chunk says."""
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """The extraction of one chunk of the document called ``title``.
@@ -78,9 +83,6 @@ def installed(package: str) -> str:
         return ""
 
 
-# --- extractions that were made once are not made again: an interrupted index continues from ------
-
-
 class CachedExtractor:
     """An extractor whose results are kept by chunk and key; a damaged entry is made anew."""
 
@@ -103,16 +105,11 @@ class CachedExtractor:
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         name = digest(chunk.iri, chunk.text, title, *chunk.headings, "", self.key)
         path = self._folder / name[:2] / f"{name}.json"
-        entry = read_json(path)
-        if entry is not None:
-            try:
-                return _decode(entry)
-            except (KeyError, TypeError, ValueError):
-                pass  # written by another version or damaged
+        with suppress(KeyError, TypeError, ValueError):  # none, damaged or of another version
+            return _decode(read_json(path))
         extraction = self._extractor.extract(chunk, title, sink)
-        data = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False).encode(
-            "utf-8", "surrogatepass"
-        )
+        text = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False)
+        data = text.encode("utf-8", "surrogatepass")
         write_atomic(path, data, durable=False, scratch=self._folder)
         return extraction
 
@@ -122,39 +119,22 @@ def _plain(literal: Literal) -> dict[str, str | None]:
     return {"value": literal.value, "datatype": datatype, "language": literal.language}
 
 
-def _decode(entry: dict[str, Any]) -> Extraction:
+def _decode(entry: Any) -> Extraction:
     return Extraction(
-        chunk=entry["chunk"],
-        entities=tuple(
-            ExtractedEntity(
-                e["name"], e["type"], e["description"], tuple(e["aliases"]), _span(e["span"])
-            )
-            for e in entry["entities"]
-        ),
-        relationships=tuple(
-            ExtractedRelationship(
-                r["subject"],
-                r["predicate"],
-                _decode_object(r["object"]),
-                r["description"],
-                tuple(r["keywords"]),
-                r["strength"],
-                _span(r["span"]),
-            )
-            for r in entry["relationships"]
-        ),
-        reply_hash=entry["reply_hash"],
-        dropped=entry["dropped"],
+        entry["chunk"],
+        tuple(ExtractedEntity(**_decode_row(row)) for row in entry["entities"]),
+        tuple(ExtractedRelationship(**_decode_row(row)) for row in entry["relationships"]),
+        entry["reply_hash"],
+        entry["dropped"],
     )
 
 
-def _decode_object(value: Any) -> str | Literal:
-    if isinstance(value, str):
-        return value
-    if value["language"]:
-        return Literal(value["value"], language=value["language"])
-    return Literal(value["value"], datatype=NamedNode(value["datatype"]))
-
-
-def _span(value: Any) -> Span | None:
-    return Span(**value) if value else None
+def _decode_row(row: dict[str, Any]) -> dict[str, Any]:
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+    values["span"] = Span(**row["span"]) if row["span"] else None
+    obj = row.get("object")
+    if isinstance(obj, dict) and obj["language"]:
+        values["object"] = Literal(obj["value"], language=obj["language"])
+    elif isinstance(obj, dict):
+        values["object"] = Literal(obj["value"], datatype=NamedNode(obj["datatype"]))
+    return values

@@ -55,9 +55,9 @@ def cut(text: str, headings: Sequence[str] = ()) -> list[Block]:
     known = {normalise_name(heading) for heading in headings}
     blocks = []
     for start, end in _stretches(text):
-        block = _clean(text, start, end)
-        if any(map(str.isalpha, block.text)):
-            blocks.append(_with_kind(block, text[start:end], known))
+        shown, offsets = _clean(text, start, end)
+        if any(map(str.isalpha, shown)):
+            blocks.append(Block(_kind(shown, text[start:end], known), shown, offsets))
     return blocks
 
 
@@ -101,14 +101,12 @@ def _is_row(text: str) -> bool:
     if len(found) < 2:
         return False
     covered = sum(len(key) + len(value) + 2 for key, value in found)
-    return covered > 0.8 * len(text.strip()) and all(_is_key(key) for key, _ in found)
+    return covered > 0.8 * len(text.strip()) and all(
+        len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in found
+    )
 
 
-def _is_key(text: str) -> bool:
-    return len(text.split()) <= 6 and text.count("(") == text.count(")")
-
-
-def _clean(text: str, start: int, end: int) -> Block:
+def _clean(text: str, start: int, end: int) -> tuple[str, array[int]]:
     marker = _MARKER.match(text, start, end)
     pieces: list[str] = []
     offsets = array("l")
@@ -120,17 +118,15 @@ def _clean(text: str, start: int, end: int) -> Block:
         pieces.append(match.group())
         offsets.extend(range(*match.span()))
         position = match.end()
-    return Block("prose", "".join(pieces), offsets)
+    return "".join(pieces), offsets
 
 
-def _with_kind(block: Block, raw: str, headings: set[str]) -> Block:
-    if _is_row(block.text) or _FIELD.fullmatch(block.text):
-        return Block("row", block.text, block.offsets)
-    if normalise_name(block.text) in headings or _MARKDOWN_HEADING.match(raw):
-        return Block("heading", block.text, block.offsets)
-    if _is_display(block.text):
-        return Block("display", block.text, block.offsets)
-    return block
+def _kind(text: str, raw: str, headings: set[str]) -> Kind:
+    if _is_row(text) or _FIELD.fullmatch(text):
+        return "row"
+    if normalise_name(text) in headings or _MARKDOWN_HEADING.match(raw):
+        return "heading"
+    return "display" if _is_display(text) else "prose"
 
 
 def _is_display(text: str) -> bool:

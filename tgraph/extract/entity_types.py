@@ -34,12 +34,9 @@ def kind_of_name(name: str, label: str = "") -> str:
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
     by_word = _BY_NOUN.get(head) or (_BY_NOUN.get(words[0]) if len(words) > 1 else None)
     if by_word in (None, "person") or label in ("work", "person") or len(words) == 1:
-        return label or _as_person(words)
+        first = words[0] if len(words) > 1 else ""
+        return label or ("person" if first in _MALE_NAMES or first in _FEMALE_NAMES else "")
     return by_word or label
-
-
-def _as_person(words: list[str]) -> str:
-    return "person" if len(words) > 1 and words[0] in _MALE_NAMES | _FEMALE_NAMES else ""
 
 
 @lru_cache(maxsize=10_000)
@@ -57,11 +54,10 @@ def denotes_person(noun: str) -> bool:
 def gender_of_name(name: str) -> str:
     """``male``, ``female`` or empty, from titles and first names."""
     words = [word.strip(".,'’").lower() for word in name.split()]
-    if any(word in _TITLES_FEMALE for word in words[:1]):
-        return "female"
-    if any(word in _TITLES_MALE for word in words[:1]):
-        return "male"
-    first = words[1] if len(words) > 2 and words[0] in _TITLES else words[0] if words else ""
+    title = words[0] if words else ""
+    if title in _TITLES_FEMALE or title in _TITLES_MALE:
+        return "female" if title in _TITLES_FEMALE else "male"
+    first = words[1] if len(words) > 2 and title in _TITLES else title
     if first in _MALE_NAMES:
         return "male"
     return "female" if first in _FEMALE_NAMES else ""

@@ -11,9 +11,12 @@ from pyoxigraph import Literal
 
 from tgraph.extract.blocks import Block
 from tgraph.extract.entity_types import gender_of_name, is_title, without_title
+from tgraph.model import ExtractedEntity, Span
 from tgraph.vocabulary import normalise_name
 
 UNKNOWN = "thing"
+MENTIONS = "mentions"
+WEAK = 2.0
 _MAY_BE_PERSON = ("person", UNKNOWN, "organization", "product", "work")
 _EPITHETS = frozenset({"old", "young", "poor", "dear", "little"})
 _EDGES = " \t.,;:!?\"'“”‘’()[]"
@@ -33,12 +36,17 @@ class NamedEntity:
 
     @property
     def type(self) -> str:
-        known = [(count, kind) for kind, count in self.types.items() if kind != UNKNOWN]
-        return max(known, key=lambda item: item[0])[1] if known else UNKNOWN
+        known = [kind for kind in self.types if kind != UNKNOWN]
+        return max(known, key=self.types.__getitem__, default=UNKNOWN)
 
     @property
     def is_person(self) -> bool:
         return self.type == "person"
+
+    def extracted(self, kind: str, span: Span | None) -> ExtractedEntity:
+        """The entity as it goes out of the chunk."""
+        aliases = tuple(alias for alias in self.aliases if alias != self.name)
+        return ExtractedEntity(self.name, kind, aliases=aliases, span=span)
 
 
 class NameTable:
@@ -78,14 +86,9 @@ class NameTable:
             entity.gender = gender_of_name(spelling)
             if entity.name != spelling:
                 entity.aliases[spelling] = None
-        people = {
-            k: n
-            for k, n in self._by_key.items()
-            if n.type in _MAY_BE_PERSON or (n.type == "place" and not n.located)
-        }
+        people = {key: entity for key, entity in self._by_key.items() if _may_be_person(entity)}
         for key in sorted(people, key=lambda k: (-len(k.split()), k)):
-            longer = self._longer_person(key, people)
-            if longer is not None:
+            if longer := self._longer_person(key, people):
                 self._join(key, longer)
         for entity in self:
             first, _, rest = entity.name.partition(" ")
@@ -117,11 +120,10 @@ class NameTable:
             entity.aliases[_tidy(alias)] = None
 
     def _longer_person(self, key: str, people: dict[str, NamedEntity]) -> NamedEntity | None:
-        words = _bare(key)
-        single = len(words) == 1 and not self._by_key[key].name.isupper()
-        if not words or len(words) > 2 or not (single or self._by_key[key].is_person):
+        words, short = _bare(key), self._by_key[key]
+        single = len(words) == 1 and not short.name.isupper()
+        if not words or len(words) > 2 or not (single or short.is_person):
             return None
-        short = self._by_key[key]
         fits = {
             id(entity): entity
             for other, entity in people.items()
@@ -131,7 +133,8 @@ class NameTable:
             and _extends(_bare(other), words)
         }
         found = next(iter(fits.values())) if len(fits) == 1 else None
-        return None if found is None or _clash(short.gender, found.gender) else found
+        clash = found and short.gender and found.gender and short.gender != found.gender
+        return None if clash else found
 
     def _join(self, key: str, entity: NamedEntity) -> None:
         other = self._by_key[key]
@@ -155,6 +158,10 @@ def acronym_of(short: str, name: str) -> bool:
     return "".join(letters).upper() == initials.upper()
 
 
+def _may_be_person(entity: NamedEntity) -> bool:
+    return entity.type in _MAY_BE_PERSON or (entity.type == "place" and not entity.located)
+
+
 def _looks_personal(name: str) -> bool:
     words = name.split()
     return len(words) <= 5 and not any(c.isdigit() or c in ",:;|/" for c in name)
@@ -166,10 +173,6 @@ def _extends(long: list[str], short: list[str]) -> bool:
     if len(short) == 1:
         return short[0] in (long[-1], long[0])
     return long[-len(short) :] == short or (long[0], long[-1]) == (short[0], short[-1])
-
-
-def _clash(one: str, other: str) -> bool:
-    return bool(one and other and one != other)
 
 
 def _bare(key: str) -> list[str]:
@@ -190,11 +193,6 @@ def _tidy(text: str) -> str:
     return name.removesuffix("'s").removesuffix("’s")
 
 
-# --- what the readers of all languages write down: facts, first mentions, and what was dropped ----
-
-
-MENTIONS = "mentions"
-WEAK = 2.0
 Argument = NamedEntity | Literal
 
 
@@ -221,8 +219,23 @@ class ChunkReading:
     found: list[NamedEntity] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def see(self, entity: NamedEntity, block: Block, start: int, end: int) -> None:
+    def see(self, entity: NamedEntity, block: Block, start: int, end: int) -> NamedEntity:
         """Takes note of a mention; the first one is where the entity is said to stand."""
         if id(entity) not in self.first:
             self.first[id(entity)] = block, start, end
             self.found.append(entity)
+        return entity
+
+    def state(
+        self,
+        subject: NamedEntity | None,
+        predicate: str,
+        obj: Argument,
+        strength: float,
+        block: Block,
+        span: tuple[int, int] | None = None,
+    ) -> None:
+        """Adds a fact, of the whole block without a span; none about nothing or a thing itself."""
+        if subject is not None and subject is not obj:
+            start, end = span or (0, len(block.text))
+            self.facts.append(StatedFact(subject, predicate, obj, strength, block, start, end))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tgraph.extract import language
@@ -59,16 +60,11 @@ class FastExtractor:
     leaves out phrases with a longer word (GraphRAG's ``extract_graph_nlp`` has 15).
     """
 
+    agent = Agent("method", NAME, VERSION)
+    prompts: tuple[Prompt, ...] = ()
+
     def __init__(self, max_word_length: int = 15) -> None:
         self._longest = max_word_length
-
-    @property
-    def agent(self) -> Agent:
-        return Agent("method", NAME, VERSION)
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return ()
 
     @cached_property
     def key(self) -> str:
@@ -85,16 +81,12 @@ class FastExtractor:
         return _extraction(chunk, list(found))
 
 
-# --- English ------------------------------------------------------------------------------------
-
-
 def _tagged(blocks: Sequence[Block], titles: Sequence[str], longest: int) -> Iterator[_NamedPlace]:
     docs = parser.tag([block.text for block in blocks])
-    mentions = [find_mentions(doc, titles) for doc in docs]
-    mentions = without_common_words(docs, mentions)
+    mentions = without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
     named = [[mention for mention in found if mention.is_name] for found in mentions]
     names = NameTable()
-    for mention in (mention for found in named for mention in found):
+    for mention in chain.from_iterable(named):
         names.add(mention.text, mention.type)
     names.link()
     for block, doc, found, taken in zip(blocks, docs, named, mentions, strict=True):
@@ -126,7 +118,7 @@ def _phrases(doc: Doc, taken: Iterable[Mention], longest: int) -> Iterator[tuple
         while last > start and doc[last - 1].tag_ not in _NOUNS:
             last -= 1
         first = max(start, last - _LONGEST_TERM)
-        while first < last and _says_nothing(doc[first].lower_):
+        while first < last and (doc[first].lower_ in _EMPTY or not doc[first].text[0].isalpha()):
             first += 1
         if _is_term([token.text for token in doc[first:last]], longest):
             yield first, last
@@ -135,13 +127,8 @@ def _phrases(doc: Doc, taken: Iterable[Mention], longest: int) -> Iterator[tuple
 
 def _goes_on(doc: Doc, start: int, at: int) -> bool:
     token = doc[at]
-    if at > start and token.is_sent_start:
-        return False
-    return token.tag_ in _INSIDE and (token.is_alpha or "-" in token.text)
-
-
-def _says_nothing(word: str) -> bool:
-    return word in _EMPTY or not word[0].isalpha()
+    opens = at > start and token.is_sent_start
+    return not opens and token.tag_ in _INSIDE and (token.is_alpha or "-" in token.text)
 
 
 def _is_term(texts: Sequence[str], longest: int) -> bool:
@@ -155,25 +142,15 @@ def _by_sentence(
 ) -> Iterator[_NamedPlace]:
     """Rows are one sentence; what a sentence's end cuts in two is left out, and so are names inside
     longer ones."""
+    outer: list[tuple[NamedEntity, tuple[int, int]]] = []
+    for named in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
+        if not outer or named[1][1] > outer[-1][1][1]:
+            outer.append(named)
     whole = [(0, len(block.text))]
-    outer = list(_outermost(places))
     for sentence in whole if block.kind == "row" else sentences(block.text):
         for entity, place in outer:
             if sentence[0] <= place[0] and place[1] <= sentence[1]:
                 yield _NamedPlace(block, sentence, entity, place)
-
-
-def _outermost(
-    places: Sequence[tuple[NamedEntity, tuple[int, int]]],
-) -> Iterator[tuple[NamedEntity, tuple[int, int]]]:
-    reached = 0
-    for entity, place in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
-        if place[1] > reached:
-            yield entity, place
-            reached = place[1]
-
-
-# --- any language -------------------------------------------------------------------------------
 
 
 def _counted(blocks: Sequence[Block]) -> Iterator[_NamedPlace]:
@@ -183,15 +160,10 @@ def _counted(blocks: Sequence[Block]) -> Iterator[_NamedPlace]:
         names.add(term, kind_of_name(term) or "term")
     names.link()
     for block in blocks:
-        for match in language.SENTENCE.finditer(block.text):
-            start, end = language.stripped(block.text, *match.span())
+        for start, end in language.sentence_spans(block.text):
             for place in language.occurrences(block.text, start, end, terms):
-                entity = names.find(block.text[slice(*place)])
-                if entity is not None:
+                if entity := names.find(block.text[slice(*place)]):
                     yield _NamedPlace(block, (start, end), entity, place)
-
-
-# --- the result ---------------------------------------------------------------------------------
 
 
 def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
@@ -216,10 +188,8 @@ def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
 def _entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
     start, end = _located(chunk, item.block, item.place)
     quote = chunk.text[start - chunk.start : end - chunk.start]
-    name, kind = item.entity.name, item.entity.type
-    aliases = tuple(alias for alias in item.entity.aliases if alias != name)
-    kind = _TERM if kind == UNKNOWN else kind
-    return ExtractedEntity(name, kind, aliases=aliases, span=Span(start, end, quote))
+    kind = _TERM if item.entity.type == UNKNOWN else item.entity.type
+    return item.entity.extracted(kind, Span(start, end, quote))
 
 
 def _located(chunk: Chunk, block: Block, place: tuple[int, int]) -> tuple[int, int]:

@@ -9,7 +9,8 @@ from itertools import pairwise
 from typing import Literal as Choice
 
 from tgraph.extract.blocks import Block
-from tgraph.extract.facts import MENTIONS, ChunkReading, NamedEntity, NameTable, StatedFact
+from tgraph.extract.facts import MENTIONS, WEAK, ChunkReading, NamedEntity, NameTable
+from tgraph.ingest.sentences import trimmed
 from tgraph.resources import word_set
 
 Language = Choice["en", "zh", "other"]
@@ -20,6 +21,17 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ENGLISH = word_set("languages", "english")
 _OTHERS = word_set("languages", "others")
 _ENOUGH = 12
+RELATED = "be mentioned with"
+_SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
+_CAPITALS = re.compile(
+    r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
+    r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
+)
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_HAN_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
+_MOST_PERSENTENCE = 8
+_MOST_GRAMS = 60
+_LONGEST_NAME = 80
 
 
 def language_of(text: str) -> Language:
@@ -38,28 +50,11 @@ def language_of(text: str) -> Language:
     others = sum(word in _OTHERS - _ENGLISH for word in words)
     if len(words) < _ENOUGH:
         return "en" if english >= others else "other"
-    return "en" if english > others and english >= 0.06 * len(words) else _by_share(others, words)
-
-
-def _by_share(others: int, words: list[str]) -> Language:
-    """Code, tables and lists have no stop words at all: they are read as English."""
-    return "other" if others >= 0.06 * len(words) else "en"
-
-
-# --- any language without a parser: capitalised spans, recurring word sequences, co-occurrence ----
-
-
-RELATED = "be mentioned with"
-SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
-_CAPITALS = re.compile(
-    r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
-    r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
-)
-_LETTERS = re.compile(r"[^\W\d_]{2,}")
-_HAN_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
-_MOST_PERSENTENCE = 8
-_MOST_GRAMS = 60
-_LONGEST_NAME = 80
+    many = 0.06 * len(words)
+    if english > others and english >= many:
+        return "en"
+    # Code, tables and lists have no stop words at all: they are read as English.
+    return "other" if others >= many else "en"
 
 
 def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
@@ -73,8 +68,12 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> Ch
     names.link()
     topic = names.find(titles[0]) if titles else None
     for block in blocks:
-        for match in SENTENCE.finditer(block.text):
-            _read_sentence(reading, block, match.span(), terms, topic)
+        for start, end in sentence_spans(block.text):
+            found = [
+                reading.see(names.get(block.text[first:last], "term"), block, first, last)
+                for first, last in occurrences(block.text, start, end, terms)
+            ]
+            relate(reading, block, (start, end), found, topic)
     return reading
 
 
@@ -88,41 +87,20 @@ def relate(
     """Weak edges between neighbouring names of a sentence, or from the topic to a single one."""
     entities = list(dict.fromkeys(found))[:_MOST_PERSENTENCE]
     for one, other in pairwise(entities):
-        reading.facts.append(StatedFact(one, RELATED, other, 3.0, block, *span))
-    if len(entities) == 1 and topic is not None and topic is not entities[0]:
-        reading.facts.append(StatedFact(topic, MENTIONS, entities[0], 2.0, block, *span))
+        reading.state(one, RELATED, other, 3.0, block, span)
+    if len(entities) == 1:
+        reading.state(topic, MENTIONS, entities[0], WEAK, block, span)
 
 
-def _read_sentence(
-    reading: ChunkReading,
-    block: Block,
-    span: tuple[int, int],
-    terms: set[str],
-    topic: NamedEntity | None,
-) -> None:
-    start, end = stripped(block.text, *span)
-    if start >= end:
-        return
-    found = []
-    for first, last in occurrences(block.text, start, end, terms):
-        entity = reading.names.get(block.text[first:last], "term")
-        reading.see(entity, block, first, last)
-        found.append(entity)
-    relate(reading, block, (start, end), found, topic)
-
-
-def stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and text[start].isspace():
-        start += 1
-    while end > start and text[end - 1].isspace():
-        end -= 1
-    return start, end
+def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """The sentences of a text in any language, without the white space around them."""
+    for match in _SENTENCE.finditer(text):
+        yield from trimmed(text, *match.span())
 
 
 def terms_of(blocks: Sequence[Block]) -> set[str]:
     """The names of a text, or, in scripts without capitals, the word sequences that recur in it."""
-    cased = any(c.isupper() for block in blocks for c in block.text)
-    if cased:
+    if any(c.isupper() for block in blocks for c in block.text):
         return _capitalised(blocks)
     grams = Counter(gram for block in blocks for gram in _grams(block.text))
     frequent = [gram for gram, count in grams.most_common() if count > 1]
@@ -137,19 +115,16 @@ def _capitalised(blocks: Sequence[Block]) -> set[str]:
     """Capitalised spans seen inside a sentence, or of several words, or never in small letters."""
     small = {w for block in blocks for w in _LETTERS.findall(block.text) if w[0].islower()}
     found = set()
-    for block in blocks:
-        for sentence in SENTENCE.finditer(block.text):
-            opening = len(sentence.group()) - len(sentence.group().lstrip())
-            for match in _CAPITALS.finditer(sentence.group()):
-                text = match.group()
-                inside = match.start() > opening
-                first, _, rest = text.partition(" ")
-                if not inside and rest and first.lower() in small:
-                    text, inside = rest, True
-                if len(text) > 1 and (
-                    inside or (" " in text and text.split()[0].lower() not in small)
-                ):
-                    found.add(text[:_LONGEST_NAME])
+    for sentence in (match.group() for block in blocks for match in _SENTENCE.finditer(block.text)):
+        opening = len(sentence) - len(sentence.lstrip())
+        for match in _CAPITALS.finditer(sentence):
+            text = match.group()
+            inside = match.start() > opening
+            first, _, rest = text.partition(" ")
+            if not inside and rest and first.lower() in small:
+                text, inside = rest, True
+            if len(text) > 1 and (inside or (" " in text and text.split()[0].lower() not in small)):
+                found.add(text[:_LONGEST_NAME])
     return {term for term in found if term.lower() not in small}
 
 

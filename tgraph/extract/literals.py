@@ -113,10 +113,8 @@ def find_literals(text: str) -> list[FoundLiteral]:
 def parse_literal(text: str) -> Literal | None:
     """The literal that the whole text is, such as a cell of a table, None otherwise."""
     text = text.strip()
-    for literal in find_literals(text):
-        if (literal.start, literal.end) == (0, len(text)):
-            return literal.value
-    return None
+    whole = (f.value for f in find_literals(text) if (f.start, f.end) == (0, len(text)))
+    return next(whole, None)
 
 
 def _value(kind: str, match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
@@ -145,11 +143,15 @@ def _month(name: str) -> int:
     return next(i for i, month in enumerate(MONTHS, 1) if month.startswith(name[:3]))
 
 
-def _number(match: re.Match[str], text: str) -> tuple[Literal, bool] | None:
+def _number(match: re.Match[str], text: str) -> tuple[Literal, bool]:
+    """``1974`` as a year where it reads so, ``1,000`` as an integer, ``1.355`` as a decimal."""
     digits = match.group().rstrip(",")
     if _YEAR_ONLY.fullmatch(digits) and _reads_as_year(text, match.start(), match.end()):
         return Literal(digits, datatype=xsd("gYear")), True
-    return numeric(digits), False
+    bare = digits.replace(",", "")
+    if "." in bare:
+        return Literal(str(Decimal(bare)), datatype=xsd("decimal")), False
+    return Literal(str(int(bare)), datatype=xsd("integer")), False
 
 
 def _reads_as_year(text: str, start: int, end: int) -> bool:
@@ -158,17 +160,9 @@ def _reads_as_year(text: str, start: int, end: int) -> bool:
     if not before.strip() or _TEMPORAL.search(before[-12:]):
         return True
     following = _NEXT_WORD.match(text, end)
-    counted = following is not None and following[1][0].islower() and following[1].endswith("s")
-    counted = counted and not following[1].endswith(("us", "ss")) if following else False
+    word = following[1] if following else ""
+    counted = word[:1].islower() and word.endswith("s") and not word.endswith(("us", "ss"))
     return _BEFORE_MODIFIER.search(before[-12:]) is not None and not counted
-
-
-def numeric(digits: str) -> Literal:
-    """``1,000`` as an integer, ``1.355`` as a decimal."""
-    bare = digits.replace(",", "")
-    if "." in bare:
-        return Literal(str(Decimal(bare)), datatype=xsd("decimal"))
-    return Literal(str(int(bare)), datatype=xsd("integer"))
 
 
 def is_number(literal: Literal) -> bool:

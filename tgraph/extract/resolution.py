@@ -22,10 +22,8 @@ _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 def name_key(name: str) -> str:
     """The form in which names are the same: no case, no punctuation, no leading article."""
     key = normalise_name(_PUNCTUATION.sub(" ", normalise_name(name)))
-    for article in _ARTICLES:
-        if key.startswith(article) and len(key) > len(article):
-            return key[len(article) :]
-    return key or normalise_name(name)
+    article = next((one for one in _ARTICLES if key.startswith(one)), "")
+    return key[len(article) :] or key or normalise_name(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +112,7 @@ class _Groups:
         members: dict[str, list[str]] = {}
         for item in self._parent:
             members.setdefault(self.find(item), []).append(item)
-        mapping = {}
-        for group in members.values():
-            best = max(group, key=lambda item: _fullness(names[item]))
-            mapping.update({item: best for item in group if item != best})
-        return mapping
+        best = {
+            root: max(group, key=lambda i: _fullness(names[i])) for root, group in members.items()
+        }
+        return {i: best[root] for root, group in members.items() for i in group if i != best[root]}

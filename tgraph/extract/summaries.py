@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from tgraph.extract.base import Component
 from tgraph.ingest.base import one_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
@@ -44,17 +45,8 @@ class Summary:
         return " ".join(text if text[-1] in _ENDS else f"{text}." for text in texts)
 
 
-class Summariser(Protocol):
-    """Makes one description of several. ``key`` changes when the same ones could yield another."""
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]: ...
+class Summariser(Component, Protocol):
+    """Makes one description of several."""
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
@@ -66,15 +58,10 @@ class Summariser(Protocol):
         """
 
 
-class DistinctSentences:
-    """A ``Summariser`` without a model: it writes nothing, it picks.
+class _Limited:
+    """A way without a model, whose result depends on nothing but the limit."""
 
-    Of the sentences of all descriptions it takes again and again the one with most words that none
-    before it had, as long as that fits into ``max_words`` (greedy coverage: Nemhauser, Wolsey and
-    Fisher 1978); they stay in the order of the descriptions.
-    """
-
-    agent = Agent("method", "distinct-sentences", "1", "tgraph")
+    agent: Agent
     prompts: tuple[Prompt, ...] = ()
 
     def __init__(self, max_words: int) -> None:
@@ -83,6 +70,17 @@ class DistinctSentences:
     @property
     def key(self) -> str:
         return digest(self.agent.iri, str(self._max_words))
+
+
+class DistinctSentences(_Limited):
+    """A ``Summariser`` without a model: it writes nothing, it picks.
+
+    Of the sentences of all descriptions it takes again and again the one with most words that none
+    before it had, as long as that fits into ``max_words`` (greedy coverage: Nemhauser, Wolsey and
+    Fisher 1978); they stay in the order of the descriptions.
+    """
+
+    agent = Agent("method", "distinct-sentences", "1", "tgraph")
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
@@ -102,9 +100,8 @@ class DistinctSentences:
                 continue
             chosen.append(best)
             room -= words
-            said = set(new[best])
             for at in open_ones:
-                new[at] -= said
+                new[at] -= new[best]
             open_ones = [at for at in open_ones if new[at]]
         if not chosen:
             return joined(descriptions, self._max_words)
@@ -112,19 +109,11 @@ class DistinctSentences:
         return Summary(picked, {OVER_THE_LIMIT: passed} if passed else {})
 
 
-class JoinedDescriptions:
+class JoinedDescriptions(_Limited):
     """What stands in for a summary that could not be made: the descriptions themselves, one after
     the other, cut at the limit."""
 
     agent = Agent("method", "joined-descriptions", "1", "tgraph")
-    prompts: tuple[Prompt, ...] = ()
-
-    def __init__(self, max_words: int) -> None:
-        self._max_words = max_words
-
-    @property
-    def key(self) -> str:
-        return digest(self.agent.iri, str(self._max_words))
 
     def summarise(
         self, subject: str, descriptions: Sequence[str], sink: CallSink = no_sink
@@ -135,9 +124,13 @@ class JoinedDescriptions:
 
 def joined(descriptions: Sequence[str], max_words: int) -> Summary:
     """The descriptions in their order, as many as fit; the first that doesn't is cut."""
-    whole = [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
     dropped: Counter[str] = Counter()
-    return Summary(within(whole, max_words, dropped), dict(dropped))
+    return Summary(within(whole(descriptions), max_words, dropped), dict(dropped))
+
+
+def whole(descriptions: Sequence[str]) -> list[SummarySentence]:
+    """The descriptions as they are, each resting on itself."""
+    return [SummarySentence(one_line(text), (at,)) for at, text in enumerate(descriptions)]
 
 
 def within(
@@ -154,19 +147,15 @@ def within(
         else:
             dropped[OVER_THE_LIMIT] += 1
             if not kept:
-                kept.append(SummarySentence(_first_words(sentence.text, room), sentence.rests_on))
+                ends = [match.end() for match in _WORDS.finditer(sentence.text)]
+                kept.append(replace(sentence, text=f"{sentence.text[: ends[room - 1]]}…"))
             room = 0
     return tuple(kept)
 
 
 def count_words(text: str) -> int:
     """How many words; in scripts that put no spaces between them each character is one."""
-    return sum(1 for _ in _WORDS.finditer(text))
-
-
-def _first_words(text: str, count: int) -> str:
-    ends = [match.end() for match in _WORDS.finditer(text)]
-    return f"{text[: ends[count - 1]]}…"
+    return len(_WORDS.findall(text))
 
 
 def _sentences(descriptions: Sequence[str]) -> list[SummarySentence]:

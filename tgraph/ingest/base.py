@@ -56,6 +56,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def reason(error: Exception) -> str:
+    """What a library says of a file, on one line."""
+    return one_line(str(error)).rstrip(".") or type(error).__name__
+
+
 def check_lines(text: str, name: str, limits: FileLimits) -> None:
     """Raise ``IngestError`` for a text with a line beyond the limit, in time that barely counts."""
     most, start = limits.line_characters, 0
@@ -86,9 +91,8 @@ class TextBuilder:
 
     def heading(self, text: str, level: int, separator: str = "\n\n") -> None:
         """Append a heading as a block of its own."""
-        start = self._length + (len(separator) if self._parts else 0)
+        self.mark(text, level, separator)
         self.add(text, separator)
-        self._headings.append(Heading(text, level, start))
 
     def mark(self, text: str, level: int, separator: str = "\n\n") -> None:
         """Record a heading where the next block will start, without adding its text."""

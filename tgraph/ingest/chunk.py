@@ -66,9 +66,6 @@ def _check(size: int, overlap: int, by: str) -> None:
         )
 
 
-# --- by tokens ----------------------------------------------------------------------------------
-
-
 def _windows(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
     if not text.strip():
         return
@@ -107,9 +104,6 @@ def _window(
         until -= tokens - size
 
 
-# --- by sentences -------------------------------------------------------------------------------
-
-
 def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
     spans = sentences(text)
     # A sentence's cost includes the white space that follows it.
@@ -124,7 +118,8 @@ def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piec
         if tokens <= size:
             yield start, end, tokens
         else:
-            yield from _cut_sentence(text, start, end, size, overlap, encoding)
+            for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
+                yield start + a, start + b, tokens
         if until == len(spans):
             return
         first = min(until, max(first + 1, bisect_left(sums, sums[until] - overlap)))
@@ -140,16 +135,6 @@ def _fitted(
         if tokens <= size or until == first + 1:
             return until, tokens
         until -= 1
-
-
-def _cut_sentence(
-    text: str, start: int, end: int, size: int, overlap: int, encoding: str
-) -> Iterator[_Piece]:
-    for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
-        yield start + a, start + b, tokens
-
-
-# --- sections -----------------------------------------------------------------------------------
 
 
 def _section_paths(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from glob import glob, has_magic
 from importlib import import_module
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
@@ -18,16 +19,14 @@ from tgraph.errors import IngestError
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Reader, check_lines, one_line
 from tgraph.model import Document
 
-# Offset, bytes, name. A ZIP may be DOCX, so it comes with what it might hold.
+# Offset, bytes (or several), name. A ZIP may be DOCX, so it comes with what it might hold.
 _SIGNATURES = (
     (0, b"%PDF-", "a PDF"),
     (0, b"\x89PNG\r\n\x1a\n", "a PNG image"),
     (0, b"\xff\xd8\xff", "a JPEG image"),
-    (0, b"GIF87a", "a GIF image"),
-    (0, b"GIF89a", "a GIF image"),
+    (0, (b"GIF87a", b"GIF89a"), "a GIF image"),
     (8, b"WEBP", "a WebP image"),
-    (0, b"II*\0", "a TIFF image"),
-    (0, b"MM\0*", "a TIFF image"),
+    (0, (b"II*\0", b"MM\0*"), "a TIFF image"),
     (0, b"\0\0\x01\0", "an icon"),
     (8, b"WAVE", "a sound"),
     (8, b"AVI ", "a video"),
@@ -45,31 +44,42 @@ _SIGNATURES = (
     (0, b"Rar!\x1a\x07", "a RAR archive"),
     (0, b"\x28\xb5\x2f\xfd", "a Zstandard archive"),
     (257, b"ustar", "a tar archive"),
-    (0, b"\x7fELF", "a program"),
-    (0, b"MZ\x90\0", "a program"),
-    (0, b"\xcf\xfa\xed\xfe", "a program"),
-    (0, b"\xca\xfe\xba\xbe", "a program"),
-    (0, b"\0asm", "a program"),
+    (0, (b"\x7fELF", b"MZ\x90\0", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\0asm"), "a program"),
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted Office document"),
     (0, b"SQLite format 3\0", "an SQLite database"),
     (0, b"PAR1", "a Parquet table"),
-    (0, b"wOFF", "a font"),
-    (0, b"wOF2", "a font"),
-    (0, b"\0\x01\0\0\0", "a font"),
-    (0, b"OTTO", "a font"),
+    (0, (b"wOFF", b"wOF2", b"\0\x01\0\0\0", b"OTTO"), "a font"),
     (0, b"\x93NUMPY", "a NumPy array"),
     (0, b"{\\rtf", "an RTF document"),
 )
-LONGEST = 512
+STANDARD_INPUT = "-"
+_LONGEST = 512
 # Formats that may begin with nothing but text.
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+# Media type to the module and function that read it, imported when it is needed, and its suffixes.
+_READERS = {
+    "text/plain": ("text", "read_text", ".txt .text"),
+    "text/markdown": ("markdown", "read_markdown", ".md .markdown"),
+    "text/html": ("html", "read_html", ".html .htm .xhtml"),
+    "text/csv": ("tables", "read_csv", ".csv .tsv"),
+    "application/json": ("tables", "read_json", ".json"),
+    "application/jsonl": ("tables", "read_json_lines", ".jsonl .ndjson"),
+    "application/pdf": ("pdf", "read_pdf", ".pdf"),
+    _DOCX: ("office", "read_docx", ".docx"),
+}
+_SUFFIXES = {suffix: kind for kind, (*_, known) in _READERS.items() for suffix in known.split()}
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.I | re.S
+)
+_WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
 def signature(data: bytes) -> str:
     """What the data begins as (``"a PNG image"``), or an empty string for no known format."""
     for offset, mark, name in _SIGNATURES:
         if data.startswith(mark, offset):
-            return name if name in _TEXTUAL or not _begins_as_text(data[:LONGEST]) else ""
+            return name if name in _TEXTUAL or not _begins_as_text(data[:_LONGEST]) else ""
     return ""
 
 
@@ -79,43 +89,6 @@ def _begins_as_text(head: bytes) -> bool:
         return "\0" not in head.decode("utf-8")
     except UnicodeDecodeError as error:
         return error.reason == "unexpected end of data"
-
-
-# --- from a file's bytes to a ``Document``: choose the reader, check the limits, find a title -----
-
-
-_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-# Media type to the module and function that read it; a reader is imported when it is needed.
-_READERS = {
-    "text/plain": ("text", "read_text"),
-    "text/markdown": ("markdown", "read_markdown"),
-    "text/html": ("html", "read_html"),
-    "text/csv": ("tables", "read_csv"),
-    "application/json": ("tables", "read_json"),
-    "application/jsonl": ("tables", "read_json_lines"),
-    "application/pdf": ("pdf", "read_pdf"),
-    _DOCX: ("office", "read_docx"),
-}
-_SUFFIXES = {
-    ".txt": "text/plain",
-    ".text": "text/plain",
-    ".md": "text/markdown",
-    ".markdown": "text/markdown",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".xhtml": "text/html",
-    ".csv": "text/csv",
-    ".tsv": "text/csv",
-    ".json": "application/json",
-    ".jsonl": "application/jsonl",
-    ".ndjson": "application/jsonl",
-    ".pdf": "application/pdf",
-    ".docx": _DOCX,
-}
-_HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.I | re.S
-)
-_WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
 
 def load(
@@ -137,7 +110,7 @@ def load(
         raise IngestError(
             name, f"The file is {found}, not text.", "Give it the suffix of its format."
         )
-    module, function = _READERS[kind]
+    module, function, _ = _READERS[kind]
     reader = cast(Reader, getattr(import_module(f"tgraph.ingest.{module}"), function))
     content = reader(data, name, limits)
     for page in content.pages:
@@ -202,10 +175,7 @@ def _read(source: Path | BinaryIO, name: str, most: int) -> bytes:
         raise IngestError(name, f"The file can't be read: {reason}.") from None
 
 
-# --- which files a call means: files, folders, globs and standard input, each once and in order ---
-
-
-STANDARD_INPUT = "-"
+# --- discovery ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,14 +218,11 @@ def discover(paths: Sequence[str]) -> Iterator[FoundFile]:
     as ``Unread`` in its place and doesn't stop the rest.
     """
     seen: set[tuple[int, int]] = set()
-    stdin_seen = False
-    for path in paths:
-        if path == STANDARD_INPUT:
-            if not stdin_seen:
-                yield SourceFile("stdin", None)
-            stdin_seen = True
-        else:
+    for place, path in enumerate(paths):
+        if path != STANDARD_INPUT:
             yield from _argument(path, seen)
+        elif place == paths.index(path):
+            yield SourceFile("stdin", None)
 
 
 def _argument(path: str, seen: set[tuple[int, int]]) -> Iterator[FoundFile]:
@@ -302,10 +269,9 @@ def _folder(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[Fou
         return
     visible = [entry for entry in entries if not entry.name.startswith(".")]
     empty = True
-    for entry in visible:
-        for found in _entry(entry, seen, asked=False):
-            empty = False
-            yield found
+    for found in chain.from_iterable(_entry(entry, seen, asked=False) for entry in visible):
+        empty = False
+        yield found
     if empty and asked:
         more = " that aren't taken in already" if visible else ""
         yield Unread(_shown(path), f"The folder holds no documents{more}.")
@@ -315,18 +281,14 @@ def _file(path: Path, asked: bool) -> FoundFile:
     """The file, unless its first bytes are those of a format that is never a document."""
     try:
         with path.open("rb") as stream:
-            head = stream.read(LONGEST)
+            head = stream.read(_LONGEST)
     except OSError as error:
         return Unread(_shown(path), _why(path, error))
-    kind = "" if has_known_suffix(path.name) or _is_readable(head) else signature(head)
-    if kind:
+    # The loader tells a PDF or DOCX without a known suffix by its content.
+    readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04"))
+    if not readable and (kind := signature(head)):
         return Unread(_shown(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked)
     return SourceFile(_shown(path), path)
-
-
-def _is_readable(head: bytes) -> bool:
-    """Whether a file without a known suffix may be one that the loader tells by its content."""
-    return head.startswith((b"%PDF-", b"PK\x03\x04"))
 
 
 def _why(path: Path, error: OSError) -> str:

@@ -27,14 +27,9 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-
 _SPACES = re.compile(r"[ \t\n\r\f\v\xa0]+")
 _SITE = re.compile(r" [|–—-] ")
 _METADATA = {
-    "author": "author",
-    "article:author": "author",
-    "dc.creator": "author",
-    "date": "date",
-    "dc.date": "date",
-    "article:published_time": "date",
-    "description": "description",
-    "og:description": "description",
+    **dict.fromkeys(("author", "article:author", "dc.creator"), "author"),
+    **dict.fromkeys(("date", "dc.date", "article:published_time"), "date"),
+    **dict.fromkeys(("description", "og:description"), "description"),
 }
 
 
@@ -123,8 +118,6 @@ class _Walk:
     def _say(self, text: str | None) -> None:
         if text:
             self._block.append(text if self._preformatted else _SPACES.sub(" ", text))
-
-    # --- structure ---
 
     def _open(self, tag: str) -> None:
         if tag == "br":

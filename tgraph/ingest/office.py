@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
 from tgraph.ingest.tables import table_lines
 
 if TYPE_CHECKING:
@@ -31,12 +31,10 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
     try:
         document = docx.Document(BytesIO(data))
-        page = _rendered(document)
+        built = _rendered(document).page()
         title, metadata = _properties(document)
     except Exception as error:  # a damaged package makes the XML libraries fail in any way whatever
-        reason = one_line(str(error)).rstrip(".") or type(error).__name__
-        raise _broken(name, reason) from None
-    built = page.page()
+        raise _broken(name, reason(error)) from None
     if not built.text.strip():
         raise IngestError(name, "The DOCX holds no text.")
     title = title or (built.headings[0].text if built.headings else "")
@@ -96,18 +94,13 @@ def _add_paragraph(builder: TextBuilder, paragraph: Paragraph, in_list: bool) ->
     if not text:
         return in_list
     style = (paragraph.style.name if paragraph.style is not None else "") or ""
-    level = 1 if style == "Title" else _level(style)
-    if level:
+    match = _HEADING.match(style)
+    if level := int(match[1]) if match else int(style == "Title"):
         builder.heading(one_line(text), level)
         return False
     is_item = style.startswith("List")
     builder.add(f"- {text}" if is_item else text, "\n" if is_item and in_list else "\n\n")
     return is_item
-
-
-def _level(style: str) -> int:
-    match = _HEADING.match(style)
-    return int(match[1]) if match else 0
 
 
 def _add_table(builder: TextBuilder, table: Table) -> None:

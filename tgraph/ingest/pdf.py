@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import FileContent, FileLimits, one_line, storable
+from tgraph.ingest.base import FileContent, FileLimits, one_line, reason, storable
 from tgraph.model import Page
 
 # PDFium is not thread-safe.
@@ -54,17 +54,9 @@ def _clean(text: str) -> str:
     return storable(joined).strip("\n")
 
 
-def _locked(name: str) -> IngestError:
-    return IngestError(
-        name,
-        "The PDF is encrypted and can't be read without its password.",
-        "Save a copy without a password, for example with qpdf --decrypt.",
-    )
-
-
-def _damaged(name: str, error: object) -> IngestError:
-    reason = one_line(str(error)).rstrip(".") or type(error).__name__
-    return IngestError(name, f"The PDF is damaged: {reason}.", "Get or print it to PDF again.")
+def _damaged(name: str, error: Exception) -> IngestError:
+    why = f"The PDF is damaged: {reason(error)}."
+    return IngestError(name, why, "Get or print it to PDF again.")
 
 
 def _read(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
@@ -74,7 +66,13 @@ def _read(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
         try:
             document = pypdfium2.PdfDocument(data)
         except pypdfium2.PdfiumError as error:
-            raise _locked(name) if "assword" in str(error) else _damaged(name, error) from None
+            if "assword" not in str(error):
+                raise _damaged(name, error) from None
+            raise IngestError(
+                name,
+                "The PDF is encrypted and can't be read without its password.",
+                "Save a copy without a password, for example with qpdf --decrypt.",
+            ) from None
         try:
             texts = []
             for page in document:
@@ -87,9 +85,6 @@ def _read(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
             raise _damaged(name, error) from None
         finally:
             document.close()
-
-
-# --- metadata -----------------------------------------------------------------------------------
 
 
 def _said(value: str | None) -> str:

@@ -64,9 +64,6 @@ def sentences(text: str) -> list[Span]:
     return [span for start, end in _units(text) for span in _within(text, start, end)]
 
 
-# --- units: what no sentence crosses ------------------------------------------------------------
-
-
 def _units(text: str) -> Iterator[Span]:
     start = 0
     for match in _BREAKS_PARAGRAPH.finditer(text):
@@ -112,19 +109,17 @@ def _stops_short(before: str, line: str, width: int) -> bool:
     return room > 0 and len(first[1]) < room and not _GOES_ON.search(before)
 
 
-# --- full stops inside a unit -------------------------------------------------------------------
-
-
 def _within(text: str, start: int, end: int) -> Iterator[Span]:
     at = start
     for match in _STOP.finditer(text, start, end):
         if _ends(text, at, match, end):
-            yield from _trimmed(text, at, match.end())
+            yield from trimmed(text, at, match.end())
             at = match.end()
-    yield from _trimmed(text, at, end)
+    yield from trimmed(text, at, end)
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    """The piece without the white space around it, if anything is left."""
     piece = text[start:end]
     left = len(piece) - len(piece.lstrip())
     if left < len(piece):
@@ -153,12 +148,10 @@ def _ends_after(last: str, word: str, word_is_dotted: bool) -> bool:
     opener = word in _OPENERS and not word_is_dotted
     if _listed(last, _TITLES):
         return opener and last.lower() in _ALSO_WORDS
-    if _listed(last, _PERHAPS):
-        return opener
-    return opener if _DOTTED_INITIALS.fullmatch(last) and last.isupper() else True
+    initials = last.isupper() and _DOTTED_INITIALS.fullmatch(last)
+    return opener if initials or _listed(last, _PERHAPS) else True
 
 
 def _listed(word: str, abbreviations: frozenset[str]) -> bool:
-    if word in abbreviations or word.lower() in abbreviations:
-        return True
-    return word.isupper() and word.capitalize() in abbreviations
+    forms = {word, word.lower(), word.capitalize() if word.isupper() else word}
+    return not abbreviations.isdisjoint(forms)

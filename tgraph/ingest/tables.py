@@ -50,9 +50,7 @@ def table_lines(rows: Sequence[Sequence[str]], headed: bool | None = None) -> li
     if not rows:
         return []
     names = [one_line(cell) for cell in rows[0]]
-    if headed is None:
-        headed = is_head(names)
-    if not headed:
+    if not (is_head(names) if headed is None else headed):
         return [_line(row, []) for row in rows]
     if len(rows) == 1:
         return [" | ".join(filter(None, names))]
@@ -97,7 +95,7 @@ def _fit(sample: str, delimiter: str) -> tuple[float, int]:
     return (agreeing / widths.total() if width > 1 else 0.0), width
 
 
-# --- records ------------------------------------------------------------------------------------
+# --- records --------------------------------------------------------------------------------------
 
 
 def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
@@ -106,8 +104,11 @@ def read_json(data: bytes, name: str, limits: FileLimits) -> FileContent:
     try:
         value = _parse(text)
     except json.JSONDecodeError as error:
-        records = _as_lines(text) if error.msg == "Extra data" else None
-        if records is None:
+        if error.msg != "Extra data":
+            raise _broken(name, error, error.lineno, error.colno) from None
+        try:  # as JSON Lines under the wrong name
+            records = [_parse(line) for line in text.split("\n") if line.strip()]
+        except (json.JSONDecodeError, RecursionError):
             raise _broken(name, error, error.lineno, error.colno) from None
         return _rendered(name, records)
     except RecursionError:
@@ -136,14 +137,6 @@ def read_json_lines(data: bytes, name: str, limits: FileLimits) -> FileContent:
 def _parse(text: str) -> Any:
     """The value with every number as it is written."""
     return json.loads(text, parse_float=str, parse_int=str)
-
-
-def _as_lines(text: str) -> list[Any] | None:
-    """The records, if a file that isn't JSON is JSON Lines under the wrong name."""
-    try:
-        return [_parse(line) for line in text.split("\n") if line.strip()]
-    except (json.JSONDecodeError, RecursionError):
-        return None
 
 
 def _broken(name: str, error: json.JSONDecodeError, line: int, column: int) -> IngestError:
@@ -205,11 +198,8 @@ def _values(value: Any, path: str, nested: list[tuple[str, Any]]) -> Iterator[tu
         scalars = [_text(item) for item in value if _is_scalar(item)]
         if scalars:
             yield path, ", ".join(filter(None, scalars))
-        nested.extend(
-            (f"{path}[{index}]", item)
-            for index, item in enumerate(value, 1)
-            if not _is_scalar(item)
-        )
+        places = ((f"{path}[{index}]", item) for index, item in enumerate(value, 1))
+        nested.extend((where, item) for where, item in places if not _is_scalar(item))
     elif text := _text(value):
         yield path, text
 
@@ -230,8 +220,5 @@ def _text(value: Any) -> str:
 def _title(record: Any) -> str:
     if not isinstance(record, dict):
         return ""
-    for key in _TITLE_KEYS:
-        title = one_line(_text(record.get(key))) if _is_scalar(record.get(key)) else ""
-        if title:
-            return title[:_SHORT]
-    return ""
+    values = (value for key in _TITLE_KEYS if _is_scalar(value := record.get(key)))
+    return next(filter(None, (one_line(_text(value)) for value in values)), "")[:_SHORT]

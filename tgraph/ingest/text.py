@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import logging
 import re
+from contextlib import suppress
 
 from tgraph.errors import IngestError
 from tgraph.ingest.base import FileContent, FileLimits, check_lines, one_line
@@ -36,16 +37,8 @@ _log = logging.getLogger(__name__)
 _FIELD = re.compile(r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^\r\n]+?)[ \t]*\r?$", re.MULTILINE)
 _NOTE = re.compile(r"\s*\[[^\[\]]*\]$")  # as in "May 5, 2007 [eBook #1234]"
 _HEAD = 4000
-_FIELDS = {
-    "title": "title",
-    "author": "author",
-    "authors": "author",
-    "date": "date",
-    "release date": "date",
-    "lang": "language",
-    "language": "language",
-    "description": "description",
-}
+_FIELDS = {key: key for key in ("title", "author", "date", "language", "description")}
+_FIELDS |= {"authors": "author", "release date": "date", "lang": "language"}
 
 
 def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> str:
@@ -56,7 +49,13 @@ def decode(data: bytes, name: str, limits: FileLimits, declared: str = "") -> st
     aren't text and for a line beyond the limit.
     """
     text = _decoded(data, name, declared)
-    _check_text(text, name)
+    sample = text[:_SAMPLE]
+    if "\0" in text:
+        raise _not_text(name, "it holds NUL characters")
+    if len(_CONTROLS.findall(sample)) > max(2, _MAX_CONTROLS * len(sample)):
+        raise _not_text(name, "it is full of control characters")
+    if not text.strip():
+        raise IngestError(name, "The file holds only white space.")
     check_lines(text, name, limits)
     return text
 
@@ -66,35 +65,15 @@ def _decoded(data: bytes, name: str, declared: str) -> str:
         raise IngestError(name, "The file is empty.")
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return _strictly(data[len(mark) :], encoding, name)
+            try:
+                return data[len(mark) :].decode(encoding)
+            except UnicodeDecodeError as error:
+                why = f"The file is marked as {encoding.upper()}, but byte {error.start} breaks it."
+                raise IngestError(name, why, "Save it as UTF-8.") from None
     if not (b"\0" in data[:_SAMPLE] and _wide(data)):
-        try:
+        with suppress(UnicodeDecodeError):
             return data.decode("utf-8")
-        except UnicodeDecodeError:
-            pass
     return _guessed(data, name, declared)
-
-
-def _strictly(data: bytes, encoding: str, name: str) -> str:
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise IngestError(
-            name,
-            f"The file is marked as {encoding.upper()}, but byte {error.start} breaks it.",
-            "Save it as UTF-8.",
-        ) from None
-
-
-def _check_text(text: str, name: str) -> None:
-    """Raise ``IngestError`` for what is not made of the characters that a text is written in."""
-    sample = text[:_SAMPLE]
-    if "\0" in text:
-        raise _not_text(name, "it holds NUL characters")
-    if len(_CONTROLS.findall(sample)) > max(2, _MAX_CONTROLS * len(sample)):
-        raise _not_text(name, "it is full of control characters")
-    if not text.strip():
-        raise IngestError(name, "The file holds only white space.")
 
 
 def _not_text(name: str, why: str) -> IngestError:
@@ -106,25 +85,19 @@ def _not_text(name: str, why: str) -> IngestError:
 
 
 def _guessed(data: bytes, name: str, declared: str) -> str:
-    for encoding in (declared, *_wide(data), *_likely(data)):
-        try:
-            if encoding:
-                text = data.decode(encoding)
-                _log.info("%s is read as %s, which is a guess", name, encoding)
-                return text
-        except (LookupError, UnicodeError):
-            continue
+    for encoding in filter(None, (declared, *_wide(data), *_likely(data))):
+        with suppress(LookupError, UnicodeError):
+            text = data.decode(encoding)
+            _log.info("%s is read as %s, which is a guess", name, encoding)
+            return text
     raise _not_text(name, "no encoding fits its bytes")
 
 
 def _wide(data: bytes) -> tuple[str, ...]:
     """UTF-16 without a mark, told by the zero bytes of its Latin characters and spaces."""
-    sample = data[:4096]
-    if 4 * sample[1::2].count(0) > len(sample[1::2]) and not sample[::2].count(0):
-        return ("utf-16-le",)
-    if 4 * sample[::2].count(0) > len(sample[::2]) and not sample[1::2].count(0):
-        return ("utf-16-be",)
-    return ()
+    even, odd = data[:4096:2], data[1:4096:2]
+    forms = (("utf-16-le", odd, even), ("utf-16-be", even, odd))
+    return tuple(n for n, high, low in forms if 4 * high.count(0) > len(high) and 0 not in low)
 
 
 def _likely(data: bytes) -> tuple[str, ...]:
@@ -157,9 +130,6 @@ def _whole_lines(data: bytes) -> bytes:
     return data[: end + 1] if end > 0 else data[:_SAMPLE]
 
 
-# --- readers ------------------------------------------------------------------------------------
-
-
 def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     """Plain text as one page. Fields such as ``Title:`` at its very beginning are its metadata."""
     text = decode(data, name, limits)
@@ -173,7 +143,6 @@ def fields(text: str) -> dict[str, str]:
     """The first value of each known field, in the spelling of the metadata's keys."""
     found: dict[str, str] = {}
     for match in _FIELD.finditer(text):
-        key = _FIELDS.get(match[1].strip().lower())
-        if key:
+        if key := _FIELDS.get(match[1].strip().lower()):
             found.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
     return found

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import Literal
 
@@ -33,14 +32,14 @@ from tgraph.resources import word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
-
 _PERIODS = word_set("english", "periods")
 _VAGUE = word_set("english", "vague")
 CONCEPT = "concept"
+_CERTAIN, _LIKELY, _WEAK = 7.0, 6.0, 4.0
+_DASH = re.compile(r"[-–—]+|to")
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """An object with the predicate that leads to it."""
 
     predicate: str
@@ -104,17 +103,12 @@ class Arguments:
         if token.tag_ in ("WDT", "WP", "WP$"):
             noun = antecedent(token)
             return self.meant(lifted(noun)) if noun is not None else ()
-        entity = self.named_at(token)
-        if entity is not None:
+        if entity := self.named_at(token):
             return (entity,)
         if token.i in self._meant:
             return self._meant[token.i]
-        for child in token.children:
-            if child.dep_ == "appos" and child.i > token.i:
-                entity = self.named_at(child)
-                if entity is not None:
-                    return (entity,)
-        return ()
+        behind = (c for c in token.children if c.dep_ == "appos" and c.i > token.i)
+        return next(((entity,) for child in behind if (entity := self.named_at(child))), ())
 
     def literals(self, sentence: Span) -> list[Mention]:
         """The dates, amounts and numbers that a sentence gives."""
@@ -123,24 +117,21 @@ class Arguments:
 
     def subjects(self, token: Token) -> tuple[NamedEntity, ...]:
         """The entities a statement is about; where there are none, why is counted."""
-        found = self.meant(token)
-        if found:
+        if found := self.meant(token):
             return found
         if token.tag_.startswith(("PRP", "W", "EX", "DT")):
             self.dropped["unresolved pronoun"] += 1
             return ()
-        phrase = self._phrase_entity(token) if is_noun(token) else None
-        if phrase is None:
-            self.dropped["unresolved noun" if is_definite(token) else "unnamed subject"] += 1
-            return ()
-        return (phrase,)
+        if is_noun(token) and (phrase := self._phrase_entity(token)):
+            return (phrase,)
+        self.dropped["unresolved noun" if is_definite(token) else "unnamed subject"] += 1
+        return ()
 
     def objects(self, predicate: str, token: Token) -> list[Bound]:
         """The objects that a token stands for, each with its predicate; empty if it is dropped."""
         if predicate.endswith(" @"):
             return self._dated(predicate.removesuffix(" @"), token)
-        found = self.meant(token)
-        if found:
+        if found := self.meant(token):
             return [Bound(predicate, entity) for entity in found]
         literal = self._literal(token)
         if literal is not None:
@@ -150,15 +141,12 @@ class Arguments:
             return []
         return self.described(predicate, token)
 
-    # --- how a token is read ----------------------------------------------------------------------
-
     def _refer(self, token: Token) -> None:
         found: tuple[NamedEntity, ...] = ()
         if token.lower_ in THIRD_PERSON:
             found = self._discourse.pronoun(token)
-        elif token.tag_ == "NN":
-            entity = self._discourse.definite(token)
-            found = (entity,) if entity is not None else ()
+        elif entity := self._discourse.definite(token):
+            found = (entity,)
         if found:
             self._meant[token.i] = found
             if len(found) == 1:
@@ -167,12 +155,13 @@ class Arguments:
     def _note_coordinations(self, sentence: Span) -> None:
         for token in sentence:
             if token.dep_ in ("nsubj", "nsubjpass", "dobj", "pobj"):
-                together = [e for t in conjuncts(token) if (e := self.named_at(t)) is not None]
+                together = [e for t in conjuncts(token) if (e := self.named_at(t))]
                 people = sum(entity.is_person for entity in together)
                 if len(together) > 1 and (people or token.dep_.startswith("nsubj")):
                     self._discourse.see_together(together)
-                if people and people < len(together):
-                    _type_as_people(together)
+                for entity in together if people else ():  # single surnames are persons as well
+                    if not (entity.is_person or entity.located or " " in entity.name):
+                        entity.types["person"] += entity.types.total()
 
     def _phrase_entity(self, token: Token) -> NamedEntity | None:
         """A phrase as an entity: it holds a name ("Scott's nephew") or the chunk is about it."""
@@ -180,10 +169,8 @@ class Arguments:
         text = phrase_text(token)
         if token.lower_ in _VAGUE or not text or end - start > 8:
             return None
-        inside = (self.named_at(token.doc[i]) for i in range(start, end))
-        if text.lower() in self._salient or any(
-            e is not None and e.type != "group" for e in inside
-        ):
+        inside = filter(None, map(self.named_at, token.doc[start:end]))
+        if text.lower() in self._salient or any(e.type != "group" for e in inside):
             return self._names.get(text, kind_of_noun(lemma(token.lower_, "noun")) or CONCEPT)
         return None
 
@@ -249,26 +236,14 @@ class Arguments:
                         yield Bound(f"{predicate} {core} {child.lower_}", entity)
 
 
-def _type_as_people(together: Sequence[NamedEntity]) -> None:
-    """Single surnames beside a person are persons, whatever the recogniser took them for."""
-    for entity in together:
-        if not (entity.is_person or entity.located or " " in entity.name):
-            entity.types["person"] += entity.types.total()
-
-
 def _targets(preposition: Token) -> list[Token]:
     return [t for c in preposition.children if c.dep_ == "pobj" for t in conjuncts(c)]
 
 
-# --- what noun phrases state without a verb: appositions, possession, places, dates in brackets ---
+# --- nominal statements ---------------------------------------------------------------------------
 
 
-_CERTAIN, _LIKELY, _WEAK = 7.0, 6.0, 4.0
-_DASH = re.compile(r"[-–—]+|to")
-
-
-@dataclass(frozen=True, slots=True)
-class Nominal:
+class Nominal(NamedTuple):
     """A statement found in a noun phrase."""
 
     subject: NamedEntity
@@ -285,9 +260,10 @@ def nominals(sentence: Span, arguments: Arguments) -> Iterator[Nominal]:
         named = arguments.named_at(token)
         if token.dep_ == "appos":
             yield from _apposition(token, named, arguments)
-        if named is not None and _is_root(token, arguments):
-            yield from _before_name(token, named, arguments)
-            yield from _after_name(token, named, arguments)
+        mention = arguments.mention_at(token)
+        if named and mention and token == token.doc[mention.start : mention.end].root:
+            yield from _before_name(token, mention, named, arguments)
+            yield from _after_name(token, mention, named, arguments)
 
 
 def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
@@ -301,7 +277,7 @@ def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
 def localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
     """Records full names of places: "Lakeland, Florida" is also "Lakeland"."""
     for place, mention in enumerate(mentions):
-        if not (mention.is_name and mention.end + 1 < len(doc) and doc[mention.end].text == ","):
+        if not (mention.is_name and doc[mention.end : mention.end + 1].text == ","):
             continue
         beside = next((m for m in mentions[place + 1 :] if m.start > mention.end), None)
         if beside is None or not beside.is_name or beside.start != mention.end + 1:
@@ -338,24 +314,12 @@ def _in_brackets(
     if len(times) == 2 and entity.is_person and _DASH.fullmatch(doc[inside[0].end].text):
         yield Nominal(entity, "be born on", times[0], _CERTAIN)
         yield Nominal(entity, "die on", times[1], _CERTAIN)
-    elif len(inside) == 1 and times and _is_birth(doc, start, close):
+    elif len(inside) == 1 and times and close > start + 1 and doc[start].lower_ in ("born", "b."):
         entity.types["person"] += 1
-        yield Nominal(
-            entity, "be born on" if "-" in times[0].value else "be born in", times[0], _CERTAIN
-        )
+        born = "be born on" if "-" in times[0].value else "be born in"
+        yield Nominal(entity, born, times[0], _CERTAIN)
     elif len(inside) == 1 and (inside[0].start, inside[0].end) == (start, close):
-        value = inside[0].value
-        if value is not None and inside[0].is_time:
-            yield Nominal(entity, "be dated", value, _LIKELY)
-
-
-def _is_birth(doc: Doc, start: int, close: int) -> bool:
-    return close > start + 1 and doc[start].lower_ in ("born", "b.")
-
-
-def _is_root(token: Token, arguments: Arguments) -> bool:
-    mention = arguments.mention_at(token)
-    return mention is not None and token.doc[mention.start : mention.end].root.i == token.i
+        yield from (Nominal(entity, "be dated", value, _LIKELY) for value in times)
 
 
 def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -> Iterator[Nominal]:
@@ -366,14 +330,13 @@ def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -
         yield from _is_a(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
         yield from _is_a(named, token.head, arguments)
-    elif named is not None and head is not None and _is_part(named, head, token):
+    elif named and head and named is not head and _is_part(named, head, token):
         yield Nominal(head, "in", named, _LIKELY)
 
 
 def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
     """Whether two places stand as in "Ross Island, Antarctica"."""
-    places = whole.type == part.type == "place" and whole is not part
-    return places and token.nbor(-1).text == ","
+    return whole.type == part.type == "place" and token.nbor(-1).text == ","
 
 
 def _follows(token: Token, arguments: Arguments) -> bool:
@@ -402,10 +365,10 @@ def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[No
             yield Nominal(entity, bound.predicate, bound.object, _CERTAIN)
 
 
-def _before_name(token: Token, entity: NamedEntity, arguments: Arguments) -> Iterator[Nominal]:
+def _before_name(
+    token: Token, mention: Mention, entity: NamedEntity, arguments: Arguments
+) -> Iterator[Nominal]:
     """ "Scott's ship Terra Nova", "psychologist Carl Rogers"."""
-    mention = arguments.mention_at(token)
-    assert mention is not None
     noun = token.doc[mention.start - 1] if mention.start else None
     if noun is None or noun.tag_ != "NN" or not _belong_together(noun, token):
         return
@@ -429,13 +392,13 @@ def _belong_together(noun: Token, name: Token) -> bool:
     return (linked or twins) and bool(kind_of_noun(noun.lower_))
 
 
-def _after_name(token: Token, entity: NamedEntity, arguments: Arguments) -> Iterator[Nominal]:
+def _after_name(
+    token: Token, mention: Mention, entity: NamedEntity, arguments: Arguments
+) -> Iterator[Nominal]:
     """ "Museum in Valentano", "Ross Island, Antarctica"."""
-    mention = arguments.mention_at(token)
-    assert mention is not None
     for child in token.rights:
         if child.dep_ == "prep" and child.i == mention.end and child.lower_ != "like":
-            for target in (t for c in child.children if c.dep_ == "pobj" for t in conjuncts(c)):
+            for target in _targets(child):
                 other = arguments.named_at(target)
                 if other is not None and other is not entity:
                     yield Nominal(entity, child.lower_, other, _WEAK)

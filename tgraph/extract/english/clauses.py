@@ -28,6 +28,7 @@ _SAYING = word_set("english", "saying")
 _IMPLICATIVE = word_set("english", "implicative")
 _OF_VERBS = word_set("english", "of_verbs")
 _DEEPEST = 6
+_MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca": "can", "wo": "will"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,7 @@ class Statement:
     reported: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Complement:
-    predicate: str
-    object: Token
+_Complement = tuple[str, "Token"]  # a predicate and its object
 
 
 def statements(sentence: Span) -> Iterator[Statement]:
@@ -60,32 +58,20 @@ def statements(sentence: Span) -> Iterator[Statement]:
             yield from _of_verb(token)
 
 
-def is_hypothetical(verb: Token) -> bool:
-    """Whether the clause is a condition: "if Scott had ..."."""
-    return any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children)
-
-
 def antecedent(relative: Token) -> Token | None:
     """The noun that a relative pronoun stands for."""
-    for ancestor in relative.ancestors:
-        if ancestor.dep_ == "relcl":
-            return ancestor.head
-    return None
+    return next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
 
 
 def _of_verb(verb: Token) -> Iterator[Statement]:
-    if is_hypothetical(verb):
-        return
+    if any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children):
+        return  # a condition: "if Scott had ..."
     subjects, direct = _subjects(verb)
-    if not subjects:
-        return
-    reported = _is_reported(verb)
-    for complement in _complements(verb, predicate_of(verb)):
+    reported = bool(subjects) and _is_reported(verb)
+    for predicate, obj in _complements(verb, predicate_of(verb)) if subjects else ():
         for subject in subjects:
-            if subject.i != complement.object.i:
-                yield Statement(
-                    subject, complement.predicate, complement.object, verb, direct, reported
-                )
+            if subject.i != obj.i:
+                yield Statement(subject, predicate, obj, verb, direct, reported)
 
 
 def _is_reported(verb: Token) -> bool:
@@ -95,15 +81,14 @@ def _is_reported(verb: Token) -> bool:
     return clause.dep_ == "ccomp" and verb_lemma(clause.head) in _SAYING
 
 
-# --- subjects -------------------------------------------------------------------------------------
-
-
 def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
     """The subject tokens of a verb, and whether they stand in its own clause."""
     own = [child for child in verb.children if child.dep_ in _SUBJECTS]
     if own:
-        none = any(child.lower_ in ("no", "neither") for child in own[-1].children)
-        return [] if none else _expanded(own[-1]), True
+        if any(child.lower_ in ("no", "neither") for child in own[-1].children):
+            return [], True
+        found = _expanded(own[-1])
+        return [lifted(t) for t in found] if own[-1].tag_ in _RELATIVE else found, True
     if depth > _DEEPEST or any(child.dep_ in ("expl", "csubj") for child in verb.children):
         return [], False
     return _inherited(verb, depth), False
@@ -121,9 +106,8 @@ def _inherited(verb: Token, depth: int) -> list[Token]:
             subjects = _subjects(head, depth + 1)[0]
             return [controller] if verb_lemma(head) in _IMPLICATIVE and subjects else []
         return _subjects(head, depth + 1)[0]
-    if role == "conj" and _is_verb(head):
-        return _subjects(head, depth + 1)[0]
-    if role == "advcl" and verb.tag_ in ("VBG", "VBN") and _is_verb(head):
+    adverbial = role == "advcl" and verb.tag_ in ("VBG", "VBN")
+    if _is_verb(head) and (adverbial or role == "conj"):
         return _subjects(head, depth + 1)[0]
     if any(child.dep_ == "poss" for child in verb.children):
         return []
@@ -133,10 +117,11 @@ def _inherited(verb: Token, depth: int) -> list[Token]:
 
 
 def _expanded(token: Token) -> list[Token]:
-    if token.tag_ in _RELATIVE:
-        noun = antecedent(token)
-        return [lifted(noun)] if noun is not None else []
-    return conjuncts(token)
+    """The noun that a relative pronoun stands for; any other token with its conjuncts."""
+    if token.tag_ not in _RELATIVE:
+        return conjuncts(token)
+    noun = antecedent(token)
+    return [noun] if noun is not None else []
 
 
 def lifted(noun: Token) -> Token:
@@ -157,9 +142,6 @@ def _controlled(verb: Token) -> Token | None:
     if verb.dep_ != "xcomp" or not _is_verb(verb.head):
         return None
     return next((child for child in verb.head.children if child.dep_ == "dobj"), None)
-
-
-# --- predicates and complements -------------------------------------------------------------------
 
 
 def predicate_of(verb: Token) -> str:
@@ -188,38 +170,28 @@ def is_passive(verb: Token) -> bool:
     return verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "relcl")
 
 
-_MODALS = {"'ll": "will", "’ll": "will", "'d": "would", "’d": "would", "ca": "can", "wo": "will"}
-
-
 def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
     direct = [child for child in verb.children if child.dep_ in _OBJECTS]
     for child in verb.children:
         if child.dep_ in _OBJECTS:
-            yield from (_Complement(base, token) for token in _expanded_object(child))
+            yield from ((base, token) for token in _expanded(child))
         elif child.dep_ == "acomp":
             yield from _adjective(base, child)
         elif child.dep_ in _PREPOSITIONS:
-            if child.lower_ == "of" and verb_lemma(verb) not in _OF_VERBS:
-                continue
-            yield from _prepositional(_with_object(base, direct), child)
+            if child.lower_ != "of" or verb_lemma(verb) in _OF_VERBS:
+                yield from _prepositional(_with_object(base, direct), child)
         elif child.dep_ == "npadvmod":
-            yield _Complement(f"{_with_object(base, direct)} @", child)
+            yield (f"{_with_object(base, direct)} @", child)
         elif child.dep_ == "xcomp" and not direct and depth < _DEEPEST and _is_verb(child):
             joint = " to " if any(c.lower_ == "to" for c in child.children) else " "
             form = child.lower_ if child.tag_ == "VBG" else predicate_of(child)
             yield from _complements(child, base + joint + form, depth + 1)
-    yield from _where(verb, base)
-
-
-def _expanded_object(token: Token) -> list[Token]:
-    if token.tag_ in _RELATIVE:
-        noun = antecedent(token)
-        return [noun] if noun is not None else []
-    return conjuncts(token)
+    if verb.dep_ == "relcl" and any(c.lower_ == "where" and c.tag_ == "WRB" for c in verb.children):
+        yield f"{base} in", verb.head
 
 
 def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
-    yield _Complement(base, adjective)
+    yield (base, adjective)
     for child in adjective.children:
         if child.dep_ == "prep":
             yield from _prepositional(f"{base} {adjective.lower_}", child)
@@ -230,7 +202,7 @@ def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_C
     complete = any(child.dep_ == "pobj" for child in preposition.children)
     for child in preposition.children:
         if child.dep_ == "pobj":
-            yield from (_Complement(predicate, token) for token in _expanded_object(child))
+            yield from ((predicate, token) for token in _expanded(child))
         elif child.dep_ == "prep" and depth < _DEEPEST:
             yield from _prepositional(base if complete else predicate, child, depth + 1)
 
@@ -241,11 +213,6 @@ def _with_object(base: str, direct: list[Token]) -> str:
         return base
     words = core_text(direct[0])
     return f"{base} {words}" if words and len(words.split()) <= 4 else base
-
-
-def _where(verb: Token, base: str) -> Iterator[_Complement]:
-    if verb.dep_ == "relcl" and any(c.lower_ == "where" and c.tag_ == "WRB" for c in verb.children):
-        yield _Complement(f"{base} in", verb.head)
 
 
 def _is_verb(token: Token) -> bool:

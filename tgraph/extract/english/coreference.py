@@ -51,10 +51,6 @@ class Discourse:
         self._sentence = 0
         self._unnamed = -1
 
-    @property
-    def topic(self) -> NamedEntity | None:
-        return self._topic
-
     def next_sentence(self) -> None:
         self._sentence += 1
 
@@ -80,26 +76,20 @@ class Discourse:
             return self._neuter(token)
         found = [entity for entity in self._candidates(token) if _agrees(word, entity)]
         topic = self._topic
-        if topic is not None and topic in found and topic.type == "ship":
-            return (topic,)
         if found:
-            return (found[0],)
+            return (topic if topic in found and topic.type == "ship" else found[0],)
         return (topic,) if topic is not None and topic.is_person and _agrees(word, topic) else ()
 
     def _neuter(self, token: Token) -> tuple[NamedEntity, ...]:
         """What "it" means: the last sentence's subject, unless that or a nearer noun is unnamed."""
         if _is_empty_it(token):
             return ()
-        before = token.doc[token.sent.start : token.i]
         if token.dep_ in _SUBJECTS or token.tag_ == "PRP$":
-            here = [s for s in self._seen if s.sentence == self._sentence and s.position < token.i]
-            for seen in reversed(here):
-                if seen.is_subject and seen.clause != token.head.i and _agrees("it", seen.entity):
+            for seen in reversed(self._here(token)):
+                if seen.is_subject and _agrees("it", seen.entity):
                     return (seen.entity,)
-        if (
-            any(other.tag_ in ("NN", "NNS") for other in before)
-            or self._unnamed == self._sentence - 1
-        ):
+        before = token.doc[token.sent.start : token.i]
+        if self._unnamed == self._sentence - 1 or any(t.tag_ in ("NN", "NNS") for t in before):
             return ()
         there = [s for s in self._seen if s.sentence == self._sentence - 1]
         there.sort(key=lambda seen: (not seen.is_subject, seen.position))
@@ -132,22 +122,18 @@ class Discourse:
 
     def _candidates(self, token: Token) -> Iterator[NamedEntity]:
         """Mentions before the token, best first, without the other arguments of its own verb."""
-        here = [
-            seen
-            for seen in self._seen
-            if seen.sentence == self._sentence
-            and seen.position < token.i
-            and (seen.clause != token.head.i or token.tag_ == "PRP$")
-        ]
-        yield from (
-            seen.entity for seen in sorted(here, key=lambda s: (not s.is_subject, -s.position))
-        )
+        here = self._here(token, all_clauses=token.tag_ == "PRP$")
+        yield from (s.entity for s in sorted(here, key=lambda s: (not s.is_subject, -s.position)))
         yield from self._earlier(_WINDOW)
 
     def _before(self, token: Token, window: int) -> Iterator[NamedEntity]:
-        here = [s for s in self._seen if s.sentence == self._sentence and s.position < token.i]
-        yield from (seen.entity for seen in reversed(here) if seen.clause != token.head.i)
+        yield from (seen.entity for seen in reversed(self._here(token)))
         yield from self._earlier(window)
+
+    def _here(self, token: Token, all_clauses: bool = False) -> list[Seen]:
+        """What stands before the token in its sentence, without the arguments of its own verb."""
+        before = [s for s in self._seen if s.sentence == self._sentence and s.position < token.i]
+        return [s for s in before if all_clauses or s.clause != token.head.i]
 
     def _earlier(self, window: int) -> Iterator[NamedEntity]:
         for back in range(1, window + 1):
@@ -177,9 +163,7 @@ def _is_empty_it(token: Token) -> bool:
 
 
 def _is_bare_definite(token: Token) -> bool:
-    if not is_definite(token):
-        return False
-    return not any(
+    return is_definite(token) and not any(
         child.dep_ in ("relcl", "acl", "poss", "nummod")
         or (child.dep_ == "prep" and child.lower_ == "of")
         or (child.dep_ in ("amod", "compound") and child.i < token.i)

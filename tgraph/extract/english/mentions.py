@@ -27,13 +27,12 @@ from tgraph.extract.english.name_spans import (
 )
 from tgraph.extract.english.parser import is_common_word, lemma
 from tgraph.extract.entity_types import is_title, kind_of_name, kind_of_noun
+from tgraph.extract.facts import UNKNOWN
 from tgraph.extract.literals import find_literals
 from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
-
-UNKNOWN = "thing"
 
 _COMMON = word_set("english", "no_names")
 _ARTICLES = frozenset({"the", "a", "an"})
@@ -87,17 +86,10 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
         if mention.is_name
         for other in _variants(doc, mention, mention.text.lower() in known)
     ]
-    others += [_mention(doc, *found) for found in joined_places(doc)]
+    others += [_mention(doc, *place) for place in joined_places(doc)]
     _take(literals, taken, found)
-    return sorted(_distinct(found + others), key=lambda mention: (mention.start, -mention.end))
-
-
-def _distinct(mentions: Iterable[Mention]) -> list[Mention]:
-    """One mention for the same tokens, the first."""
-    found: dict[tuple[int, int], Mention] = {}
-    for mention in mentions:
-        found.setdefault((mention.start, mention.end), mention)
-    return list(found.values())
+    distinct = {(m.start, -m.end): m for m in reversed(found + others)}  # the first of each place
+    return [distinct[place] for place in sorted(distinct)]
 
 
 def _take(source: Iterable[Mention], taken: bytearray, found: list[Mention]) -> None:
@@ -145,21 +137,19 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
     return kind in ("EVENT", "WORK_OF_ART", "LAW") and following.ent_iob_ == "I"
 
 
-# --- titles and quotations ------------------------------------------------------------------------
-
-
 def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
     """The document's own title where the text repeats it, whatever its capitals."""
     lowered = doc.text.lower()
+    if len(lowered) != len(doc.text):
+        return
     for place, title in enumerate(titles):
-        if not _is_name_like(title, main=place == 0):
-            continue
-        for match in re.finditer(rf"(?<!\w){re.escape(title.lower())}(?!\w)", lowered):
-            if len(lowered) == len(doc.text):
+        if _is_name_like(title, main=place == 0):
+            for match in re.finditer(rf"(?<!\w){re.escape(title.lower())}(?!\w)", lowered):
                 span = doc.char_span(*match.span())
                 common = place == 0 and " " in title
                 if span is not None and _stands_alone(doc, span, common):
-                    yield _mention(doc, span.start, span.end, _label_at(doc, span.start, span.end))
+                    label = next((TYPES.get(t.ent_type_, "") for t in span if t.ent_type_), "")
+                    yield _mention(doc, span.start, span.end, label)
 
 
 def _is_name_like(title: str, main: bool) -> bool:
@@ -197,9 +187,6 @@ def _is_title_case(span: Span) -> bool:
         and span[-1].text not in ("!", "?")
         and not any(token.lower_ in ("i", "you") for token in words)
     )
-
-
-# --- names ----------------------------------------------------------------------------------------
 
 
 def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
@@ -265,17 +252,14 @@ def _reconcile(
     if start >= end:
         return
     if len(ents) >= 2 and _glued(doc, start, end, ents):
-        for first, last, label in ents:
-            yield _mention(doc, first, last, label)
+        yield from (_mention(doc, *ent) for ent in ents)
         return
-    if ents and ents[-1][2] == "person" and start < ents[-1][0] and ents[-1][1] == end:
-        first, last, label = ents[-1]
-        if doc[first - 1].ent_type_:
-            yield _mention(doc, first, last, label)
-            end = first
+    last, close, kind = ents[-1] if ents else (start, end, "")
+    if kind == "person" and start < last and close == end and doc[last - 1].ent_type_:
+        yield _mention(doc, last, close, kind)
+        end = last
     if len(ents) == 1 and ents[0][0] <= start and ents[0][1] >= end:
-        yield _mention(doc, *ents[0])
-        return
+        start, end, _ = ents[0]
     label = max(ents, key=lambda ent: ent[1] - ent[0])[2] if ents else ""
     yield _mention(doc, start, end, label)
 
@@ -301,9 +285,7 @@ def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
 
 def _is_leading(token: Token) -> bool:
     """Whether a word before a name isn't part of it: an article, "of", an opening adverb."""
-    if token.lower_ in _BEFORE or not token.text[0].isalnum():
-        return True
-    if _describes_person(token):
+    if token.lower_ in _BEFORE or not token.text[0].isalnum() or _describes_person(token):
         return True
     return token.is_sent_start is True and token.tag_.startswith("RB")
 
@@ -317,15 +299,10 @@ def _describes_person(token: Token) -> bool:
     return any(t.ent_type_ == "PERSON" and t.ent_iob_ == "B" for t in following)
 
 
-def _label_at(doc: Doc, start: int, end: int) -> str:
-    return next((TYPES.get(token.ent_type_, "") for token in doc[start:end] if token.ent_type_), "")
-
-
 def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
     while end - start > 1 and doc[start].text == doc[start + 1].text:
         start += 1
     text = doc[start:end].text
-    first = doc[start]
-    doubtful = end - start == 1 and not label and first.is_sent_start is True
-    doubtful = doubtful and is_common_word(first.text)
+    opens = end - start == 1 and not label and doc[start].is_sent_start is True
+    doubtful = opens and is_common_word(text)
     return Mention(start, end, text, kind_of_name(text, label) or UNKNOWN, doubtful=doubtful)

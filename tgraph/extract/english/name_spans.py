@@ -13,6 +13,7 @@ from tgraph.resources import name_list, word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
+Found = tuple[int, int, str]
 
 TYPES = {
     "PERSON": "person",
@@ -36,6 +37,15 @@ SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "
 _NUMBERING = word_set("english", "numbered")
 _OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
+_JOINTS = frozenset({"of", "at"})
+_TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
+_OF_GROUPS = word_set("english", "of_groups")
+_NOT_OUTER = word_set("english", "not_outer")
+_BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
+_OF_KIND = ("organization", "facility", "event")
+_JOINED = re.compile(
+    rf"\b(?:Republic of )?(?:{'|'.join(map(re.escape, name_list('regions', 'joined')))})\b"
+)
 
 
 def runs(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int]]:
@@ -133,30 +143,9 @@ def _is_name_word(token: Token, inside: bool = False) -> bool:
         return True
     if token.tag_ in _NEVER or (token.is_sent_start and not inside):
         return token.ent_type_ in TYPES and token.tag_ not in _NEVER and bool(token.is_sent_start)
-    if _after_quote(token) and not inside:
-        return token.ent_type_ in TYPES
-    return True
-
-
-def _after_quote(token: Token) -> bool:
-    """Whether the word opens a quotation or a remark, where a capital says nothing."""
-    return token.i == 0 or token.nbor(-1).text in _OPENERS
-
-
-# --- names inside longer names, and longer names around short ones: where both may be meant -------
-
-
-Found = tuple[int, int, str]
-
-_JOINTS = frozenset({"of", "at"})
-_TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
-_OF_GROUPS = word_set("english", "of_groups")
-_NOT_OUTER = word_set("english", "not_outer")
-_BEFORE_DEFINITE = frozenset({"the", "of", "and", "in", "by"})
-_OF_KIND = ("organization", "facility", "event")
-_JOINED = re.compile(
-    rf"\b(?:Republic of )?(?:{'|'.join(map(re.escape, name_list('regions', 'joined')))})\b"
-)
+    # Where a word opens a quotation or a remark its capital says nothing.
+    opens = not inside and (token.i == 0 or token.nbor(-1).text in _OPENERS)
+    return not opens or token.ent_type_ in TYPES
 
 
 def joined_places(doc: Doc) -> Iterator[Found]:

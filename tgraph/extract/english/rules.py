@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
@@ -28,7 +30,6 @@ from tgraph.extract.facts import (
     ChunkReading,
     NamedEntity,
     NameTable,
-    StatedFact,
 )
 from tgraph.extract.literals import is_number
 
@@ -63,20 +64,17 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> Ch
     discourse = Discourse(topic if topic is not None and topic.mentions > 1 else None)
     salient = _salient(docs, titles)
     for block, doc, found in zip(blocks, docs, mentions, strict=True):
-        _ProseReader(reading, block, Arguments(doc, found, names, discourse, salient), topic).read(
-            doc, found
-        )
+        arguments = Arguments(doc, found, names, discourse, salient)
+        _ProseReader(reading, block, arguments, topic).read(doc, found)
     return reading
 
 
+@dataclass
 class _ProseReader:
-    def __init__(
-        self, reading: ChunkReading, block: Block, arguments: Arguments, topic: NamedEntity | None
-    ) -> None:
-        self._reading = reading
-        self._block = block
-        self._arguments = arguments
-        self._topic = topic
+    _reading: ChunkReading
+    _block: Block
+    _arguments: Arguments
+    _topic: NamedEntity | None
 
     def read(self, doc: Doc, mentions: Sequence[Mention]) -> None:
         names = self._reading.names
@@ -90,19 +88,9 @@ class _ProseReader:
         for sentence in doc.sents:
             named = self._arguments.prepare(sentence)
             before = len(self._reading.facts)
-            for place, nominal in brackets:
-                if sentence.start <= place < sentence.end:
-                    self._add(
-                        nominal.subject,
-                        nominal.predicate,
-                        nominal.object,
-                        nominal.strength,
-                        sentence,
-                    )
-            for nominal in nominals(sentence, self._arguments):
-                self._add(
-                    nominal.subject, nominal.predicate, nominal.object, nominal.strength, sentence
-                )
+            within = (n for place, n in brackets if sentence.start <= place < sentence.end)
+            for nominal in chain(within, nominals(sentence, self._arguments)):
+                self._add(*nominal, sentence)
             for statement in statements(sentence):
                 if any(start <= statement.verb.idx < end for start, end in speech):
                     self._reading.dropped["direct speech"] += 1
@@ -140,7 +128,7 @@ class _ProseReader:
         strength = self._strength(statement)
         for subject in subjects:
             for bound in bounds:
-                self._add(subject, bound.predicate, bound.object, strength, sentence)
+                self._add(subject, *bound, strength, sentence)
 
     def _is_inverse(self, statement: Statement) -> bool:
         """ "The current editor is Solovej": a description that a name follows."""
@@ -160,14 +148,14 @@ class _ProseReader:
         if any(child.tag_ == "POS" for child in statement.object.children):
             return
         entity.nouns.add(lemma(statement.subject.lower_, "noun"))
-        bounds = self._arguments.described(statement.predicate, statement.subject)
-        for bound in bounds:
+        topic = self._topic
+        for bound in self._arguments.described(statement.predicate, statement.subject):
             if isinstance(bound.object, NamedEntity):
-                self._add(entity, bound.predicate, bound.object, _SURE, sentence)
-            elif self._topic is not None and self._topic is not entity and self._topic.mentions > 1:
-                self._add(self._topic, f"have {bound.object.value}", entity, _LOOSE, sentence)
+                self._add(entity, *bound, _SURE, sentence)
+            elif topic is not None and topic is not entity and topic.mentions > 1:
+                self._add(topic, f"have {bound.object.value}", entity, _LOOSE, sentence)
             else:
-                self._add(entity, bound.predicate, bound.object, _LOOSE, sentence)
+                self._add(entity, *bound, _LOOSE, sentence)
 
     def _learn(self, subjects: Sequence[NamedEntity], noun: Token) -> None:
         word = lemma(noun.lower_, "noun")
@@ -195,13 +183,9 @@ class _ProseReader:
     def _note(self, sentence: Span) -> None:
         """A weak edge from the topic to what a sentence speaks of that names nothing, so that it
         can be found and cited."""
-        phrases = [
-            phrase_text(token)
-            for token in sentence
-            if token.dep_ in _SPOKEN_OF and token.tag_ in ("NN", "NNS")
-        ]
-        if self._topic is not None and len(sentence) >= _LEAST_NOTED and any(phrases):
-            longest = max(phrases, key=len)
+        nouns = (t for t in sentence if t.dep_ in _SPOKEN_OF and t.tag_ in ("NN", "NNS"))
+        longest = max(map(phrase_text, nouns), key=len, default="")
+        if self._topic is not None and len(sentence) >= _LEAST_NOTED and longest:
             self._add(self._topic, MENTIONS, Literal(longest), WEAK, sentence)
 
     def _add(
@@ -209,25 +193,19 @@ class _ProseReader:
     ) -> None:
         if subject is obj or not predicate:
             return
-        if (
-            isinstance(obj, NamedEntity)
-            and predicate == "be"
-            and subject.is_person
-            and obj.is_person
-        ):
-            self._reading.dropped["two people equated"] += 1
+        if isinstance(obj, NamedEntity):
+            if predicate == "be" and subject.is_person and obj.is_person:
+                self._reading.dropped["two people equated"] += 1
+                return
+        elif not any(map(str.isalnum, obj.value)):
             return
-        if isinstance(obj, Literal) and not any(map(str.isalnum, obj.value)):
-            return
-        start, end = sentence.start_char, sentence.end_char
-        if start >= end:
+        span = sentence.start_char, sentence.end_char
+        if span[0] >= span[1]:
             return
         for entity in (subject, obj):
             if isinstance(entity, NamedEntity):
-                self._reading.see(entity, self._block, start, end)
-        self._reading.facts.append(
-            StatedFact(subject, predicate, obj, strength, self._block, start, end)
-        )
+                self._reading.see(entity, self._block, *span)
+        self._reading.state(subject, predicate, obj, strength, self._block, span)
 
 
 def _leading_to(mention: Mention, doc: Doc) -> str:
@@ -253,37 +231,24 @@ def without_common_words(docs: Sequence[Doc], mentions: list[list[Mention]]) -> 
         if m.is_name and not m.doubtful
         for word in m.text.split()
     }
-    return [
-        [
-            m
-            for m in found
-            if not m.is_name
-            or (
-                small[m.text.lower()] < max(1, capital[m.text])
-                and (not m.doubtful or m.text in sure)
-            )
-        ]
-        for found in mentions
-    ]
+
+    def is_kept(m: Mention) -> bool:
+        often = small[m.text.lower()] < max(1, capital[m.text])
+        return not m.is_name or (often and (not m.doubtful or m.text in sure))
+
+    return [list(filter(is_kept, found)) for found in mentions]
 
 
 def _salient(docs: Sequence[Doc], titles: Sequence[str]) -> frozenset[str]:
     """Common phrases of two words or more that recur in the chunk or are its title or a heading."""
-    counts: Counter[str] = Counter()
-    for doc in docs:
-        for text in _phrases(doc):
-            counts[text] += 1
+    counts = Counter(text for doc in docs for text in _phrases(doc))
     known = {title.lower() for title in titles}
     return frozenset(text for text, count in counts.items() if count > 1 or text in known)
 
 
 def _phrases(doc: Doc) -> Iterator[str]:
-    for token in doc:
-        if (
-            token.tag_ in ("NN", "NNS")
-            and token.i
-            and doc[token.i - 1].dep_ in ("compound", "amod")
-        ):
+    for before, token in pairwise(doc):
+        if token.tag_ in ("NN", "NNS") and before.dep_ in ("compound", "amod"):
             start, end = phrase_bounds(token, whole=False)
             if end - start > 1:
                 yield doc[start:end].text.lower()

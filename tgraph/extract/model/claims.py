@@ -8,44 +8,30 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import Protocol, Unpack, get_args
 
 from pydantic import BaseModel, Field
 from pyoxigraph import Literal
 
-from tgraph.extract.base import missing_entities
+from tgraph.extract.base import Component, missing_entities
 from tgraph.extract.model.extractor import GleanedReplies, Gleaning, Key
 from tgraph.extract.model.quote_location import QuoteFinder, one_line
 from tgraph.extract.model.replies import Row, Text, fields_of, name_of, typed_literal
-from tgraph.model import (
-    Agent,
-    Chunk,
-    ClaimStatus,
-    ExtractedClaim,
-    ExtractedEntity,
-    Extraction,
-    Prompt,
-)
+from tgraph.model import Chunk, ClaimStatus, ExtractedClaim, ExtractedEntity, Extraction
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.json_parsing import Read, read_reply
+from tgraph.models.prompts import Options
 from tgraph.vocabulary import normalise_name
 
 _STATUSES: tuple[ClaimStatus, ...] = get_args(ClaimStatus)
 _NOBODY = frozenset({"", "none", "n/a", "na", "null", "unknown", "-"})
+_FIELDS = ("subject", "object", "type", "status", "started", "ended", "description", "quote")
+_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?Z?\Z")
 _DATE_FORMS = ("date", "dateTime", "gYearMonth", "gYear")
 
 
-class ClaimExtractor(Protocol):
-    """Finds what a chunk claims. ``key`` changes when the same chunk could yield something else."""
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]: ...
+class ClaimExtractor(Component, Protocol):
+    """Finds what a chunk claims."""
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
@@ -75,23 +61,35 @@ class ClaimsReply(BaseModel):
     claims: list[ClaimRow] = Field(default_factory=list)
 
 
+def read_claims(text: str, schema: type[ClaimsReply] = ClaimsReply) -> Read[ClaimsReply] | str:
+    """A reply in JSON or in the tuple format of GraphRAG's prompts: subject, object, type, status,
+    start, end, description and source text between ``<|>``; one sentence where it is neither."""
+    read = read_reply(text, schema)
+    if not isinstance(read, str):
+        return read
+    found = fields_of(text, len(_FIELDS))
+    if found is None:
+        return read
+    rows = [ClaimRow(**dict(zip(_FIELDS, fields, strict=False))) for fields in found[0]]
+    return Read(schema(claims=rows), True, found[1], False)
+
+
 class ModelClaims(Gleaning[ClaimsReply]):
     """A ``ClaimExtractor`` that asks a language model by the prompts ``extract_claims`` and
     ``extract_claims_more``."""
 
+    name = "extract_claims"
+    schema = ClaimsReply
+    read = staticmethod(read_claims)
+
     def __init__(
-        self, model: ChatModel, gleanings: int = 1, prompts: Path | None = None, **options: Any
+        self,
+        model: ChatModel,
+        gleanings: int = 1,
+        prompts: Path | None = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(
-            "extract_claims",
-            "claims",
-            ClaimsReply,
-            read_claims,
-            model,
-            gleanings,
-            prompts,
-            **options,
-        )
+        super().__init__(model, "claims", gleanings, prompts, **options)
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
@@ -105,8 +103,10 @@ class ModelClaims(Gleaning[ClaimsReply]):
 
 class _GleanedClaims(GleanedReplies[ClaimsReply]):
     def read(self, reply: ClaimsReply) -> Iterator[tuple[Key, ExtractedClaim]]:
-        claims = (read_claim(row, self._text, self.dropped) for row in reply.claims)
-        return ((_key(claim), claim) for claim in claims if claim)
+        for row in reply.claims:
+            if c := read_claim(row, self._text, self.dropped):
+                key = map(normalise_name, (c.subject, c.object, c.type))
+                yield (*key, c.status, c.span), c
 
     @cached_property
     def _text(self) -> QuoteFinder:
@@ -123,34 +123,10 @@ class _GleanedClaims(GleanedReplies[ClaimsReply]):
         return Extraction(self.chunk.iri, entities, (), self.reply_hash, self.counts, claims)
 
 
-def _key(claim: ExtractedClaim) -> Key:
-    names = normalise_name(claim.subject), normalise_name(claim.object)
-    return *names, normalise_name(claim.type), claim.status, claim.span
-
-
 def named_in(claims: Iterable[ExtractedClaim], names: Iterable[str]) -> tuple[ExtractedEntity, ...]:
     """An entity for each name that the claims use and that is not known."""
     used = ((name, c.span) for c in claims for name in (c.subject, c.object) if name)
     return missing_entities(names, used)
-
-
-# --- rows ---------------------------------------------------------------------------------------
-
-
-def read_claims(text: str, schema: type[ClaimsReply] = ClaimsReply) -> Read[ClaimsReply] | str:
-    """A reply in JSON or in the tuple format of GraphRAG's prompts: subject, object, type, status,
-    start, end, description and source text between ``<|>``; one sentence where it is neither."""
-    read = read_reply(text, schema)
-    if not isinstance(read, str):
-        return read
-    found = fields_of(text, len(_FIELDS))
-    if found is None:
-        return read
-    rows = [ClaimRow(**dict(zip(_FIELDS, fields, strict=False))) for fields in found[0]]
-    return Read(schema(claims=rows), True, found[1], False)
-
-
-_FIELDS = ("subject", "object", "type", "status", "started", "ended", "description", "quote")
 
 
 def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> ExtractedClaim | None:
@@ -168,10 +144,11 @@ def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> Extra
         dropped["claim whose quote is not in the chunk"] += 1
         return None
     other = name_of(row.object) or ""
+    same = normalise_name(other) == normalise_name(subject)
     started, ended = (_date(value, dropped) for value in (row.started, row.ended))
     return ExtractedClaim(
         subject=subject,
-        object="" if other.lower() in _NOBODY or _same(other, subject) else other,
+        object="" if other.lower() in _NOBODY or same else other,
         type=(name_of(row.type) or "claim").lower(),
         status=status,
         description=one_line(row.description) or one_line(span.quote),
@@ -181,22 +158,13 @@ def read_claim(row: ClaimRow, text: QuoteFinder, dropped: Counter[str]) -> Extra
     )
 
 
-def _same(one: str, other: str) -> bool:
-    return normalise_name(one) == normalise_name(other)
-
-
 def _date(text: str, dropped: Counter[str]) -> Literal | None:
     """A date in one of the four forms; any other is left out of its claim and counted."""
-    value = text.strip()
-    if value.lower() in _NOBODY:
+    if text.strip().lower() in _NOBODY:
         return None
-    value = _MIDNIGHT.sub("", value)
+    value = _MIDNIGHT.sub("", text.strip())
     for form in _DATE_FORMS:
-        literal = typed_literal(value, form)
-        if literal is not None:
+        if (literal := typed_literal(value, form)) is not None:
             return literal
     dropped["date that can't be read (its claim is kept)"] += 1
     return None
-
-
-_MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?Z?\Z")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, Unpack
 
 from pydantic import BaseModel
 
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.model.quote_location import one_line
 from tgraph.extract.model.replies import GraphReply, read_graph, usable_rows
-from tgraph.model import Agent, Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
+from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
 from tgraph.models.json_parsing import Read
-from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.prompts import Options, Prompted, load_prompt, messages
 from tgraph.models.structured_output import Structured, ask
 from tgraph.vocabulary import digest, normalise_name
 
@@ -71,46 +71,40 @@ class GleanedReplies(ABC, Generic[R]):
         return {reason: count for reason, count in self.dropped.items() if count}
 
 
-class Gleaning(Generic[R]):
+class Gleaning(Prompted, Generic[R]):
     """Asks by the prompts ``NAME`` and ``NAME_more`` (a gleaning round, repeated until it yields
     nothing new). ``asked_for`` is what the replies depend on beside the chunk and the options."""
 
+    name: str
+    schema: type[R]
+
     def __init__(
         self,
-        name: str,
-        asked_for: str,
-        schema: type[R],
-        read: Callable[[str, type[R]], Read[R] | str],
         model: ChatModel,
+        asked_for: str,
         gleanings: int,
         prompts: Path | None,
-        *,
-        temperature: float = 0.0,
-        seed: int | None = None,
-        max_tokens: int | None = None,
+        **options: Unpack[Options],
     ) -> None:
+        super().__init__(model, load_prompt(self.name, prompts), (), **options)
+        self._more = load_prompt(f"{self.name}_more", prompts)
         self._asked_for = asked_for
-        self._schema = schema
-        self._read = read
-        self._model = model
         self._gleanings = gleanings
-        self._first = load_prompt(name, prompts)
-        self._more = load_prompt(f"{name}_more", prompts)
-        self._options = (temperature, seed, max_tokens)
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        return (self._first, self._more) if self._gleanings else (self._first,)
+        return (self._prompt, self._more) if self._gleanings else (self._prompt,)
 
     @property
     def key(self) -> str:
         """Changes when the same chunk could yield something else."""
         options = map(str, (self._asked_for, self._gleanings, *self._options))
         return digest(self.agent.iri, *(p.sha256 for p in self.prompts), *options)
+
+    @staticmethod
+    @abstractmethod
+    def read(text: str, schema: type[R]) -> Read[R] | str:
+        """A reply as a value, or one sentence that says what is wrong with it."""
 
     def run(
         self,
@@ -130,10 +124,10 @@ class Gleaning(Generic[R]):
             "text": chunk.text,
             **values,
         }
-        gathered.take(self._ask(self._first, filled, sink))
+        gathered.take(self._reply(self._prompt, filled, sink))
         for _ in range(self._gleanings):
             try:
-                reply = self._ask(self._more, {**filled, "known": gathered.known()}, sink)
+                reply = self._reply(self._more, {**filled, "known": gathered.known()}, sink)
             except EndpointError:
                 raise
             except ModelError:  # what was paid for is kept
@@ -142,7 +136,7 @@ class Gleaning(Generic[R]):
             if not gathered.take(reply):
                 break
 
-    def _ask(self, prompt: Prompt, values: Mapping[str, str], sink: CallSink) -> Structured[R]:
+    def _reply(self, prompt: Prompt, values: Mapping[str, str], sink: CallSink) -> Structured[R]:
         temperature, seed, max_tokens = self._options
         request = ChatRequest(
             prompt,
@@ -151,15 +145,16 @@ class Gleaning(Generic[R]):
             temperature=temperature,
             seed=seed,
         )
-        return ask(self._model, request, self._schema, sink, read=self._read)
-
-
-# --- extraction by a language model: one structured reply a chunk, then rounds for what was -------
+        return ask(self._model, request, self.schema, sink, read=self.read)
 
 
 class ModelExtractor(Gleaning[GraphReply]):
     """An ``Extractor`` that asks a language model by the prompts ``extract_graph`` and
     ``extract_graph_more``."""
+
+    name = "extract_graph"
+    schema = GraphReply
+    read = staticmethod(read_graph)
 
     def __init__(
         self,
@@ -167,12 +162,9 @@ class ModelExtractor(Gleaning[GraphReply]):
         entity_types: Sequence[str],
         gleanings: int = 1,
         prompts: Path | None = None,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> None:
-        types = ", ".join(entity_types)
-        super().__init__(
-            "extract_graph", types, GraphReply, read_graph, model, gleanings, prompts, **options
-        )
+        super().__init__(model, ", ".join(entity_types), gleanings, prompts, **options)
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
@@ -184,8 +176,11 @@ class ModelExtractor(Gleaning[GraphReply]):
 class _GleanedGraph(GleanedReplies[GraphReply]):
     def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
         entities, relationships = usable_rows(reply, self.chunk, self.dropped)
-        yield from ((_entity_key(entity), entity) for entity in entities)
-        yield from ((_relationship_key(stated), stated) for stated in relationships)
+        for e in entities:
+            yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
+        for r in relationships:
+            obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
+            yield (normalise_name(r.subject), normalise_name(r.predicate), obj, r.span), r
 
     def known(self) -> str:
         names = (entity.name for entity in self.all_of(ExtractedEntity))
@@ -198,12 +193,3 @@ class _GleanedGraph(GleanedReplies[GraphReply]):
     def extraction(self) -> Extraction:
         found = self.all_of(ExtractedEntity), self.all_of(ExtractedRelationship)
         return Extraction(self.chunk.iri, *found, self.reply_hash, self.counts)
-
-
-def _entity_key(entity: ExtractedEntity) -> Key:
-    return normalise_name(entity.name), frozenset(map(normalise_name, entity.aliases))
-
-
-def _relationship_key(r: ExtractedRelationship) -> Key:
-    obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
-    return normalise_name(r.subject), normalise_name(r.predicate), obj, r.span

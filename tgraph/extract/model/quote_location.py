@@ -10,6 +10,12 @@ from functools import cached_property
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Chunk, Span
 
+_WORD = re.compile(r"\w+")
+_ARTICLE = re.compile(r"(?:the|an?) (?=\w)")
+_SCRIPTS_WITHOUT_SPACES = "\u0e00"  # Thai, and beyond it Tibetan to Chinese
+_SPACES = re.compile(" {2,}")
+_SAME = str.maketrans("“”„‘’–—‹›", '"""\'\'--<>')
+
 
 class QuoteFinder:
     """The text of a chunk in which quotes are looked up."""
@@ -28,10 +34,9 @@ class QuoteFinder:
             if self._is_cut(at) or self._is_cut(after):
                 continue
             start, end = self._origin[at], self._origin[after - 1] + 1
-            text = self._chunk.text
-            if end < len(text) and text[end] in ".!?":
+            if self._chunk.text[end : end + 1] in {".", "!", "?"}:
                 end += 1
-            return Span(self._chunk.start + start, self._chunk.start + end, text[start:end])
+            return self._span(start, end)
         return None
 
     def window(self, names: Sequence[str], description: str = "") -> Span | None:
@@ -49,13 +54,12 @@ class QuoteFinder:
             runs = list(_runs(holding, set(needed)))
             if runs:
                 start, end = min(runs, key=lambda run: self._fitness(run, description))
-                first, last = spans[start][0], spans[end][1]
-                return Span(
-                    self._chunk.start + first,
-                    self._chunk.start + last,
-                    self._chunk.text[first:last],
-                )
+                return self._span(spans[start][0], spans[end][1])
         return None
+
+    def _span(self, start: int, end: int) -> Span:
+        at = self._chunk.start
+        return Span(at + start, at + end, self._chunk.text[start:end])
 
     @cached_property
     def _sentences(self) -> list[tuple[int, int, str]]:
@@ -77,10 +81,6 @@ class QuoteFinder:
         if self._origin[at - 1] == self._origin[at] or unicodedata.combining(after):
             return True
         return all(c.isalnum() and c < _SCRIPTS_WITHOUT_SPACES for c in (before, after))
-
-
-_WORD = re.compile(r"\w+")
-_ARTICLE = re.compile(r"(?:the|an?) (?=\w)")
 
 
 def _needed(name: str) -> str:
@@ -119,19 +119,6 @@ def _places(text: str, wanted: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
-
-
-_SCRIPTS_WITHOUT_SPACES = "\u0e00"  # Thai, and beyond it Tibetan to Chinese
-_SPACES = re.compile(" {2,}")
-_SAME = str.maketrans(
-    {
-        **dict.fromkeys("“”„", '"'),
-        **dict.fromkeys("‘’", "'"),
-        **dict.fromkeys("–—", "-"),
-        "‹": "<",
-        "›": ">",
-    }
-)
 
 
 class _Folds(dict[int, str]):

@@ -6,7 +6,7 @@ import html
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Annotated, Any
 
@@ -21,6 +21,22 @@ from tgraph.vocabulary import normalise_name
 
 LONGEST_NAME = 300
 MIDDLING = 5.0
+_DAY = r"\d{4}-\d{2}-\d{2}"
+_CALENDAR = {"date": date.fromisoformat, "dateTime": datetime.fromisoformat}
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
+_FORMS = {
+    name: re.compile(form, re.ASCII | re.DOTALL)
+    for name, form in {
+        "string": r".*",
+        "integer": r"[+-]?\d{1,18}",
+        "decimal": r"[+-]?(\d{1,18}(\.\d{0,9})?|\.\d{1,9})",
+        "boolean": r"true|false|1|0",
+        "date": _DAY,
+        "dateTime": _DAY + r"T\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?",
+        "gYear": r"-?\d{4}",
+        "gYearMonth": r"-?\d{4}-(0[1-9]|1[0-2])",
+    }.items()
+}
 
 
 def _as_text(value: Any) -> Any:
@@ -108,9 +124,7 @@ def _entity(row: EntityRow, text: QuoteFinder, dropped: Counter[str]) -> Extract
     if name is None:
         dropped["entity without a name"] += 1
         return None
-    aliases = tuple(
-        dict.fromkeys(a for alias in row.aliases if (a := name_of(alias)) and a != name)
-    )
+    aliases = tuple(a for a in _names(row.aliases) if a != name)
     kind = (name_of(row.type) or "concept").lower()
     return ExtractedEntity(name, kind, one_line(row.description), aliases, text.find(name))
 
@@ -132,10 +146,14 @@ def _relationship(
         return None
     if span is None:
         dropped["sentence that names both ends (the whole chunk is the evidence)"] += 1
-    keywords = tuple(dict.fromkeys(k for word in row.keywords if (k := name_of(word))))
+    keywords = tuple(_names(row.keywords))
     return ExtractedRelationship(
         subject, predicate, obj, one_line(row.description), keywords, _strength(row, dropped), span
     )
+
+
+def _names(texts: Iterable[str]) -> dict[str, None]:
+    return dict.fromkeys(name for text in texts if (name := name_of(text)))
 
 
 def _strength(row: RelationshipRow, dropped: Counter[str]) -> float:
@@ -185,32 +203,13 @@ def _exists(name: str, value: str) -> bool:
         return False
 
 
-_DAY = r"\d{4}-\d{2}-\d{2}"
-_CALENDAR = {"date": date.fromisoformat, "dateTime": datetime.fromisoformat}
-_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?", re.ASCII)
-_FORMS = {
-    name: re.compile(form, re.ASCII | re.DOTALL)
-    for name, form in {
-        "string": r".*",
-        "integer": r"[+-]?\d{1,18}",
-        "decimal": r"[+-]?(\d{1,18}(\.\d{0,9})?|\.\d{1,9})",
-        "boolean": r"true|false|1|0",
-        "date": _DAY,
-        "dateTime": _DAY + r"T\d{2}:\d{2}:\d{2}(\.\d{1,6})?(Z|[+-]\d{2}:\d{2})?",
-        "gYear": r"-?\d{4}",
-        "gYearMonth": r"-?\d{4}-(0[1-9]|1[0-2])",
-    }.items()
-}
-
-
 def name_of(text: str) -> str | None:
     """The name on one line without quotation marks; None where it is none, or far too long."""
     name = one_line(text).strip('"“”').strip()
     return name if any(map(str.isalnum, name)) and len(name) <= LONGEST_NAME else None
 
 
-# --- the tuple format of graph replies, as GraphRAG's prompts ask for it, read as a ---------------
-
+# --- GraphRAG's tuples ----------------------------------------------------------------------------
 
 RELATED = "related to"
 """The predicate of a relationship for which the format has none; its description says the rest."""
@@ -248,11 +247,9 @@ def read_tuples(text: str) -> Read[GraphReply]:
     ``dropped`` counts records that lack fields; ``truncated`` says that the last one is cut off
     (and left out): the text ends neither in the mark of completeness nor in a closed record.
     """
-    text = text[:_LONGEST]
-    complete = _COMPLETE.search(text)
-    body = text[: complete.start()] if complete else text
+    body, complete = _body(text)
     records = list(_records(body))
-    cut = bool(records) and complete is None and not _CLOSED.search(body.rstrip("`#* \t\r\n"))
+    cut = bool(records) and not complete and not _CLOSED.search(body.rstrip("`#* \t\r\n"))
     reply, dropped = GraphReply(), int(cut)
     for kind, fields in records[: len(records) - cut]:
         if kind == "entity" and len(fields) >= 2 and fields[0]:
@@ -267,9 +264,7 @@ def read_tuples(text: str) -> Read[GraphReply]:
 def fields_of(text: str, least: int) -> tuple[list[list[str]], int] | None:
     """The fields of records that have no kind in front, such as GraphRAG's claims; those with fewer
     than ``least`` fields are left out and counted. None where the text is not in the format."""
-    text = text[:_LONGEST]
-    complete = _COMPLETE.search(text)
-    body = text[: complete.start()] if complete else text
+    body, complete = _body(text)
     records = [
         [_field(part) for part in _DELIMITER.split(record.strip().removeprefix("("))]
         for record in _BETWEEN.split(body)
@@ -279,14 +274,19 @@ def fields_of(text: str, least: int) -> tuple[list[list[str]], int] | None:
     return (kept, len(records) - len(kept)) if records or complete else None
 
 
+def _body(text: str) -> tuple[str, bool]:
+    """What stands before the mark of completeness, and whether there is one."""
+    complete = _COMPLETE.search(text, 0, _LONGEST)
+    return text[: complete.start() if complete else _LONGEST], complete is not None
+
+
 def _records(text: str) -> Iterator[tuple[str, list[str]]]:
     """The kind and the fields of each record, each as far as the next one opens."""
     openings = list(_OPENING.finditer(text))
     ends = [*(following.start() for following in openings[1:]), len(text)]
     for opening, end in zip(openings, ends, strict=False):
         record = text[opening.end() : end].partition("##")[0]
-        fields = [_field(part) for part in _DELIMITER.split(record)]
-        yield opening[1].lower(), fields
+        yield opening[1].lower(), [_field(part) for part in _DELIMITER.split(record)]
 
 
 def _field(text: str) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
 from tgraph.errors import ModelError
 from tgraph.extract.model.replies import Row, Text, Texts
-from tgraph.extract.summaries import Summary, SummarySentence, within
+from tgraph.extract.summaries import Summary, SummarySentence, whole, within
 from tgraph.ingest.base import one_line
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, load_prompt, messages
@@ -20,6 +19,7 @@ from tgraph.models.tokens import count_tokens, truncate
 NAME = "summarise_descriptions"
 _LEAST_ROOM = 100
 _OF_A_LINE = 20  # tokens of an item's JSON beside its text, and of a long id
+_Items = Sequence[SummarySentence]
 
 
 class SentenceRow(Row):
@@ -29,14 +29,6 @@ class SentenceRow(Row):
 
 class SummaryReply(Row):
     sentences: list[SentenceRow]
-
-
-@dataclass(frozen=True, slots=True)
-class _Input:
-    """A description, or a sentence of the summary so far; ``rests_on`` are the descriptions."""
-
-    text: str
-    rests_on: tuple[int, ...]
 
 
 class ModelSummariser(Prompted):
@@ -66,22 +58,21 @@ class ModelSummariser(Prompted):
     ) -> Summary:
         """As ``Summariser.summarise``."""
         dropped: Counter[str] = Counter()
-        rest = [_Input(one_line(text), (at,)) for at, text in enumerate(descriptions)]
+        rest = whole(descriptions)
         found: tuple[SummarySentence, ...] = ()
         while rest:
-            batch = [_Input(sentence.text, sentence.rests_on) for sentence in found]
-            taken = self._fitting(subject, batch, rest, dropped)
+            taken = self._fitting(subject, found, rest, dropped)
             rest = rest[len(taken) :]
-            found = self._fold(subject, [*batch, *taken], sink, dropped)
+            found = self._fold(subject, [*found, *taken], sink, dropped)
         return Summary(found, {reason: count for reason, count in dropped.items() if count})
 
     def _fitting(
-        self, subject: str, batch: Sequence[_Input], rest: Sequence[_Input], dropped: Counter[str]
-    ) -> list[_Input]:
+        self, subject: str, batch: _Items, rest: _Items, dropped: Counter[str]
+    ) -> list[SummarySentence]:
         """As many of the rest as the prompt has room for beside the batch, but at least one."""
         asked = messages(self._prompt, self._values(subject, batch))
         room = self._budget - sum(count_tokens(message["content"]) for message in asked)
-        taken: list[_Input] = []
+        taken: list[SummarySentence] = []
         for item in rest:
             cost = count_tokens(item.text) + _OF_A_LINE
             if cost > room:
@@ -91,10 +82,10 @@ class ModelSummariser(Prompted):
         if not taken:
             dropped["description cut for its summary"] += 1
             short = truncate(rest[0].text, max(room - _OF_A_LINE, _LEAST_ROOM))
-            return [_Input(short, rest[0].rests_on)]
+            return [SummarySentence(short, rest[0].rests_on)]
         return taken
 
-    def _values(self, subject: str, items: Sequence[_Input]) -> dict[str, str]:
+    def _values(self, subject: str, items: _Items) -> dict[str, str]:
         lines = (
             json.dumps({"id": str(number), "text": item.text}, ensure_ascii=False)
             for number, item in enumerate(items, 1)
@@ -106,7 +97,7 @@ class ModelSummariser(Prompted):
         }
 
     def _fold(
-        self, subject: str, items: Sequence[_Input], sink: CallSink, dropped: Counter[str]
+        self, subject: str, items: _Items, sink: CallSink, dropped: Counter[str]
     ) -> tuple[SummarySentence, ...]:
         request = self._request(self._values(subject, items), SummaryReply)
         reply = self._ask(request, SummaryReply, sink)
@@ -122,14 +113,12 @@ class ModelSummariser(Prompted):
         return within(found, self._max_words, dropped)
 
 
-def _checked(
-    reply: SummaryReply, items: Sequence[_Input], dropped: Counter[str]
-) -> list[SummarySentence]:
+def _checked(reply: SummaryReply, items: _Items, dropped: Counter[str]) -> list[SummarySentence]:
     """The sentences with what they really rest on: ids that were not shown are dropped."""
     known = {str(number): item.rests_on for number, item in enumerate(items, 1)}
     found = []
     for row in reply.sentences:
-        ids = [one for one in (text.strip() for text in row.ids) if one]
+        ids = [*filter(None, map(str.strip, row.ids))]
         rests_on = {at for one in ids for at in known.get(one, ())}
         dropped["unknown id in a summary"] += sum(one not in known for one in ids)
         text = one_line(row.text)
