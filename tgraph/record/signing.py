@@ -91,9 +91,6 @@ def statement_of(catalogue: str, head: Head) -> bytes:
     return f"tgraph chain 1\n{catalogue}\n{head.sequence}\n{head.hash}\n".encode()
 
 
-# --- entries --------------------------------------------------------------------------------------
-
-
 def is_signed(store: Store, chain: Chain) -> bool:
     """Whether there is nothing to sign: the chain is empty, or ends with a signature."""
     if not chain.head.sequence:
@@ -126,9 +123,6 @@ def signature_quads(chain: Chain, key: SigningKey) -> list[Quad]:
         (v.tg("signature"), signature),
         (v.prov("wasAttributedTo"), iri(key.public.agent)),
     )
-
-
-# --- files ----------------------------------------------------------------------------------------
 
 
 def make_keys(file: Path) -> tuple[PublicKey, Path]:

@@ -100,10 +100,8 @@ def run_quads(
 ) -> list[Quad]:
     """One run of ``index``: when, by whom, and what came of it."""
     out = Statements(v.SOURCE_GRAPH)
-    activity = Activity(
-        run, ("IndexRun",), "Index run", started, ended, tuple(agents), dropped=counts
-    )
-    activity.state(out)
+    known = tuple(agents)
+    Activity(run, ("IndexRun",), "Index run", started, ended, known, dropped=counts).state(out)
     return out.quads
 
 
