@@ -11,7 +11,7 @@ from tgraph.extract.summaries import Summary
 from tgraph.index.knowledge import Described
 from tgraph.index.summary_tree import ClusterSummary, TreeNode
 from tgraph.record.activities import Authorship, state_entity
-from tgraph.store.statements import Statements, Writer, iri
+from tgraph.store.statements import Statements, Writer, iri, stated
 
 
 def state_summary(
@@ -90,14 +90,13 @@ def context_quads(made: ChunkContext, how: Authorship) -> list[Quad]:
 
 def tree_quads(node: TreeNode) -> list[Quad]:
     """What knowledge says: the summary stands, at this level, for these members."""
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
+    return stated(
+        v.KNOWLEDGE_GRAPH,
         node.iri,
         (v.RDF_TYPE, v.tg("Summary")),
         (v.tg("level"), node.level),
         (v.tg("member"), map(iri, node.members)),
     )
-    return out.quads
 
 
 def cluster_summary_quads(
