@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.store.base import Store
@@ -60,24 +60,21 @@ class StandingEvidence:
         key = role, subject
         if key not in self._evidence:
             quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
-            items = (self._standing(quad.subject) for quad in sorted(quads, key=_subject))
+            subjects = sorted((quad.subject for quad in quads), key=str)
+            items = (self._standing(subject) for subject in subjects)
             self._evidence[key] = [item for item in items if item is not None]
         return self._evidence[key]
 
     def _standing(self, subject: object) -> Properties | None:
-        item = self._properties(subject)
-        if "wasDerivedFrom" not in item or not self._stands(item["wasDerivedFrom"][0].value):
-            return None
-        return self._weigh(item) if self._weigh else item
-
-    def _properties(self, subject: object) -> Properties:
         assert isinstance(subject, NamedNode)
         found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
         for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
             _, predicate, term, _ = quad
             assert isinstance(term, NamedNode | Literal)
             found.setdefault(_last_part(predicate.value), []).append(term)
-        return found
+        if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
+            return None
+        return self._weigh(found) if self._weigh else found
 
     def keys_of(self, entity: str) -> set[str]:
         """The names and aliases that evidence gives the entity or gave it: what does not stand any
@@ -173,7 +170,3 @@ def _end(term: object) -> str:
 @cache
 def _last_part(predicate: str) -> str:
     return predicate.rpartition("#")[2].rpartition("/")[2]
-
-
-def _subject(quad: Quad) -> str:
-    return str(quad.subject)

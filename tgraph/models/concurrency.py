@@ -194,9 +194,6 @@ class Limiter:
             self._paused_until = max(self._paused_until, self._now() + seconds)
 
 
-# --- several calls at the same time ---------------------------------------------------------------
-
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

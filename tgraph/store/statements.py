@@ -236,7 +236,7 @@ def edge_of(triple: Triple) -> str:
     return v.edge_iri(triple.subject, triple.predicate, triple.object)
 
 
-def stated(graph: NamedNode, subject: str, *pairs: Pair) -> list[Quad]:
+def stated(graph: NamedNode | DefaultGraph, subject: str, *pairs: Pair) -> list[Quad]:
     """What is said of one subject in the graph."""
     out = Statements(graph)
     out.add(subject, *pairs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode
@@ -138,21 +138,17 @@ class ReportContext:
     def rows(self) -> dict[str, list[str]]:
         """The lines of ``entities``, ``edges``, ``claims`` and ``reports``, each a JSON object."""
         shown: dict[Hashable, str] = {}
-        edges = []
-        for n, detail in enumerate(self.edges, 1):
-            edges.append(_line(f"R{n}", _edge_row(detail, f"R{n}", shown, brief=self.brief)))
+
+        def lines(letter: str, rows: Iterable[Mapping[str, object]]) -> list[str]:
+            return [as_json({"id": f"{letter}{n}", **row}) for n, row in enumerate(rows, 1)]
+
+        edges = enumerate(self.edges, 1)
+        reports = enumerate(self.reports, 1)
         return {
-            "entities": [
-                _line(f"E{n}", _entity_row(entity, brief=self.brief))
-                for n, entity in enumerate(self.entities, 1)
-            ],
-            "edges": edges,
-            "claims": [
-                _line(f"C{n}", {"claim": claim.text}) for n, claim in enumerate(self.claims, 1)
-            ],
-            "reports": [
-                _line(f"S{n}", _report_row(sub, f"S{n}")) for n, sub in enumerate(self.reports, 1)
-            ],
+            "entities": lines("E", (_entity_row(e, brief=self.brief) for e in self.entities)),
+            "edges": lines("R", (_edge_row(e, f"R{n}", shown, brief=self.brief) for n, e in edges)),
+            "claims": lines("C", ({"claim": claim.text} for claim in self.claims)),
+            "reports": lines("S", (_report_row(sub, f"S{n}") for n, sub in reports)),
         }
 
     @property
@@ -162,10 +158,6 @@ class ReportContext:
 
 
 # --- rows ---------------------------------------------------------------------------------------
-
-
-def _line(identity: str, row: Mapping[str, object]) -> str:
-    return as_json({"id": identity, **row})
 
 
 def as_json(value: object) -> str:
@@ -223,8 +215,7 @@ def shortened(text: str, most: int) -> str:
     """The text, cut before a word where it is longer than ``most`` characters."""
     if len(text) <= most:
         return text
-    kept = text[:most].rsplit(" ", 1)[0]
-    return f"{kept} …"
+    return f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
 def _report_row(sub: SubReport, identity: str) -> dict[str, object]:
