@@ -9,7 +9,7 @@ from functools import cache
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.store.base import Store
+from tgraph.store.base import Store, Term
 
 Properties = Mapping[str, Sequence[NamedNode | Literal]]
 """The values of an evidence by the last part of the predicate's name, such as ``nameKey``; its own
@@ -49,12 +49,20 @@ class StandingEvidence:
 
     def claims_naming(self, entity: str) -> set[str]:
         """The claims about the entity, by the name that the texts have for it."""
-        found = set()
-        for role in (v.tg("subject"), v.tg("object")):
-            for quad in self._store.match(None, role, NamedNode(entity), v.SOURCE_GRAPH):
-                for claim in self._store.match(quad.subject, v.tg("claim"), None, v.SOURCE_GRAPH):
-                    found.add(value(claim.object))
-        return found
+        roles = (v.tg("subject"), v.tg("object"))
+        return self._beside(roles, NamedNode(entity), (v.tg("claim"),))
+
+    def _beside(
+        self, names: Sequence[NamedNode], term: Term, wanted: Sequence[NamedNode]
+    ) -> set[str]:
+        """What evidence that has the term by one of the properties has by the wanted ones."""
+        return {
+            value(other.object)
+            for name in names
+            for quad in self._store.match(None, name, term, v.SOURCE_GRAPH)
+            for predicate in wanted
+            for other in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH)
+        }
 
     def _of(self, role: str, subject: str) -> list[Properties]:
         key = role, subject
@@ -79,21 +87,11 @@ class StandingEvidence:
     def keys_of(self, entity: str) -> set[str]:
         """The names and aliases that evidence gives the entity or gave it: what does not stand any
         more may have kept others apart, or together."""
-        found = set()
-        for quad in self._store.match(None, v.tg("entity"), NamedNode(entity), v.SOURCE_GRAPH):
-            for predicate in KEYS:
-                for key in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH):
-                    found.add(value(key.object))
-        return found
+        return self._beside((v.tg("entity"),), NamedNode(entity), KEYS)
 
     def entities_with(self, key: str) -> set[str]:
         """The entities that some evidence, standing or not, gives this name or alias."""
-        found = set()
-        for predicate in KEYS:
-            for quad in self._store.match(None, predicate, Literal(key), v.SOURCE_GRAPH):
-                for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
-                    found.add(value(other.object))
-        return found
+        return self._beside(KEYS, Literal(key), (v.tg("entity"),))
 
     # --- edges of the texts ---
 

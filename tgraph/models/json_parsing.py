@@ -201,9 +201,6 @@ def _holds_rows(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
-# --- reading one JSON value out of what a model wrote, when it is wrapped, slipped or cut off -----
-
-
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
 
@@ -251,9 +248,6 @@ def _is_nothing(value: Any, dropped: int, cut: bool) -> bool:
     if isinstance(value, list):
         return bool(dropped) and dropped >= len(value)
     return cut and not any(value.values())
-
-
-# --- where the JSON is --------------------------------------------------------------------------
 
 
 def _values(text: str) -> Iterator[tuple[Any, bool, bool]]:
@@ -316,9 +310,6 @@ def complete_part(text: str) -> str:
         if in_outermost or (lists == 0 and mark not in "{["):
             end, closers = start if mark == "," else start + 1, "".join(reversed(stack))
     return text[:end] + closers
-
-
-# --- whether it fits ----------------------------------------------------------------------------
 
 
 def _shaped(value: Any, schema: type[BaseModel]) -> Any:

@@ -42,9 +42,6 @@ def store_error(error: BaseException) -> StoreError:
     return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
 
 
-# --- folders and whole files ---------------------------------------------------------------------
-
-
 def sync_folder(path: Path | str) -> None:
     """Make renames and new names in the folder (or a file's content) durable."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -161,9 +158,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
         reason = (error.strerror or str(error)).lower()
         raise StoreError(f"{path} can't be read: {reason}.", "Check its permissions.") from error
     return value if isinstance(value, dict) else None
-
-
-# --- locks ---------------------------------------------------------------------------------------
 
 
 class FileLock:

@@ -76,14 +76,9 @@ class LayeredStore:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        if not self._on_disk:
-            return self._memory.match(subject, predicate, obj, graph)
-        if not self._held:
-            return self._disk.match(subject, predicate, obj, graph)
-        return chain(
-            self._disk.match(subject, predicate, obj, graph),
-            self._memory.match(subject, predicate, obj, graph),
-        )
+        layers = ((self._disk, self._on_disk), (self._memory, self._held or not self._on_disk))
+        found = [layer.match(subject, predicate, obj, graph) for layer, holds in layers if holds]
+        return found[0] if len(found) == 1 else chain(*found)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         return [*self._disk.lines(graph), *self._memory.lines(graph)]

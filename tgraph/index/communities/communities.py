@@ -59,9 +59,6 @@ class FoundCommunities(NamedTuple):
     label: str
 
 
-# --- finding ------------------------------------------------------------------------------------
-
-
 def find_communities(component: Component, how: Clustering) -> list[FoundCommunities]:
     """The communities of a connected part, level by level (see ``leiden.hierarchy``)."""
     groups = hierarchy(len(component.members), component.ties, how)
@@ -110,9 +107,6 @@ def _label(component: Component, group: Group, strengths: Mapping[int, float]) -
     names = [x if len(x) <= _LETTERS else x[: _LETTERS - 1].rstrip() + "…" for x in labels]
     more = len(ranked) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
-
-
-# --- reading the graph --------------------------------------------------------------------------
 
 
 def read_relationships(store: Store) -> list[Relationship]:
@@ -187,9 +181,6 @@ def _weight(text: str) -> float:
 def _instances(store: Store, kind: str) -> list[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
     return [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
-
-
-# --- what the default graph says of communities -------------------------------------------------
 
 
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:

@@ -157,9 +157,6 @@ class ReportContext:
         return "\n\n".join(f"{name}\n" + "\n".join(rows) for name, rows in self.rows().items())
 
 
-# --- rows ---------------------------------------------------------------------------------------
-
-
 def as_json(value: object) -> str:
     """On one line, so that no text can pose as a row."""
     return json.dumps(value, ensure_ascii=False)
@@ -238,9 +235,6 @@ def _findings(report: CommunityReport) -> list[dict[str, object]]:
         {"summary": finding.summary, "explanation": finding.explanation}
         for finding in report.findings
     ]
-
-
-# --- what the rows are made of, for counting ----------------------------------------------------
 
 
 def entity_parts(entity: EntityDetail, *, brief: bool = False) -> Parts:

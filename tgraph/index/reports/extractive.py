@@ -94,9 +94,6 @@ class ExtractiveWriter:
         )
 
 
-# --- sentences ----------------------------------------------------------------------------------
-
-
 @dataclass(slots=True)
 class _Quoted:
     text: str
@@ -184,9 +181,6 @@ def _is_prose(text: str) -> bool:
 
 def _joined(texts: Iterable[str]) -> str:
     return " ".join(" ".join(texts).split())
-
-
-# --- the parts of a report ----------------------------------------------------------------------
 
 
 def _title(context: ReportContext) -> str:

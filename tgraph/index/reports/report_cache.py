@@ -116,8 +116,9 @@ def _unpacked(data: Mapping[str, Any]) -> ReportCache:
         for iri, level, members, parent, children in rows
     )
     reports = {}
-    for *said, told in data["reports"]:
-        findings = tuple([Finding(*of, tuple(cites)) for *of, cites in told])
-        reports[said[1]] = CommunityReport(*said, findings)
+    for name, community, level, title, summary, rating, why, told in data["reports"]:
+        findings = tuple([Finding(i, said, text, tuple(cites)) for i, said, text, cites in told])
+        report = CommunityReport(name, community, level, title, summary, rating, why, findings)
+        reports[community] = report
     others = (data[name] for name in ("occurrences", "costs", "tokens"))
     return ReportCache(communities, reports, *others)

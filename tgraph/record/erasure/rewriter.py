@@ -239,9 +239,7 @@ class Rewriter:
             if not subject.startswith(_LABELLED):
                 return False
             own = own or subject in self._affected.grouped
-        elif (own and predicate in _ARGUED) or (
-            own and predicate == v.tg("query") and subject.startswith(_FOLLOW_UP)
-        ):
+        elif own and (predicate in _ARGUED or _is_follow_up(subject, predicate)):
             return True
         kept = predicate not in _SAID or self._traces.is_kept(text)
         if not kept and (own or text in self._said):
