@@ -200,13 +200,8 @@ class OpenAIChat(Client):
                     self._structured = True
                 elif not self._structured and "{" not in gathered.text:
                     self.dialect = self.dialect.with_less_format()
-        return ChatReply(
-            gathered.text,
-            gathered.finish_reason,
-            exchange.usage,
-            gathered.model,
-            dict(gathered.extra),
-        )
+        told, extra = (gathered.text, gathered.finish_reason), dict(gathered.extra)
+        return ChatReply(*told, exchange.usage, gathered.model, extra)
 
     def _record(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
         sent = [m["content"] for m in request.messages]
