@@ -20,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.extract.model.replies import Row, Text
 from tgraph.index.sources import text_value
 from tgraph.model import Agent, Chunk, Prompt
-from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.base import Author, CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, load_prompt
 from tgraph.models.tokens import encoding_for, token_offsets
 from tgraph.store.base import Store
@@ -53,17 +53,8 @@ class Setting:
     names: tuple[str, ...] = ()
 
 
-class Situator(Protocol):
-    """Who writes contexts. ``key`` names it with its prompt and options."""
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def prompts(self) -> Sequence[Prompt]: ...
-
-    @property
-    def key(self) -> str: ...
+class Situator(Author, Protocol):
+    """Who writes contexts."""
 
     def situate(self, setting: Setting, sink: CallSink = no_sink) -> str:
         """The context; empty where there is nothing to say. ``ModelError`` where a reply can't be
@@ -169,11 +160,6 @@ def context_text(store: Store, context: str) -> str:
     return text_value(store, context, v.tg("text"))
 
 
-# --- contexts by a language model, which is shown the document and then the chunk -----------------
-# The document comes first and is the same for all of its chunks, so that endpoints which remember
-# the beginning of a prompt read it once.
-
-
 NAME = "situate_chunk"
 MOST_WORDS = 80
 """Words that are asked for; Anthropic's contexts have 50 to 100 tokens."""
@@ -188,8 +174,9 @@ class ContextReply(Row):
 class ModelSituator(Prompted):
     """A ``Situator`` that asks a language model by the prompt ``situate_chunk``.
 
-    Of a document of more than ``max_document_tokens`` it is shown the part that the chunk begins
-    in; parts are the same for all chunks.
+    The document comes first and is the same for all of its chunks, so that endpoints which remember
+    the beginning of a prompt read it once. Of one of more than ``max_document_tokens`` it is shown
+    the part that the chunk begins in; parts are the same for all chunks.
     """
 
     def __init__(

@@ -110,8 +110,6 @@ def keep(chunks: Sequence[Occurrences], limits: FastSettings) -> Kept:
     return kept
 
 
-# --- counting -----------------------------------------------------------------------------------
-
 _Sentence = tuple[int, int, int, tuple[str, ...]]
 """Start, end, paragraph and the names that it holds, each once."""
 
@@ -201,9 +199,6 @@ def _nearest(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
         if left[1] != right[1]
     ]
     return min(stretches)[1:]
-
-
-# --- weights and limits -------------------------------------------------------------------------
 
 
 def _frequent(

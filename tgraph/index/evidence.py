@@ -218,9 +218,9 @@ def _spread(evidence: list[Evidence], limit: int) -> tuple[Evidence, ...]:
     """The strongest of each document first, then the second of each, and so on."""
     evidence.sort(key=lambda e: (-e.strength, e.path, e.page or 0, e.start, e.iri))
     turn: defaultdict[str, int] = defaultdict(int)
-    ordered = []
+    turns = []
     for item in evidence:
-        ordered.append((turn[item.document], item))
+        turns.append(turn[item.document])
         turn[item.document] += 1
-    ordered.sort(key=lambda pair: pair[0])
+    ordered = sorted(zip(turns, evidence, strict=True), key=lambda pair: pair[0])
     return tuple(item for _, item in ordered[:limit])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     import sqlite3
 
 
-# --- how many relationships entities have, and how many tokens chunks: of some, or of all at ------
-
-
 MOST_COUNTED = 2_000
 """Relationships of an entity that are looked at, each way."""
 
@@ -45,7 +42,8 @@ def degree_of(store: Store, entity: str) -> int:
     node = NamedNode(entity)
     outgoing = store.match(node, None, None, v.KNOWLEDGE_GRAPH)
     incoming = store.match(None, None, node, v.KNOWLEDGE_GRAPH)
-    return sum(1 for way in (outgoing, incoming) for _ in islice(_statements(way), MOST_COUNTED))
+    ways = ((quad for quad in way if is_statement(quad.predicate)) for way in (outgoing, incoming))
+    return sum(1 for way in ways for _ in islice(way, MOST_COUNTED))
 
 
 def degrees(store: Store) -> dict[str, int]:
@@ -65,24 +63,11 @@ def degrees(store: Store) -> dict[str, int]:
     }
 
 
-def _statements(quads: Iterable[Quad]) -> Iterable[Quad]:
-    return (quad for quad in quads if is_statement(quad.predicate))
-
-
 def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     """The lengths of the chunks in tokens, as counted when they were made."""
     nodes = [NamedNode(chunk) for chunk in chunks]
     rows = select(store, "retrieve/chunk-tokens", {"chunks": nodes})
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
-
-
-def all_tokens(store: Store) -> dict[str, int]:
-    """``tokens_of`` every chunk."""
-    rows = select(store, "index/chunk-tokens")
-    return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
-
-
-# --- what questions look up by the hundred, of one generation of knowledge, in tables of ----------
 
 
 FORMAT = 1
@@ -199,12 +184,10 @@ def tabulate(store: Store) -> LookupTable:
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.executescript(_SCHEMA)
     rows = _all_rows(store, standing)
+    counted = select(store, "index/chunk-tokens")
     connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-    lengths = [
-        (chunk, tokens)
-        for chunk, tokens in all_tokens(store).items()
-        if document_of_chunk(chunk) in standing
-    ]
+    tokens = ((text_of(r["chunk"]), int(text_of(r["tokens"]))) for r in counted)
+    lengths = [pair for pair in dict(tokens).items() if document_of_chunk(pair[0]) in standing]
     connection.executemany("INSERT INTO entity VALUES (?, ?)", degrees(store).items())
     connection.executemany("INSERT INTO chunk VALUES (?, ?)", lengths)
     documents = [(iri, title, path) for iri, (title, path) in standing.items()]

@@ -29,10 +29,7 @@ from tgraph.index.standing_knowledge import (
 )
 from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
-from tgraph.store.statements import Statable, Statements, iri, reifier
-
-# --- claims: from standing evidence into knowledge, and from there to whoever asks about ----------
-
+from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
@@ -45,8 +42,8 @@ def claim_quads(
     if not evidence:
         return []
     said = evidence[0]
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
+    return stated(
+        v.KNOWLEDGE_GRAPH,
         claim,
         (v.RDF_TYPE, v.tg("Claim")),
         (v.tg("subject"), _canonical(said["subject"], merges)),
@@ -57,7 +54,6 @@ def claim_quads(
         (v.tg("claimEnd"), said.get("claimEnd", ())),
         (v.tg("description"), said["description"]),
     )
-    return out.quads
 
 
 def _canonical(
@@ -121,11 +117,7 @@ def _order(claim: Claim, entity: str) -> tuple[object, ...]:
     return claim.subject != entity, *_place(claim.evidence[0]), claim.iri
 
 
-# --- knowledge derived from evidence: what the default graph says, and nothing else writes it -----
-
-
 Progress = Callable[[int, int], None]
-Pair = tuple[NamedNode, Statable]
 Describe = Callable[[str, Sequence[Properties]], list[Pair]]
 """What knowledge says of a subject with this evidence, to describe it."""
 
@@ -169,7 +161,7 @@ class Derivation:
         self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
         self._splits = tuple(splits)
-        self._describe = describe or _as_the_texts_do
+        self._describe = describe or Descriptions(store, None).of
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
@@ -178,7 +170,10 @@ class Derivation:
         self, touched: Touched, progress: Progress = lambda done, total: None
     ) -> KnowledgeChange:
         """The change that brings the default graph up to date with the touched evidence."""
-        self._new = self._resolve(touched.entities)
+        around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
+        kept = {k: c for k, c in self._old.items() if k not in around}
+        named = [name for entity in sorted(around) if (name := self._name(entity)) is not None]
+        self._new = {**kept, **resolve(named, self._splits)}
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
@@ -200,13 +195,6 @@ class Derivation:
         return self._change
 
     # --- resolution ---
-
-    def _resolve(self, touched: Iterable[str]) -> dict[str, str]:
-        """The merges after the change: those of other entities stay as they are."""
-        around = self._neighbourhood(set(touched))
-        kept = {k: c for k, c in self._old.items() if k not in around}
-        names = [self._name(entity) for entity in sorted(around)]
-        return {**kept, **resolve((name for name in names if name is not None), self._splits)}
 
     def _neighbourhood(self, entities: set[str]) -> set[str]:
         """Every entity that shares a key or an alias with these, directly or through others."""
@@ -248,8 +236,8 @@ class Derivation:
         for original, triple in originals.items():
             for mapping in (self._old, self._new):
                 canonical = _under(mapping, triple)
-                edges[_edge(canonical)] = canonical
-                sources.setdefault(_edge(canonical), {})[original] = triple
+                edges[edge_of(canonical)] = canonical
+                sources.setdefault(edge_of(canonical), {})[original] = triple
         for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
             self._refresh_edge(edge, triple, sources[edge])
             progress(done, len(edges) + more)
@@ -282,7 +270,7 @@ class Derivation:
             triple = self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return sorted(e for e, t in candidates.items() if _edge(_under(self._new, t)) == edge)
+        return sorted(e for e, t in candidates.items() if edge_of(_under(self._new, t)) == edge)
 
     def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
@@ -293,12 +281,10 @@ class Derivation:
         out.add(edge, (v.tg("mergedFrom"), map(iri, others)))
         out.quads.append(reifier(edge, triple))
         for original in others:
-            containing = self._store.match(
-                None, v.tg("contains"), NamedNode(original), v.SOURCE_GRAPH
-            )
-            for quad in containing:
+            node = NamedNode(original)
+            for quad in self._store.match(None, v.tg("contains"), node, v.SOURCE_GRAPH):
                 out.add(value(quad.subject), (v.tg("contains"), iri(edge)))
-        self._add(out.quads)
+        self._change.added += out.quads
 
     # --- relations ---
 
@@ -322,7 +308,7 @@ class Derivation:
         them gives it, for then it is still the first of all."""
         names = set()
         for quad in self._store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
-            edge = _edge(quad.triple)
+            edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
                 evidence = [item for text in originals for item in self._texts.of_edge(text)]
@@ -336,16 +322,14 @@ class Derivation:
     def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
         members = sorted({entity, *absorbed})
         evidence = [item for member in members for item in self._texts.of_entity(member)]
-        known = evidence and entity not in self._new
         existing = [
             quad
             for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
             if not is_statement(quad.predicate)
         ]
-        desired: list[Quad] = []
-        if known:
-            desired = _entity_quads(entity, evidence, self._describe(entity, evidence))
-        self._replace(existing, desired)
+        known = evidence and entity not in self._new
+        described = self._describe(entity, evidence) if known else []
+        self._replace(existing, _entity_quads(entity, evidence, described) if known else [])
 
     def _forget_types(self) -> None:
         """Types that no entity is of any more leave knowledge."""
@@ -365,10 +349,7 @@ class Derivation:
         """Shared descriptions (types) are kept: only what is about the subject is removed."""
         before, after = set(existing), list(desired)
         self._change.removed += sorted(before - set(after), key=str)
-        self._add([quad for quad in after if quad not in before])
-
-    def _add(self, quads: Iterable[Quad]) -> None:
-        self._change.added += quads
+        self._change.added += [quad for quad in after if quad not in before]
 
 
 def is_statement(predicate: NamedNode) -> bool:
@@ -384,12 +365,6 @@ def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
     return found
 
 
-def _edge(triple: Triple) -> str:
-    assert isinstance(triple.subject, NamedNode)
-    assert isinstance(triple.object, NamedNode | Literal)
-    return v.edge_iri(triple.subject, triple.predicate, triple.object)
-
-
 def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     """The triple with canonical names."""
     subject, obj = triple.subject, triple.object
@@ -400,10 +375,6 @@ def _under(mapping: Mapping[str, str], triple: Triple) -> Triple:
     return Triple(subject, triple.predicate, obj)
 
 
-def _as_the_texts_do(subject: str, evidence: Sequence[Properties]) -> list[Pair]:
-    return [(v.tg("description"), distinct(evidence, "description"))]
-
-
 def _edge_attributes(
     edge: str,
     evidence: Sequence[Properties],
@@ -411,8 +382,8 @@ def _edge_attributes(
     description: Sequence[Pair],
 ) -> list[Quad]:
     strengths = [float(item["strength"][0].value) for item in evidence if "strength" in item]
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
+    return stated(
+        v.KNOWLEDGE_GRAPH,
         edge,
         (v.RDF_TYPE, v.tg("Edge")),
         (v.tg("weight"), float(sum(strengths))),
@@ -420,7 +391,6 @@ def _edge_attributes(
         (v.tg("keyword"), distinct(evidence, "keyword")),
         (v.tg("original"), map(iri, originals)),
     )
-    return out.quads
 
 
 def _entity_quads(
@@ -442,12 +412,6 @@ def _entity_quads(
     of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
     out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
     return out.quads
-
-
-# --- which description knowledge has of a subject: the one that is said of it, or a summary -------
-# A summary is known by what it was made from: the subject, the descriptions with the evidence that
-# carries each, and the summariser. So knowledge stays a function of the standing evidence and of
-# the summaries on record, and what did not change is not summarised again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,7 +438,10 @@ class Described:
 class Descriptions:
     """Says what knowledge says of a subject; ``pending`` are those whose summary is missing.
 
-    ``key`` is the summariser's; without one every description stands for itself.
+    ``key`` is the summariser's; without one every description stands for itself. A summary is known
+    by what it was made from: the subject, the descriptions with the evidence that carries each, and
+    the summariser. So knowledge stays a function of the standing evidence and of the summaries on
+    record, and what did not change is not summarised again.
     """
 
     def __init__(self, store: Store, key: str | None) -> None:

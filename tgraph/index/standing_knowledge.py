@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.store.base import Store
+from tgraph.store.base import Store, Term
 
 Properties = Mapping[str, Sequence[NamedNode | Literal]]
 """The values of an evidence by the last part of the predicate's name, such as ``nameKey``; its own
@@ -49,54 +49,49 @@ class StandingEvidence:
 
     def claims_naming(self, entity: str) -> set[str]:
         """The claims about the entity, by the name that the texts have for it."""
-        found = set()
-        for role in (v.tg("subject"), v.tg("object")):
-            for quad in self._store.match(None, role, NamedNode(entity), v.SOURCE_GRAPH):
-                for claim in self._store.match(quad.subject, v.tg("claim"), None, v.SOURCE_GRAPH):
-                    found.add(value(claim.object))
-        return found
+        roles = (v.tg("subject"), v.tg("object"))
+        return self._beside(roles, NamedNode(entity), (v.tg("claim"),))
+
+    def _beside(
+        self, names: Sequence[NamedNode], term: Term, wanted: Sequence[NamedNode]
+    ) -> set[str]:
+        """What evidence that has the term by one of the properties has by the wanted ones."""
+        return {
+            value(other.object)
+            for name in names
+            for quad in self._store.match(None, name, term, v.SOURCE_GRAPH)
+            for predicate in wanted
+            for other in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH)
+        }
 
     def _of(self, role: str, subject: str) -> list[Properties]:
         key = role, subject
         if key not in self._evidence:
             quads = self._store.match(None, v.tg(role), NamedNode(subject), v.SOURCE_GRAPH)
-            items = (self._standing(quad.subject) for quad in sorted(quads, key=_subject))
+            subjects = sorted((quad.subject for quad in quads), key=str)
+            items = (self._standing(subject) for subject in subjects)
             self._evidence[key] = [item for item in items if item is not None]
         return self._evidence[key]
 
     def _standing(self, subject: object) -> Properties | None:
-        item = self._properties(subject)
-        if "wasDerivedFrom" not in item or not self._stands(item["wasDerivedFrom"][0].value):
-            return None
-        return self._weigh(item) if self._weigh else item
-
-    def _properties(self, subject: object) -> Properties:
         assert isinstance(subject, NamedNode)
         found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
         for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
             _, predicate, term, _ = quad
             assert isinstance(term, NamedNode | Literal)
             found.setdefault(_last_part(predicate.value), []).append(term)
-        return found
+        if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
+            return None
+        return self._weigh(found) if self._weigh else found
 
     def keys_of(self, entity: str) -> set[str]:
         """The names and aliases that evidence gives the entity or gave it: what does not stand any
         more may have kept others apart, or together."""
-        found = set()
-        for quad in self._store.match(None, v.tg("entity"), NamedNode(entity), v.SOURCE_GRAPH):
-            for predicate in KEYS:
-                for key in self._store.match(quad.subject, predicate, None, v.SOURCE_GRAPH):
-                    found.add(value(key.object))
-        return found
+        return self._beside((v.tg("entity"),), NamedNode(entity), KEYS)
 
     def entities_with(self, key: str) -> set[str]:
         """The entities that some evidence, standing or not, gives this name or alias."""
-        found = set()
-        for predicate in KEYS:
-            for quad in self._store.match(None, predicate, Literal(key), v.SOURCE_GRAPH):
-                for other in self._store.match(quad.subject, v.tg("entity"), None, v.SOURCE_GRAPH):
-                    found.add(value(other.object))
-        return found
+        return self._beside(KEYS, Literal(key), (v.tg("entity"),))
 
     # --- edges of the texts ---
 
@@ -173,7 +168,3 @@ def _end(term: object) -> str:
 @cache
 def _last_part(predicate: str) -> str:
     return predicate.rpartition("#")[2].rpartition("/")[2]
-
-
-def _subject(quad: Quad) -> str:
-    return str(quad.subject)

@@ -23,12 +23,11 @@ from tgraph.extract.model.replies import Row, Text
 from tgraph.index.sources import text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
-from tgraph.models.base import CallSink, ChatModel, no_sink
+from tgraph.models.base import Author, CallSink, ChatModel, no_sink
 from tgraph.models.prompts import Options, Prompted, load_prompt
 from tgraph.models.tokens import count_tokens, truncate
 from tgraph.store.base import Store
 from tgraph.version import __version__
-from tgraph.vocabulary import digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +93,6 @@ def ways_down(tree: Mapping[str, TreeNode], summary: str) -> dict[str, tuple[str
     return found
 
 
-# --- summaries of clusters of passages: by a language model, or quoted from the passages ----------
-
-
 NAME = "summarise_cluster"
 
 _WORD = re.compile(r"\w+")
@@ -125,17 +121,8 @@ class ClusterSummary:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-class ClusterWriter(Protocol):
-    """Who summarises clusters. ``key`` names it with its prompt and options."""
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def prompts(self) -> Sequence[Prompt]: ...
-
-    @property
-    def key(self) -> str: ...
+class ClusterWriter(Author, Protocol):
+    """Who summarises clusters."""
 
     def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
         """The summary. ``ModelError`` where a reply can't be used."""
@@ -153,7 +140,7 @@ class QuotingWriter:
 
     @property
     def key(self) -> str:
-        return digest(self.agent.iri, str(self._most))
+        return v.digest(self.agent.iri, str(self._most))
 
     def write(self, passages: Sequence[ClusterPassage], sink: CallSink = no_sink) -> ClusterSummary:
         """Sentences are taken one by one, each for the words that none before it has."""
@@ -226,15 +213,8 @@ class ModelWriter(Prompted):
         prompts: Path | None = None,
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(
-            model,
-            load_prompt(NAME, prompts),
-            (
-                max_words,
-                max_tokens_in,
-            ),
-            **options,
-        )
+        limits = (max_words, max_tokens_in)
+        super().__init__(model, load_prompt(NAME, prompts), limits, **options)
         self._words = max_words
         self._room = max_tokens_in
 
@@ -244,7 +224,7 @@ class ModelWriter(Prompted):
         values = {"passages": shown, "max_words": str(self._words)}
         request = self._request(values, ClusterReply)
         reply = self._ask(request, ClusterReply, sink)
-        title, text = (_line(said) for said in (reply.value.title, reply.value.summary))
+        title, text = (" ".join(s.split()) for s in (reply.value.title, reply.value.summary))
         if not text or len(text.split()) > 4 * self._words:
             raise self._refuse(request, "much too long" if text else "empty")
         dropped = {"passage cut for its summary": cut} if cut else {}
@@ -256,14 +236,6 @@ class ModelWriter(Prompted):
         costs = [count_tokens(passage.text) for passage in passages]
         if sum(costs) + _FRAME * len(costs) <= self._room:
             each = max(costs)
-        lines = [
-            json.dumps(
-                {"title": passage.title, "text": truncate(passage.text, each)}, ensure_ascii=False
-            )
-            for passage in passages
-        ]
+        shown = ({"title": p.title, "text": truncate(p.text, each)} for p in passages)
+        lines = [json.dumps(passage, ensure_ascii=False) for passage in shown]
         return "\n".join(lines), sum(cost > each for cost in costs)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())

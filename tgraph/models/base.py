@@ -10,7 +10,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 from typing import Literal as Choice
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 from tgraph.model import NO_USAGE, Agent, Prompt, Usage
 
 Json = Mapping[str, Any]
+Clock = Callable[[], datetime]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
 
 
 def canonical_json(value: object) -> str:
@@ -58,16 +63,14 @@ class Call:
         if not self.request_text:
             object.__setattr__(self, "request_text", canonical_json(self.request))
         if not self.request_hash:
-            object.__setattr__(self, "request_hash", _hash_of(self.kind, self.request_text))
+            hashed = request_hash(self.kind, self.request_text)
+            object.__setattr__(self, "request_hash", hashed)
 
 
-def request_hash(kind: str, request: Json) -> str:
-    """The key under which a reply to this request may be reused."""
-    return _hash_of(kind, canonical_json(request))
-
-
-def _hash_of(kind: str, request_text: str) -> str:
-    return sha256(f"[{canonical_json(kind)},{request_text}]".encode()).hexdigest()
+def request_hash(kind: str, request: Json | str) -> str:
+    """The key under which a reply to this request, or to its canonical JSON, may be reused."""
+    text = request if isinstance(request, str) else canonical_json(request)
+    return sha256(f"[{canonical_json(kind)},{text}]".encode()).hexdigest()
 
 
 def encode_vectors(vectors: NDArray[float32]) -> str:
@@ -112,6 +115,20 @@ class ChatReply:
     usage: Usage
     model: str
     extra: Json = field(default_factory=dict)
+
+
+class Author(Protocol):
+    """Who writes something. ``key`` names it with its prompt and options: it changes when the same
+    could be written otherwise."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def prompts(self) -> Sequence[Prompt]: ...
+
+    @property
+    def key(self) -> str: ...
 
 
 class ChatModel(Protocol):

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from types import TracebackType
 from typing import Any, Self
 from typing import Literal as Choice
 
 from tgraph.model import Agent, Prompt, Usage
-from tgraph.models.base import Call, CallSink
+from tgraph.models.base import Call, CallSink, Clock
 from tgraph.models.endpoint import Endpoint
 
-Clock = Callable[[], datetime]
 Counter = Callable[[str], int]
 _MESSAGE_OVERHEAD = 4  # tokens around each message, as OpenAI's cookbook counts them
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 def member(reply: Any, name: str) -> Any:
@@ -71,12 +64,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     @contextmanager
@@ -87,7 +75,8 @@ class Client:
         try:
             yield exchange
         except BaseException as error:
-            exchange.reply["error"] = _reason(error)
+            left = "The reader stopped before the end." if isinstance(error, GeneratorExit) else ""
+            exchange.reply["error"] = left or str(error) or type(error).__name__
             raise
         finally:
             sink(
@@ -104,6 +93,24 @@ class Client:
                 )
             )
 
+    @contextmanager
+    def _posted(
+        self,
+        kind: Choice["embedding", "rerank"],
+        path: str,
+        body: Mapping[str, Any],
+        tokens: int,
+        sink: CallSink,
+    ) -> Iterator[tuple[Exchange, Any]]:
+        """The exchange of a request of about that many tokens, and what the server answered."""
+        with self._exchange(kind, None, sink) as exchange:
+            exchange.request = body
+            with self.endpoint.open(
+                lambda client: client.post(path, body=body, cast_to=object), self.model, tokens
+            ) as (result, slot):
+                yield exchange, result
+                slot.spent(exchange.usage.input_tokens)
+
     def _count(self, text: str) -> int:
         if self._counter is None:
             from tgraph.models.tokens import count_tokens, encoding_for
@@ -115,21 +122,11 @@ class Client:
     def _usage(self, server: object, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
         """The usage, from the server or else estimated, and its form in the record."""
         given, got_tokens = member(server, "prompt_tokens"), member(server, "completion_tokens")
+        estimated: dict[str, Any] = {}
         if isinstance(given, int):
             usage = Usage(given, got_tokens if isinstance(got_tokens, int) else 0, 1)
         else:
             count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
-            usage = Usage(count, self._count(got) if got else 0, 1)
-        record: dict[str, Any] = {
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-        }
-        if not isinstance(given, int):
-            record["estimated"] = True
-        return usage, record
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, GeneratorExit):
-        return "The reader stopped before the end."
-    return str(error) or type(error).__name__
+            usage, estimated = Usage(count, self._count(got) if got else 0, 1), {"estimated": True}
+        counted = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        return usage, counted | estimated

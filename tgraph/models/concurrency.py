@@ -96,18 +96,13 @@ class Window:
         """
         while self._entries and self._entries[0].at <= now - self.seconds:
             self._entries.popleft()
-        if self._entries and self._is_full(tokens):
+        spent = sum(entry.tokens for entry in self._entries) + tokens
+        full = self.requests is not None and len(self._entries) >= self.requests
+        if self._entries and (full or (self.tokens is not None and spent > self.tokens)):
             return max(self._entries[0].at + self.seconds - now, 0.001)
         entry = _Entry(now, tokens)
         self._entries.append(entry)
         return entry
-
-    def _is_full(self, tokens: int) -> bool:
-        if self.requests is not None and len(self._entries) >= self.requests:
-            return True
-        return (
-            self.tokens is not None and sum(e.tokens for e in self._entries) + tokens > self.tokens
-        )
 
 
 @dataclass(slots=True)
@@ -192,9 +187,6 @@ class Limiter:
         """Starts no call for that long: the server asked for it (``Retry-After``)."""
         with self._changed:
             self._paused_until = max(self._paused_until, self._now() + seconds)
-
-
-# --- several calls at the same time ---------------------------------------------------------------
 
 
 Item = TypeVar("Item")

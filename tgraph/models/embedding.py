@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tgraph.model import Agent, Usage
-from tgraph.models.base import Call, CallSink, Embedder, encode_vectors, no_sink
+from tgraph.models.base import Call, CallSink, Clock, Embedder, encode_vectors, no_sink
 from tgraph.models.tokens import token_offsets
 
 if TYPE_CHECKING:
     from numpy import float32, int64
     from numpy.typing import NDArray
-
-
-Clock = Callable[[], datetime]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def well_formed(text: str) -> str:
@@ -44,38 +36,27 @@ def embedding_call(
 ) -> Iterator[EmbeddingCall]:
     """Passes the call to the sink when it ends, also when it fails; no texts are no call."""
     call, started = EmbeddingCall([well_formed(text) for text in texts]), clock()
+
+    def tell(**reply: object) -> None:
+        sink(
+            Call(
+                kind="embedding",
+                request={"model": agent.name, "version": agent.version, "input": call.texts},
+                reply=reply,
+                agent=agent,
+                started=started,
+                ended=clock(),
+                usage=Usage(input_tokens=call.tokens, calls=1),
+            )
+        )
+
     try:
         yield call
     except Exception as error:
-        _tell(agent, call, {"error": str(error)}, started, clock, sink)
+        tell(error=str(error))
         raise
     if call.texts and call.rows is not None and sink is not no_sink:
-        reply = {"vectors": encode_vectors(call.rows), "dimension": call.rows.shape[1]}
-        _tell(agent, call, reply, started, clock, sink)
-
-
-def _tell(
-    agent: Agent,
-    call: EmbeddingCall,
-    reply: dict[str, object],
-    started: datetime,
-    clock: Clock,
-    sink: CallSink,
-) -> None:
-    sink(
-        Call(
-            kind="embedding",
-            request={"model": agent.name, "version": agent.version, "input": call.texts},
-            reply=reply,
-            agent=agent,
-            started=started,
-            ended=clock(),
-            usage=Usage(input_tokens=call.tokens, calls=1),
-        )
-    )
-
-
-# --- texts longer than an embedder reads, embedded in overlapping windows of equal size -----------
+        tell(vectors=encode_vectors(call.rows), dimension=call.rows.shape[1])
 
 
 OVERLAP = 32
@@ -124,9 +105,8 @@ def token_starts(embedder: Embedder, text: str) -> Sequence[int]:
     An embedder that stands before another one passes the other's on, so that both are given the
     same windows.
     """
-    return (
-        embedder.token_starts(text) if isinstance(embedder, HasTokenizer) else token_offsets(text)
-    )
+    count = embedder.token_starts if isinstance(embedder, HasTokenizer) else token_offsets
+    return count(text)
 
 
 def _spans(starts: Sequence[int], length: int, limit: int, overlap: int) -> list[tuple[int, int]]:

@@ -73,13 +73,15 @@ def explain(error: Exception, place: Place) -> Failure:
     if isinstance(error, openai.APIError):
         said = place.quote(error.message)
         return Failure(ModelError(f"{place.url} reported an error: {said}."), "yes")
-    return Failure(
-        EndpointError(
-            f"{place.url} sent a reply that is not an OpenAI-compatible one.",
-            "Check the base URL; for most servers it ends in /v1.",
-        ),
+    return _failure(
+        f"{place.url} sent a reply that is not an OpenAI-compatible one.",
+        "Check the base URL; for most servers it ends in /v1.",
         "yes" if isinstance(error, ValueError) else "no",
     )
+
+
+def _failure(sentence: str, remedy: str, retry: str = "no") -> Failure:
+    return Failure(EndpointError(sentence, remedy), retry)
 
 
 # --- the server answered ------------------------------------------------------------------------
@@ -94,9 +96,7 @@ def _status(error: openai.APIStatusError, place: Place) -> Failure:
     if status in REFUSED:
         return Failure(_refused(status, said, place))
     if status == 429 and "insufficient_quota" in f"{error.code} {error.type}":
-        return Failure(
-            EndpointError(f"The quota of the key at {place.url} is used up.", "Check its billing.")
-        )
+        return _failure(f"The quota of the key at {place.url} is used up.", "Check its billing.")
     sentence = (
         f"{place.url} answered HTTP {status} to the model {place.model}: {said or 'no reason'}."
     )
@@ -193,18 +193,14 @@ def _timeout(error: openai.APITimeoutError, place: Place) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectTimeout) for c in _causes(error)):
-        return Failure(
-            EndpointError(
-                f"{place.url} can't be reached: no answer to the connection.",
-                "Check the base URL, the network and the proxy settings.",
-            ),
+        return _failure(
+            f"{place.url} can't be reached: no answer to the connection.",
+            "Check the base URL, the network and the proxy settings.",
             "reached",
         )
-    return Failure(
-        EndpointError(
-            f"{place.url} sent nothing for {place.timeout:g} seconds.",
-            "Raise the timeout, or check whether the server is overloaded.",
-        ),
+    return _failure(
+        f"{place.url} sent nothing for {place.timeout:g} seconds.",
+        "Raise the timeout, or check whether the server is overloaded.",
         "yes",
     )
 
@@ -212,46 +208,27 @@ def _timeout(error: openai.APITimeoutError, place: Place) -> Failure:
 def _connection(error: openai.APIConnectionError, place: Place) -> Failure:
     causes = list(_causes(error))
     if any(isinstance(c, ssl.SSLError) for c in causes):
-        return Failure(
-            EndpointError(
-                f"The TLS connection to {place.url} failed: {place.quote(str(causes[-1]))}.",
-                "Check that the server really speaks https, and its certificate (SSL_CERT_FILE).",
-            )
+        return _failure(
+            f"The TLS connection to {place.url} failed: {place.quote(str(causes[-1]))}.",
+            "Check that the server really speaks https, and its certificate (SSL_CERT_FILE).",
         )
     if any(isinstance(c, socket.gaierror) for c in causes):
-        return Failure(
-            EndpointError(
-                f"The host name of {place.url} is not known.",
-                "Check the base URL and the network.",
-            ),
-            "reached",
-        )
+        sentence = f"The host name of {place.url} is not known."
+        return _failure(sentence, "Check the base URL and the network.", "reached")
     return _transport(causes, place)
-
-
-def _system_words(causes: list[BaseException], place: Place) -> str:
-    words = re.sub(r"^\[Errno -?\d+\] ", "", str(causes[-1]))
-    return place.quote(words) or "no connection"
 
 
 def _transport(causes: list[BaseException], place: Place) -> Failure:
     import httpx2
 
     if any(isinstance(c, httpx2.ConnectError) for c in causes):
-        return Failure(
-            EndpointError(
-                f"{place.url} can't be reached: {_system_words(causes, place)}.",
-                "Check that the server runs and that the base URL and port are right.",
-            ),
+        words = place.quote(re.sub(r"^\[Errno -?\d+\] ", "", str(causes[-1])))
+        return _failure(
+            f"{place.url} can't be reached: {words or 'no connection'}.",
+            "Check that the server runs and that the base URL and port are right.",
             "reached",
         )
     if any(isinstance(c, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError) for c in causes):
-        return Failure(
-            EndpointError(f"A request to {place.url} can't be made.", "Check base URL and key.")
-        )
-    return Failure(
-        EndpointError(
-            f"{place.url} dropped the connection.", "Check the server's log, or try again later."
-        ),
-        "yes",
-    )
+        return _failure(f"A request to {place.url} can't be made.", "Check base URL and key.")
+    remedy = "Check the server's log, or try again later."
+    return _failure(f"{place.url} dropped the connection.", remedy, "yes")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from tgraph.errors import UsageError
 from tgraph.model import Agent
-from tgraph.models.base import CallSink, no_sink
-from tgraph.models.embedding import Clock, embedding_call, utc_now
+from tgraph.models.base import CallSink, Clock, no_sink, now
+from tgraph.models.embedding import embedding_call
 
 if TYPE_CHECKING:
     from numpy import float32, float64, int64
@@ -40,35 +40,22 @@ class HashingEmbedder:
     Raises ``UsageError`` for a dimension below 1.
     """
 
-    def __init__(self, dimension: int = 1024, clock: Clock = utc_now) -> None:
+    max_tokens: int | None = None
+    lexical = True
+
+    def __init__(self, dimension: int = 1024, clock: Clock = now) -> None:
         if dimension < 1:
             raise UsageError(f"An embedding needs at least one dimension, not {dimension}.")
-        self._dimension = dimension
+        self.dimension = dimension
+        self.agent = Agent("method", "hashed words and trigrams", f"1.{dimension}", "tgraph")
         self._clock = clock
-        self._agent = Agent("method", "hashed words and trigrams", f"1.{dimension}", "tgraph")
-
-    @property
-    def agent(self) -> Agent:
-        return self._agent
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
-    @property
-    def max_tokens(self) -> int | None:
-        return None
-
-    @property
-    def lexical(self) -> bool:
-        return True
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         """Rows of unit length, shape ``(len(texts), dimension)``, in the order of the texts."""
         import numpy as np
 
-        with embedding_call(self._agent, texts, self._clock, sink) as call:
-            call.rows = np.empty((len(texts), self._dimension), dtype=np.float32)
+        with embedding_call(self.agent, texts, self._clock, sink) as call:
+            call.rows = np.empty((len(texts), self.dimension), dtype=np.float32)
             for row, text in zip(call.rows, call.texts, strict=True):
                 row[:] = self._vector(text)
             return call.rows
@@ -77,12 +64,12 @@ class HashingEmbedder:
         import numpy as np
 
         counts = Counter(words(text))
-        vector: NDArray[float64] = np.zeros(self._dimension)
+        vector: NDArray[float64] = np.zeros(self.dimension)
         if counts:
             found = [(*_features(word), counts[word] ** 0.5) for word in sorted(counts)]
-            places = np.concatenate([numbers for numbers, _, _ in found]) % self._dimension
+            places = np.concatenate([numbers for numbers, _, _ in found]) % self.dimension
             weights = np.concatenate([weights * often for _, weights, often in found])
-            vector += np.bincount(places, weights, self._dimension)
+            vector += np.bincount(places, weights, self.dimension)
         length = float(np.linalg.norm(vector))
         if length == 0:
             vector[0] = length = 1.0
@@ -102,11 +89,8 @@ def _features(word: str) -> tuple[NDArray[int64], NDArray[float64]]:
 
     marked = f"<{word}>"
     names = [marked, *(marked[i : i + 3] for i in range(len(word)))] if len(word) > 1 else [marked]
-    hashes = [_hash(name) for name in names]
+    digests = (blake2b(name.encode(), digest_size=8).digest() for name in names)
+    hashes = [int.from_bytes(digest, "little") for digest in digests]
     signs = np.array([1.0 if number & 1 else -1.0 for number in hashes])
     signs[1:] *= _TRIGRAM_WEIGHT / max(1, len(names) - 1) ** 0.5
     return np.array([number >> 2 for number in hashes], dtype=np.int64), signs
-
-
-def _hash(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")

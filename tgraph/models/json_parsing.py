@@ -83,7 +83,8 @@ class JsonlReader(Generic[Row]):
         if shares_a_field(value, self._model):
             with suppress(ValidationError):
                 return [self._model.model_validate(value)]
-        inner = [v for v in value.values() if _holds_rows(v)]
+        lists = (v for v in value.values() if isinstance(v, list))
+        inner = [items for items in lists if any(isinstance(item, dict) for item in items)]
         return self._all_rows(inner[0], depth) if len(inner) == 1 else None
 
     def _all_rows(self, values: list[Any], depth: int) -> list[Row] | None:
@@ -197,13 +198,6 @@ def shares_a_field(value: dict[str, Any], model: type[BaseModel]) -> bool:
     )
 
 
-def _holds_rows(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
-
-
-# --- reading one JSON value out of what a model wrote, when it is wrapped, slipped or cut off -----
-
-
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
 
@@ -251,9 +245,6 @@ def _is_nothing(value: Any, dropped: int, cut: bool) -> bool:
     if isinstance(value, list):
         return bool(dropped) and dropped >= len(value)
     return cut and not any(value.values())
-
-
-# --- where the JSON is --------------------------------------------------------------------------
 
 
 def _values(text: str) -> Iterator[tuple[Any, bool, bool]]:
@@ -318,9 +309,6 @@ def complete_part(text: str) -> str:
     return text[:end] + closers
 
 
-# --- whether it fits ----------------------------------------------------------------------------
-
-
 def _shaped(value: Any, schema: type[BaseModel]) -> Any:
     """A bare list as the object whose only list it must be."""
     if not isinstance(value, list):
@@ -344,7 +332,9 @@ def _validated(value: Any, schema: type[T]) -> tuple[T, int, bool] | str:
             bad = {path for e in error.errors() if (path := _left_out(e["loc"], e))}
             smaller = _without(value, bad)
             if smaller == value:
-                return _said(error)
+                found = ((e["loc"], e["msg"]) for e in error.errors()[:5])
+                said = [f"{'.'.join(map(str, loc)) or 'the reply'}: {why}" for loc, why in found]
+                return "; ".join(said) + "."
             value = smaller
             dropped += sum(isinstance(path[-1], int) for path in bad)
 
@@ -365,10 +355,3 @@ def _without(value: Any, bad: set[Path], path: Path = ()) -> Any:
         kept_names = [(n, item) for n, item in value.items() if (*path, n) not in bad]
         return {n: _without(item, bad, (*path, n)) for n, item in kept_names}
     return value
-
-
-def _said(error: ValidationError) -> str:
-    problems = [
-        f"{'.'.join(map(str, e['loc'])) or 'the reply'}: {e['msg']}" for e in error.errors()[:5]
-    ]
-    return "; ".join(problems) + "."

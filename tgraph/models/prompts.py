@@ -25,6 +25,7 @@ from tgraph.vocabulary import digest
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _PART = re.compile(r"^=== (system|user)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"<<<|>>>")
+_DEFUSED = {"<<<": "‹‹‹", ">>>": "›››"}
 
 
 def load_prompt(name: str, folder: Path | None = None) -> Prompt:
@@ -53,18 +54,11 @@ def messages(prompt: Prompt, values: Mapping[str, str]) -> list[dict[str, str]]:
             f"It has: {', '.join(sorted(values))}.",
         )
     _, _, system, _, user = _PART.split(prompt.text)
-    safe = {name: _FENCE.sub(_defuse, value) for name, value in values.items()}
+    safe = {name: _FENCE.sub(lambda m: _DEFUSED[m[0]], text) for name, text in values.items()}
     return [
         {"role": role, "content": _PLACEHOLDER.sub(lambda m: safe[m.group(1)], part).strip()}
         for role, part in (("system", system), ("user", user))
     ]
-
-
-def _defuse(match: re.Match[str]) -> str:
-    return "‹‹‹" if match.group() == "<<<" else "›››"
-
-
-# --- A step that asks a chat model by one prompt --------------------------------------------------
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -91,11 +85,8 @@ class Prompted:
         self._model = model
         self._prompt = prompt
         self._limits = tuple(limits)
-        self._options = (
-            options.get("temperature", 0.0),
-            options.get("seed"),
-            options.get("max_tokens"),
-        )
+        temperature = options.get("temperature", 0.0)
+        self._options = (temperature, options.get("seed"), options.get("max_tokens"))
 
     @property
     def agent(self) -> Agent:

@@ -186,12 +186,7 @@ class ReplayedEmbedder:
 
 
 def recorded_call(
-    content: Mapping[str, Any],
-    agent: Agent,
-    started: datetime,
-    usage: Usage,
-    *,
-    cached: bool,
+    content: Mapping[str, Any], agent: Agent, started: datetime, usage: Usage, *, cached: bool
 ) -> Call:
     """A call from what the librarian keeps of it (``tgraph.record.recorder.call_content``)."""
     return Call(
@@ -210,13 +205,8 @@ def recorded_call(
 def reply_of(reply: Json, usage: Usage) -> ChatReply:
     """The reply that a call's record holds."""
     extra = {name: value for name, value in reply.items() if name not in _KNOWN}
-    return ChatReply(
-        str(reply["text"]),
-        str(reply.get("finish_reason", "stop")),
-        usage,
-        str(reply.get("model", "")),
-        extra,
-    )
+    reason, model = str(reply.get("finish_reason", "stop")), str(reply.get("model", ""))
+    return ChatReply(str(reply["text"]), reason, usage, model, extra)
 
 
 def _fresh(call: Call) -> Call:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
+from collections.abc import Generator, Iterator, MutableMapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -25,14 +25,16 @@ from tgraph.models.base import (
     ChatModel,
     ChatReply,
     ChatRequest,
+    Clock,
     Embedder,
     decode_vectors,
     encode_vectors,
     no_sink,
+    now,
     request_hash,
 )
-from tgraph.models.client import now
 from tgraph.models.embedding import token_starts
+from tgraph.models.recorded_calls import reply_of
 
 log = logging.getLogger(__name__)
 
@@ -139,20 +141,11 @@ class CachedChat:
     replies and broken streams aren't.
     """
 
-    def __init__(
-        self,
-        model: ChatModel,
-        cache: Store | str | Path,
-        *,
-        clock: Callable[[], datetime] = now,
-    ) -> None:
+    def __init__(self, model: ChatModel, cache: Store | str | Path, *, clock: Clock = now) -> None:
+        self.agent = model.agent
         self._model = model
         self._cache = _opened(cache)
         self._clock = clock
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         key = chat_key(self.agent, request)
@@ -174,7 +167,7 @@ class CachedChat:
         finally:
             for call in calls:
                 self._keeping(key, sink)(call)
-        return _reply(calls[-1].reply, calls[-1].usage)
+        return reply_of(calls[-1].reply, calls[-1].usage)
 
     def forget(self, request: ChatRequest) -> None:
         """Drops the reply to a request, because it turned out to be of no use."""
@@ -182,8 +175,10 @@ class CachedChat:
 
     def _keeping(self, key: str, sink: CallSink) -> CallSink:
         def keep(call: Call) -> None:
-            if _is_fit(call):
-                others = json.dumps({"key": key, "reply": dict(call.reply)}, ensure_ascii=False)
+            said = call.reply
+            fit = "error" not in said and bool(said.get("text"))
+            if fit and said["finish_reason"] not in _UNFIT:
+                others = json.dumps({"key": key, "reply": dict(said)}, ensure_ascii=False)
                 self._cache[key] = f'{others[:-1]}, "request": {call.request_text}}}'.encode()
             sink(call)
 
@@ -206,12 +201,7 @@ class CachedChat:
                 cached=True,
             )
         )
-        return _reply(entry["reply"], Usage())
-
-
-def _is_fit(call: Call) -> bool:
-    reply = call.reply
-    return "error" not in reply and bool(reply.get("text")) and reply["finish_reason"] not in _UNFIT
+        return reply_of(entry["reply"], Usage())
 
 
 def _entry(stored: bytes | None, key: str) -> dict[str, Any] | None:
@@ -225,16 +215,6 @@ def _entry(stored: bytes | None, key: str) -> dict[str, Any] | None:
     return entry if usable and isinstance(entry.get("request"), dict) else None
 
 
-_KNOWN = frozenset({"text", "finish_reason", "model", "usage"})
-
-
-def _reply(reply: Any, usage: Usage) -> ChatReply:
-    extra = {name: value for name, value in reply.items() if name not in _KNOWN}
-    return ChatReply(
-        reply["text"], reply.get("finish_reason", "stop"), usage, reply.get("model", ""), extra
-    )
-
-
 class CachedEmbedder:
     """An ``Embedder`` that remembers each text's vector.
 
@@ -243,31 +223,18 @@ class CachedEmbedder:
     """
 
     def __init__(
-        self,
-        embedder: Embedder,
-        cache: Store | str | Path,
-        *,
-        clock: Callable[[], datetime] = now,
+        self, embedder: Embedder, cache: Store | str | Path, *, clock: Clock = now
     ) -> None:
+        self.agent = embedder.agent
+        self.max_tokens = embedder.max_tokens
+        self.lexical = embedder.lexical
         self._embedder = embedder
         self._cache = _opened(cache)
         self._clock = clock
 
     @property
-    def agent(self) -> Agent:
-        return self._embedder.agent
-
-    @property
     def dimension(self) -> int:
         return self._embedder.dimension
-
-    @property
-    def max_tokens(self) -> int | None:
-        return self._embedder.max_tokens
-
-    @property
-    def lexical(self) -> bool:
-        return self._embedder.lexical
 
     def token_starts(self, text: str) -> Sequence[int]:
         return token_starts(self._embedder, text)

@@ -52,7 +52,7 @@ class ServerCapabilities:
     def _ask_for(
         self, request: ChatRequest, schema: Mapping[str, Any], body: dict[str, Any]
     ) -> None:
-        name = format_name(request.prompt.name)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", request.prompt.name)[:64] or "reply"
         if self.format == "json_schema":
             wanted = {"name": name, "strict": True, "schema": dict(schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": wanted}
@@ -90,11 +90,6 @@ class ServerCapabilities:
 
     def with_less_format(self) -> ServerCapabilities:
         return replace(self, format=_LESS.get(self.format, "none"))
-
-
-def format_name(prompt: str) -> str:
-    """The prompt's name as a ``response_format`` name (letters, digits, ``_`` and ``-``)."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", prompt)[:64] or "reply"
 
 
 def _with_instruction(messages: list[dict[str, str]], text: str) -> list[dict[str, str]]:

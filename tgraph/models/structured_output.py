@@ -123,9 +123,6 @@ def _again(request: ChatRequest, said: str, problem: str) -> ChatRequest:
     return replace(request, messages=[*messages, {"role": "user", "content": text}])
 
 
-# --- asking -------------------------------------------------------------------------------------
-
-
 @cache
 def strict_schema(schema: type[BaseModel]) -> Mapping[str, Any]:
     """The JSON schema of a model in the subset that OpenAI's strict mode takes, to be read only.

@@ -38,13 +38,6 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 
-# --- counting tokens from a table of ranks that is searched where it lies, and not loaded ---------
-# tiktoken builds a hash map of 200,000 byte strings before it counts the first word: 0.2 s and 75
-# MB. Here the ranks lie in an array in the order of the hashes of their byte strings, which is
-# read in a few milliseconds, and counts are the same. What a word costs is found by byte pair
-# encoding (Sennrich et al., 2016; greedy by rank, as in tiktoken).
-
-
 _LONGEST = 400  # bytes of a piece; a longer one is left to tiktoken, whose time is linear
 _NONE = 2**31
 _MOST_KEPT = 50_000
@@ -53,7 +46,13 @@ _DIGEST = 64
 
 
 class TokenTable:
-    """The ranks of an encoding, and the pattern by which it cuts a text into pieces."""
+    """The ranks of an encoding, and the pattern by which it cuts a text into pieces.
+
+    tiktoken builds a hash map of 200,000 byte strings before it counts the first word: 0.2 s and 75
+    MB. Here the ranks lie in an array in the order of the hashes of their byte strings, which is
+    read in a few milliseconds, and counts are the same. What a word costs is found by byte pair
+    encoding (Sennrich et al., 2016; greedy by rank, as in tiktoken).
+    """
 
     def __init__(self, pattern: str, hashes: array[int], ranks: array[int]) -> None:
         import regex
@@ -145,9 +144,6 @@ def read(path: Path) -> TokenTable | None:
         return None
 
 
-# --- token counts without a network: tiktoken with the rank files that ship with tgraph -----------
-
-
 DEFAULT_ENCODING = "o200k_base"
 
 # The hashes are those that tiktoken itself expects (tiktoken_ext.openai_public).
@@ -214,9 +210,6 @@ class _EstimatedTokens:
 
     def offsets(self, text: str) -> Iterator[int]:
         return (match.start() for match in _ESTIMATED_TOKEN.finditer(text))
-
-
-# --- public -------------------------------------------------------------------------------------
 
 
 def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
@@ -294,32 +287,21 @@ def is_exact(encoding: str = DEFAULT_ENCODING) -> bool:
     return _tokenizer(encoding).exact
 
 
-# --- cutting long texts -------------------------------------------------------------------------
-
-
 def _segments(text: str) -> Iterator[str]:
     """The text in pieces of bounded length, cut where a token ends anyway if there is a place."""
     start = 0
     while len(text) - start > _SEGMENT:
-        end = _cut(text, start + _SEGMENT // 2, start + _SEGMENT)
+        cut = _SAFE_CUT.search(text, start + _SEGMENT // 2, start + _SEGMENT)
+        end = cut.start() if cut else start + _SEGMENT
         yield _encodable(text[start:end])
         start = end
     if start < len(text):
         yield _encodable(text[start:])
 
 
-def _cut(text: str, low: int, high: int) -> int:
-    match = _SAFE_CUT.search(text, low, high)
-    return match.start() if match else high
-
-
 def _encodable(text: str) -> str:
     """The text with lone surrogates replaced one for one, so that offsets stay true."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
+    return text.encode("utf-8", "replace").decode()
 
 
 def _offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
@@ -328,9 +310,6 @@ def _offsets(text: str, tokenizer: _Tokenizer) -> Iterator[int]:
         for offset in tokenizer.offsets(segment):
             yield base + offset
         base += len(segment)
-
-
-# --- loading the ranks --------------------------------------------------------------------------
 
 
 @cache

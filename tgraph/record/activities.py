@@ -15,9 +15,6 @@ from tgraph.store.base import Store
 from tgraph.store.statements import Pair, Statements, Value, Writer, iri
 from tgraph.version import __version__
 
-# --- agents and plans: who did something, by which prompt. They live in the source graph ----------
-
-
 SOFTWARE = Agent("software", "tgraph", __version__)
 
 _CLASSES = {
@@ -72,9 +69,6 @@ def associations(out: Writer, activity: str, agent: Agent, prompts: Iterable[Pro
         )
 
 
-# --- the patterns of PROV that every part of the record is made of: activities, with who ----------
-
-
 @dataclass(frozen=True, slots=True)
 class Activity:
     """Something that was done: of which ``kinds`` (names of tgraph's vocabulary), when, by whom and
@@ -93,12 +87,13 @@ class Activity:
     error: str | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
 
-    def state(self, out: Writer, *pairs: Pair) -> None:
-        """All of it, with what else is said of the activity."""
+    def state(self, out: Writer, *pairs: Pair) -> str:
+        """All of it, with what else is said of the activity; its IRI."""
         self.describe(out, *pairs)
         for agent in self.agents:
             associations(out, self.iri, agent, self.prompts)
         state_dropped(out, self.iri, self.dropped)
+        return self.iri
 
     def describe(self, out: Writer, *pairs: Pair) -> None:
         """The activity alone, without its agents and what was left out."""
@@ -188,11 +183,8 @@ def state_entity(
 
 def state_invalidation(out: Writer, subject: str, activity: str, when: datetime) -> None:
     """The activity ended the entity."""
-    out.add(
-        subject,
-        (v.prov("invalidatedAtTime"), when),
-        (v.prov("wasInvalidatedBy"), iri(activity)),
-    )
+    ended_by = (v.prov("wasInvalidatedBy"), iri(activity))
+    out.add(subject, (v.prov("invalidatedAtTime"), when), ended_by)
 
 
 def state_dropped(out: Writer, subject: str, counts: Mapping[str, int]) -> None:
@@ -213,9 +205,6 @@ def state_parameters(
         key = v.session_part_iri("parameter", uuid, *parts, name)
         out.add(subject, (v.tg("parameter"), iri(key)))
         out.add(key, (v.RDF_TYPE, v.tg("Parameter")), (v.RDFS_LABEL, name), (v.tg("value"), value))
-
-
-# --- reading --------------------------------------------------------------------------------------
 
 
 def is_recorded(store: Store, entity: str) -> bool:

@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.activities import SOFTWARE, Activity, state_entity, state_invalidation
+from tgraph.record.activities import SOFTWARE, Activity, state_invalidation
 from tgraph.record.bundle import (
     EVALUATION,
     INFLUENCE,
@@ -30,8 +30,10 @@ class EvaluationRecord(BundleRecord):
     was compared with what stands in the contents that the librarian keeps, as RAGChecker's JSON.
     """
 
+    kind = EVALUATION
+
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        super().__init__(journals, EVALUATION, uuid, clock)
+        super().__init__(journals, uuid, clock)
         self.evaluation = self.subject
         self._set = v.session_part_iri("questions", uuid)
         self._assessments: list[str] = []
@@ -48,7 +50,7 @@ class EvaluationRecord(BundleRecord):
         """The evaluation has begun, of the questions that a file of that name and content holds;
         ``mode`` is how those without an answer will be asked, if there are any."""
         kept = (v.tg("contentHash"), self.keep(content))
-        state_entity(self._out, self._set, "QuestionSet", kept, label=name)
+        self.entity(self._set, "QuestionSet", kept, label=name)
         self._begin(
             "Evaluation of answers",
             explain_collection,
@@ -78,11 +80,10 @@ class EvaluationRecord(BundleRecord):
         ``answer`` is the IRI of an answer on record, None where the text came from elsewhere.
         """
         index = len(self._assessments)
-        subject = v.session_part_iri("assessment", self.uuid, index)
+        subject = self.part("assessment", index)
         self._assessments.append(subject)
         with self._lock:
-            state_entity(
-                self._out,
+            self.entity(
                 subject,
                 "Assessment",
                 (v.tg("index"), index),
@@ -91,38 +92,35 @@ class EvaluationRecord(BundleRecord):
                 (v.tg("error"), error or None),
                 by=self.evaluation,
                 origins=(self._set, *([answer] if answer else [])),
+                metrics=metrics,
+                dropped=dropped,
             )
-            self._metrics(subject, metrics)
-            self.dropped(subject, dropped or {})
             self._write()
         return subject
 
     def result(self, metrics: Mapping[str, float], content: str) -> str:
         """The means over what could be judged (0 to 1), and the whole file that they are of."""
-        subject = v.session_part_iri("result", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("result"),
             "EvaluationResult",
             (v.tg("contentHash"), self.keep(content)),
             label="Result of the evaluation",
             by=self.evaluation,
             origins=self._assessments,
+            metrics=metrics,
         )
-        self._metrics(subject, metrics)
         self._write()
         return subject
-
-
-# --- the record of a verification: a later statement about a session, in a bundle of its own ------
 
 
 class VerificationRecord(BundleRecord):
     """One verification's provenance: a verdict is derived from the sentence that it is on, the
     result from all verdicts."""
 
+    kind = VERIFICATION
+
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        super().__init__(journals, VERIFICATION, uuid, clock)
+        super().__init__(journals, uuid, clock)
         self.verification = self.subject
         self._verdicts: list[str] = []
 
@@ -145,11 +143,8 @@ class VerificationRecord(BundleRecord):
         """The verdict on a sentence; where support is missing, at which step, and in what it made,
         it was lost."""
         index = len(self._verdicts)
-        subject = v.session_part_iri("verdict", self.uuid, index)
-        self._verdicts.append(subject)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("verdict", index),
             "Verdict",
             (v.tg("index"), index),
             (v.tg("verdict"), verdict),
@@ -159,26 +154,22 @@ class VerificationRecord(BundleRecord):
             by=self.verification,
             origins=(sentence,),
         )
+        self._verdicts.append(subject)
         return subject
 
     def result(self, metrics: Mapping[str, float], dropped: Mapping[str, int]) -> str:
         """The measures (0 to 1), and what could not be used on the way."""
-        subject = v.session_part_iri("verified", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("verified"),
             "VerificationResult",
             label="Result of the verification",
             by=self.verification,
             origins=self._verdicts,
+            metrics=metrics,
+            dropped=dropped,
         )
-        self._metrics(subject, metrics)
-        self.dropped(subject, dropped)
         self._write()
         return subject
-
-
-# --- the record of an influence analysis: a later statement about a session, in its own bundle ----
 
 
 class InfluenceRecord(BundleRecord):
@@ -188,8 +179,10 @@ class InfluenceRecord(BundleRecord):
     the selection and what of the answer was still said; the calls of it are its parts.
     """
 
+    kind = INFLUENCE
+
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        super().__init__(journals, INFLUENCE, uuid, clock)
+        super().__init__(journals, uuid, clock)
         self.analysis = self.subject
         self._ablations = 0
         self._influences = 0
@@ -212,15 +205,11 @@ class InfluenceRecord(BundleRecord):
             parameters=parameters,
         )
 
-    def parameters(self, parameters: Mapping[str, Value]) -> None:
-        """How it was done, where only that has shown."""
-        self._parameters(parameters)
-
     def ablation(self, kinds: Sequence[str], mask: str, repeat: int) -> str:
         """The answer is being written from what the mask leaves of the selection; the ablation's
         IRI. Several may be under way."""
         with self._lock:
-            subject = v.session_part_iri("ablation", self.uuid, self._ablations)
+            subject = self.part("ablation", self._ablations)
             self._activity(
                 Activity(
                     subject,
@@ -240,10 +229,8 @@ class InfluenceRecord(BundleRecord):
     def ablated(self, ablation: str, said: str | None) -> None:
         """It has ended: which sentences were said again; None where that can't be told."""
         with self._lock:
-            self._out.add(
-                ablation,
-                (v.prov("endedAtTime"), self._clock()),
-                (v.tg("stillSaid"), said),
+            self.out.add(
+                ablation, (v.prov("endedAtTime"), self._clock()), (v.tg("stillSaid"), said)
             )
 
     def influence(
@@ -251,10 +238,8 @@ class InfluenceRecord(BundleRecord):
     ) -> str:
         """What a selection weighs for the answer or a sentence of it, and whether that is more than
         the floor."""
-        subject = v.session_part_iri("influence", self.uuid, self._influences)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("influence", self._influences),
             "Influence",
             (v.tg("index"), self._influences),
             (v.tg("influencer"), iri(selection)),
@@ -271,22 +256,17 @@ class InfluenceRecord(BundleRecord):
         self, metrics: Mapping[str, float], lds: float | None, dropped: Mapping[str, int]
     ) -> str:
         """The measures (0 to 1), the fit of the surrogate, and what could not be used."""
-        subject = v.session_part_iri("influence-result", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("influence-result"),
             "InfluenceResult",
             (v.tg("lds"), lds),
             label="Result of the influence analysis",
             by=self.analysis,
+            metrics=metrics,
+            dropped=dropped,
         )
-        self._metrics(subject, metrics)
-        self.dropped(subject, dropped)
         self._write()
         return subject
-
-
-# --- the record that answers do not stand any more: a later statement, in a bundle of its own -----
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +284,7 @@ class InvalidationRecord(BundleRecord):
     invalidated (design, section 3.3).
     """
 
-    def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        super().__init__(journals, INVALIDATION, uuid, clock)
+    kind = INVALIDATION
 
     def write(
         self,
@@ -328,8 +307,8 @@ class InvalidationRecord(BundleRecord):
         ended = self._clock()
         for uuid in sessions:
             standing = v.standing_iri(uuid)
-            state_entity(self._out, standing, "Standing", origins=(v.answer_iri(uuid),))
-            state_invalidation(self._out, standing, self.subject, ended)
+            self.entity(standing, "Standing", origins=(v.answer_iri(uuid),))
+            state_invalidation(self.out, standing, self.subject, ended)
         self.finish("completed")
 
 
@@ -351,7 +330,5 @@ def questioned(store: Store) -> dict[str, Questioned]:
 
 
 def _said(store: Store, subject: NamedNode, predicate: NamedNode) -> str:
-    for quad in store.match(subject, predicate, None, None):
-        if isinstance(quad.object, Literal):
-            return quad.object.value
-    return ""
+    found = (quad.object for quad in store.match(subject, predicate, None, None))
+    return next((term.value for term in found if isinstance(term, Literal)), "")

@@ -6,11 +6,12 @@ Frames go into a journal; whoever folds it seals the bundle and gives it its pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 from pyoxigraph import NamedNode, Quad
 
@@ -22,6 +23,7 @@ from tgraph.record.activities import (
     Activity,
     associations,
     state_dropped,
+    state_entity,
     state_parameters,
 )
 from tgraph.record.recorder import Recorder
@@ -72,23 +74,20 @@ def kind_of_journal(path: Path) -> tuple[BundleKind, str]:
 class BundleRecord(Recorder):
     """One bundle's statements. All of it goes through ``_write``, so nothing is told unwritten."""
 
-    def __init__(self, journals: Path, kind: BundleKind, uuid: str, clock: Clock) -> None:
-        super().__init__(uuid, kind.subject_iri(uuid))
-        self._kind = kind
+    kind: ClassVar[BundleKind]
+
+    def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
+        super().__init__(uuid, self.kind.subject_iri(uuid))
         self._clock = clock
-        self._journal = Journal(journals / kind.journal(uuid))
+        self._journal = Journal(journals / self.kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
-        self._out = TriG(self._bundle)
+        self.out = TriG(self._bundle)
+        """What is stated beside the patterns below; it is written with the next of them."""
         self._shared: list[Quad] = []
         self._texts: dict[str, str] = {}
         self._associated: set[tuple[str, ...]] = set()
         self._last_step: str | None = None
         self._finished = False
-
-    @property
-    def out(self) -> TriG:
-        """What is stated beside the patterns below; it is written with the next of them."""
-        return self._out
 
     def finish(self, status: str, error: str = "") -> None:
         """The activity has ended, how, and at what price. It ends once: what comes later, as a
@@ -96,7 +95,7 @@ class BundleRecord(Recorder):
         if self._finished:
             return
         self._finished = True
-        self._out.add(
+        self.out.add(
             self.subject,
             (v.prov("endedAtTime"), self._clock()),
             (v.tg("status"), status),
@@ -107,17 +106,41 @@ class BundleRecord(Recorder):
         )
         self._write(type="end")
 
-    def _metrics(self, subject: str, metrics: Mapping[str, float]) -> None:
-        """State each measure of the subject as an entity of its own."""
-        for name, value in sorted(metrics.items()):
+    def part(self, kind: str, *parts: str | int) -> str:
+        """The IRI of a part of what the bundle is about."""
+        return v.session_part_iri(kind, self.uuid, *parts)
+
+    def entity(
+        self,
+        subject: str,
+        kind: str,
+        *pairs: Pair,
+        label: str | None = None,
+        by: str = "",
+        origins: Iterable[str] = (),
+        collection: bool = False,
+        metrics: Mapping[str, float] | None = None,
+        dropped: Mapping[str, int] | None = None,
+    ) -> str:
+        """``state_entity``, each measure of it as an entity of its own, and what was left out on
+        the way to it; its IRI."""
+        state_entity(
+            self.out,
+            subject,
+            kind,
+            *pairs,
+            label=label,
+            by=by,
+            origins=origins,
+            collection=collection,
+        )
+        for name, value in sorted((metrics or {}).items()):
             key = f"{subject}:{name}"
-            self._out.add(subject, (v.tg("metric"), iri(key)))
-            self._out.add(
-                key,
-                (v.RDF_TYPE, v.tg("Metric")),
-                (v.RDFS_LABEL, name),
-                (v.tg("value"), float(value)),
-            )
+            self.out.add(subject, (v.tg("metric"), iri(key)))
+            of_kind = (v.RDF_TYPE, v.tg("Metric"))
+            self.out.add(key, of_kind, (v.RDFS_LABEL, name), (v.tg("value"), float(value)))
+        self.dropped(subject, dropped or {})
+        return subject
 
     def close(self) -> None:
         """Let go of the journal; what did not ``finish`` will be recorded as aborted."""
@@ -131,30 +154,28 @@ class BundleRecord(Recorder):
         the last that was begun.
         """
         with self._lock:
-            self._record_call(call, step or self._last_step)
-
-    def _record_call(self, call: Call, step: str | None) -> None:
-        subject = self._state_call(self._out, self._numbered(call))
-        if step:
-            self._out.add(subject, (v.dcterms("isPartOf"), iri(step)))
-        prompts = [call.prompt] if call.prompt else []
-        self._shared += self._new([call.agent], prompts)
-        if call.kind == "chat":
-            self._associate(self.subject, call.agent, prompts)
-        self._write(sync=False)
+            subject = self._state_call(self.out, self._numbered(call))
+            if step := step or self._last_step:
+                self.out.add(subject, (v.dcterms("isPartOf"), iri(step)))
+            prompts = [call.prompt] if call.prompt else []
+            self._shared += self._new([call.agent], prompts)
+            if call.kind == "chat":
+                self._associate(self.subject, call.agent, prompts)
+            self._write(sync=False)
 
     def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
         """What was left out on the way to the subject, by reason."""
-        state_dropped(self._out, subject, {why: count for why, count in counts.items() if count})
+        state_dropped(self.out, subject, {why: count for why, count in counts.items() if count})
 
     def _activity(self, activity: Activity, *pairs: Pair) -> None:
         """State an activity of the bundle."""
-        activity.describe(self._out, *pairs)
+        activity.describe(self.out, *pairs)
         for agent in activity.agents:
             self._associate(activity.iri, agent, activity.prompts)
 
-    def _parameters(self, parameters: Mapping[str, Value]) -> None:
-        state_parameters(self._out, self.subject, parameters, self.uuid)
+    def parameters(self, parameters: Mapping[str, Value]) -> None:
+        """By which parameters it is done."""
+        state_parameters(self.out, self.subject, parameters, self.uuid)
 
     def _begin(
         self,
@@ -168,12 +189,12 @@ class BundleRecord(Recorder):
         """The activity that the bundle is about has begun. The first frame says what it is, and
         where the bundle will be sealed."""
         began = self._clock()
-        kind = self._kind.subject_class.value.removeprefix(v.TG)
+        kind = self.kind.subject_class.value.removeprefix(v.TG)
         activity = Activity(self.subject, (kind,), label, began, agents=agents, used=used)
         self._activity(activity, *pairs)
-        self._parameters(parameters or {})
+        self.parameters(parameters or {})
         self._write(
-            type=self._kind.name,
+            type=self.kind.name,
             uuid=self.uuid,
             subject=self.subject,
             bundle=self._bundle.value,
@@ -185,7 +206,7 @@ class BundleRecord(Recorder):
         said = (activity, agent.iri, *(prompt.iri for prompt in prompts))
         if said not in self._associated:
             self._associated.add(said)
-            associations(self._out, activity, agent, prompts)
+            associations(self.out, activity, agent, prompts)
         self._shared += self._new([agent], prompts)
 
     def keep(self, content: str) -> str:
@@ -201,7 +222,7 @@ class BundleRecord(Recorder):
                 "type": "stage",
                 **head,
                 "time": self._clock().isoformat(),
-                "quads": self._out.take(),
+                "quads": self.out.take(),
                 "shared": nquads(self._shared),
                 "texts": self._texts,
             },

@@ -14,17 +14,11 @@ from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
-from pyoxigraph import (
-    CanonicalizationAlgorithm,
-    Dataset,
-    Literal,
-    NamedNode,
-    Quad,
-)
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.store.base import Store
-from tgraph.store.statements import Statable, Statements, to_bytes
+from tgraph.store.statements import Pair, Statements, to_bytes
 
 GENESIS = "0" * 64
 """The head of an empty chain."""
@@ -137,9 +131,7 @@ class Chain:
         found = self._store.match(NamedNode(subject), v.tg("sequence"), None, self.catalogue)
         return next(found, None) is not None
 
-    def entry(
-        self, subject: str, kind: str, content_hash: str, *pairs: tuple[NamedNode, Statable]
-    ) -> list[Quad]:
+    def entry(self, subject: str, kind: str, content_hash: str, *pairs: Pair) -> list[Quad]:
         """The quads of the next entry, which seals ``subject`` by its hash."""
         out = Statements(self.catalogue)
         classes = [v.prov("Entity"), _CLASSES.get(kind, v.prov("Bundle"))]

@@ -6,7 +6,7 @@ stays when the report is superseded and leaves knowledge. Its text is kept by th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -27,7 +27,7 @@ from tgraph.record.activities import (
     state_parameters,
 )
 from tgraph.store.base import Store
-from tgraph.store.statements import Pair, Statements, Value, Writer, iri
+from tgraph.store.statements import Statements, Value, Writer, iri
 
 
 def report_quads(report: CommunityReport) -> list[Quad]:
@@ -53,13 +53,9 @@ def report_quads(report: CommunityReport) -> list[Quad]:
             (v.tg("text"), finding.explanation),
         )
         for cited in finding.cites:
-            out.add(finding.iri, (_citing(cited), iri(cited)))
+            kind = cited.removeprefix(v.URN).partition(":")[0]
+            out.add(finding.iri, (_CITING.get(kind, v.tg("report")), iri(cited)))
     return out.quads
-
-
-def _citing(cited: str) -> NamedNode:
-    kind = cited.removeprefix(v.URN).partition(":")[0]
-    return _CITING.get(kind, v.tg("report"))
 
 
 _CITING = {"edge": v.tg("edge"), "entity": v.tg("entity"), "claim": v.tg("claim")}
@@ -71,13 +67,10 @@ def state_report(out: Writer, made: MadeReport, how: Authorship, content: str) -
     ``content`` is the hash under which the librarian keeps the report and what was shown for it.
     """
     report = made.report
-    activity = replace(
-        how.activity(
-            "reporting", ("Reporting",), "Community report", report.iri, dropped=made.dropped
-        ),
-        error=None,  # the vocabulary has a property of its own for it
-    )
-    activity.state(
+    activity = how.activity(
+        "reporting", ("Reporting",), "Community report", report.iri, dropped=made.dropped
+    )  # whose error has a property of its own in the vocabulary
+    by = replace(activity, error=None).state(
         out,
         (v.tg("community"), iri(report.community)),
         (v.tg("fallbackReason"), how.error or None),
@@ -88,12 +81,12 @@ def state_report(out: Writer, made: MadeReport, how: Authorship, content: str) -
         "ReportRecord",
         (v.tg("inputHash"), made.key),
         (v.tg("contentHash"), content),
-        by=activity.iri,
+        by=by,
         origins=made.sources,
     )
     for finding, sources in zip(report.findings, made.finding_sources, strict=True):
         part = (v.dcterms("isPartOf"), iri(report.iri))
-        state_entity(out, finding.iri, "", part, by=activity.iri, origins=sources)
+        state_entity(out, finding.iri, "", part, by=by, origins=sources)
 
 
 def report_content(made: MadeReport, context: ReportContext) -> str:
@@ -109,10 +102,9 @@ def report_content(made: MadeReport, context: ReportContext) -> str:
     return canonical_json(content)
 
 
-# --- clusterings: what divided which part of the graph, and what has left knowledge ---------------
-
-
 Parameters = Mapping[str, str | int | float]
+_KEPT = (v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
+"""What knowledge said of a community that stays on record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +134,11 @@ def clustering_quads(
     knowledge said of them. ``isolated`` entities were left out, since nothing ties them to another.
     """
     out = Statements(v.SOURCE_GRAPH)
-    subject = f"{v.URN}clustering:{how.uuid}"
+    name, agents = f"{v.URN}clustering:{how.uuid}", (how.agent,)
     activity = Activity(
-        subject,
-        ("Clustering",),
-        "Clustering",
-        how.started,
-        how.ended,
-        (how.agent,),
-        part_of=how.run,
+        name, ("Clustering",), "Clustering", how.started, how.ended, agents, part_of=how.run
     )
-    activity.state(out, (v.tg("isolatedCount"), isolated))
+    subject = activity.state(out, (v.tg("isolatedCount"), isolated))
     state_parameters(out, subject, parameters, how.uuid, "clustering")
     for key, communities in sorted(made.items()):
         state_entity(
@@ -169,17 +155,14 @@ def clustering_quads(
     for community, said in left.items():
         former = f"{v.URN}former-community:{v.digest(community, how.uuid)}"
         link = (v.tg("community"), iri(community))
-        state_entity(out, former, "FormerCommunity", link, *_kept(said))
+        kept = [
+            (quad.predicate, quad.object)
+            for quad in said
+            if quad.predicate in _KEPT and isinstance(quad.object, NamedNode | Literal)
+        ]
+        state_entity(out, former, "FormerCommunity", link, *kept)
         state_invalidation(out, former, subject, how.ended)
     return [*out.quads, *agent_quads([how.agent])]
-
-
-def _kept(said: Iterable[Quad]) -> Iterator[Pair]:
-    """What knowledge said of a community, as far as it stays on record."""
-    kept = (v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
-    for quad in said:
-        if quad.predicate in kept and isinstance(quad.object, NamedNode | Literal):
-            yield quad.predicate, quad.object
 
 
 def standing_hierarchies(store: Store) -> dict[str, Hierarchy]:

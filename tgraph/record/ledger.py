@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -34,7 +34,7 @@ from tgraph.store.folder import CollectionFolder
 from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
-from tgraph.store.statements import Statements, iri, read_trig, to_bytes
+from tgraph.store.statements import Statements, iri, read_trig, stated, to_bytes
 from tgraph.store.writer import apply, committed, discard, remove_abandoned, writing
 
 AT_ONCE = 500
@@ -54,9 +54,8 @@ class Folded:
     damaged: int = 0
 
     def plus(self, session: bool, aborted: bool, damaged: bool) -> Folded:
-        return Folded(
-            self.sessions + session, self.aborted + aborted, self.batches, self.damaged + damaged
-        )
+        sessions, damages = self.sessions + session, self.damaged + damaged
+        return Folded(sessions, self.aborted + aborted, self.batches, damages)
 
 
 class Ledger:
@@ -110,18 +109,14 @@ class Ledger:
         erasing = PreparedErasure(self.folder)
         with writing(self.folder, timeout=timeout, waiting=waiting, before=erasing.swap) as store:
             with disk_errors():
-                self._carry_out(erasing, store)
+                if erasing.is_committed():  # the rest of it; one that was not is forgotten
+                    if not erasing.is_published():
+                        self.publish(store)
+                    erasing.clear()
+                if erasing.is_left():
+                    erasing.end()
                 folded = self._bring_in(store)
             yield store, folded
-
-    def _carry_out(self, erasing: PreparedErasure, store: OxigraphStore) -> None:
-        """The rest of an erasure that was committed; one that was not is forgotten."""
-        if erasing.is_committed():
-            if not erasing.is_published():
-                self.publish(store)
-            erasing.clear()
-        if erasing.is_left():
-            erasing.end()
 
     def _bring_in(self, store: OxigraphStore) -> Folded:
         self._tidy()
@@ -171,10 +166,8 @@ class Ledger:
         """The journals, oldest first; another writer may be folding and deleting them."""
         found = []
         for path in self.folder.journals.glob("*.journal"):
-            try:
+            with suppress(FileNotFoundError):
                 found.append((path.stat().st_mtime_ns, path.name, path))
-            except FileNotFoundError:
-                continue
         return [path for _, _, path in sorted(found)]
 
     def _tidy(self) -> None:
@@ -204,7 +197,11 @@ class Ledger:
                     (v.tg("run"), iri(commit["run"])),
                 )
             )
-        _swap_vectors(change / "vectors", self.folder.vectors)
+        new, current = change / "vectors", self.folder.vectors
+        if new.is_dir():  # readers hold links to the old files
+            if current.exists():
+                shutil.rmtree(current)
+            new.rename(current)
 
     # --- journals ---
 
@@ -228,7 +225,12 @@ class Ledger:
             self._sign(store, catalogue)
         self.publish(store)
         for path in journals:
-            _set_aside(path) if path in damaged else path.unlink(missing_ok=True)
+            if path in damaged:  # kept for whoever wants to look into it; it is not read again
+                kept = path.with_suffix(".damaged")
+                log.warning("The journal of a session was damaged; it is kept as %s.", kept)
+                path.replace(kept)
+            else:
+                path.unlink(missing_ok=True)
         return folded
 
     def _fold(
@@ -244,7 +246,12 @@ class Ledger:
             return ""
         head = content.frames[0]
         if head.get("type") != kind.name:
-            head = self._head(kind, uuid, content.frames)
+            head = {  # what the lost first frame must have said
+                "subject": kind.subject_iri(uuid),
+                "bundle": v.bundle_iri(uuid),
+                "catalogue": self._catalogue,
+                "started": content.frames[0]["time"],
+            }
         catalogue = head["catalogue"]
         if catalogue not in chains:
             chains[catalogue] = Chain(store, catalogue, self._clock)
@@ -258,15 +265,6 @@ class Ledger:
             raise
         return "ended" if _finished(content.frames) else "aborted"
 
-    def _head(self, kind: BundleKind, uuid: str, frames: Sequence[Frame]) -> Frame:
-        """What the lost first frame of a journal must have said."""
-        return {
-            "subject": kind.subject_iri(uuid),
-            "bundle": v.bundle_iri(uuid),
-            "catalogue": self._catalogue,
-            "started": frames[0]["time"],
-        }
-
     def _seal(
         self, store: Store, chain: Chain, kind: BundleKind, head: Frame, content: JournalContent
     ) -> list[Quad]:
@@ -279,7 +277,8 @@ class Ledger:
             bundle += _aborted(kind, head, frames[-1])
         if content.damaged:
             bundle += _lost(kind, head, frames[0], content.damaged)
-        shared = [quad for frame in frames for quad in _shared(frame) if not _has(store, quad)]
+        named = (parse(frame.get("shared", ""), RdfFormat.N_QUADS) for frame in frames)
+        shared = [quad for quads in named for quad in quads if not _has(store, quad)]
         quads = bundle + shared
         if shared:
             quads += self._shared_batch(chain, shared)
@@ -315,10 +314,6 @@ def batch_lines(
     yield from (f"={key}\n".encode() for key in content)
 
 
-def _shared(frame: Frame) -> Iterator[Quad]:
-    return parse(frame.get("shared", ""), RdfFormat.N_QUADS)
-
-
 def _has(store: Store, quad: Quad) -> bool:
     found = store.match(quad.subject, quad.predicate, quad.object, quad.graph_name)
     return next(found, None) is not None
@@ -331,14 +326,13 @@ def _finished(frames: Sequence[Frame]) -> bool:
 def _aborted(kind: BundleKind, head: Frame, last: Frame) -> list[Quad]:
     """What is said of a bundle whose process died: it ended when it was last heard of."""
     times = [datetime.fromisoformat(text) for text in (head["started"], last.get("time")) if text]
-    out = Statements(NamedNode(head["bundle"]))
-    out.add(
+    return stated(
+        NamedNode(head["bundle"]),
         head["subject"],
         (v.prov("endedAtTime"), max(times)),  # a clock may have been put back
         (v.tg("status"), "aborted"),
         (v.tg("error"), f"The process ended before the {kind.name} did."),
     )
-    return out.quads
 
 
 def _lost(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]:
@@ -350,19 +344,3 @@ def _lost(kind: BundleKind, head: Frame, first: Frame, count: int) -> list[Quad]
         out.add(head["subject"], (v.RDF_TYPE, [v.prov("Activity"), kind.subject_class]))
         out.add(head["subject"], (v.prov("startedAtTime"), started))
     return out.quads
-
-
-def _set_aside(path: Path) -> None:
-    """Keep a damaged journal for whoever wants to look into it; it is not read again."""
-    kept = path.with_suffix(".damaged")
-    log.warning("The journal of a session was damaged; it is kept as %s.", kept)
-    path.replace(kept)
-
-
-def _swap_vectors(new: Path, current: Path) -> None:
-    """Put the new vector indexes in the place of the old; readers hold links to the old files."""
-    if not new.is_dir():
-        return
-    if current.exists():
-        shutil.rmtree(current)
-    new.rename(current)

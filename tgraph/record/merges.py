@@ -48,16 +48,10 @@ def merge_quads(
     if not merged and not unmerged:
         return []
     out = Statements(v.SOURCE_GRAPH)
-    activity = Activity(
-        f"{v.URN}resolution:{uuid_of(run)}",
-        ("EntityResolution",),
-        "Entity resolution",
-        started,
-        ended,
-        (SOFTWARE,),
-        part_of=run,
-    )
-    activity.state(out)
+    kinds, label = ("EntityResolution",), "Entity resolution"
+    name = f"{v.URN}resolution:{uuid_of(run)}"
+    activity = Activity(name, kinds, label, started, ended, (SOFTWARE,), part_of=run)
+    by = activity.state(out)
     for absorbed, canonical in sorted(merged.items()):
         state_entity(
             out,
@@ -66,15 +60,12 @@ def merge_quads(
             (v.prov("generatedAtTime"), ended),
             (v.tg("absorbed"), iri(absorbed)),
             (v.tg("canonical"), iri(canonical)),
-            by=activity.iri,
+            by=by,
         )
     for subject, pair in sorted(_standing(store).items()):
         if unmerged.get(pair[0]) == pair[1]:
-            state_invalidation(out, subject, activity.iri, ended)
+            state_invalidation(out, subject, by, ended)
     return out.quads
-
-
-# --- splits: lasting decisions of a user that two names are not of one entity ---------------------
 
 
 def standing_splits(store: Store) -> dict[str, tuple[str, str]]:
@@ -121,8 +112,7 @@ def curation_quads(
     """The activity in which a user decided, with the reason given, and what document it was about
     if it was about one."""
     out = Statements(v.SOURCE_GRAPH)
-    known = tuple(agents)
-    used = (document,) if document else ()
+    known, used = tuple(agents), (document,) if document else ()
     done = Activity(activity, ("Curation",), label, started, ended, known, used=used)
     done.state(out, (v.tg("reason"), reason))
     return [*out.quads, *agent_quads(known)]

@@ -18,8 +18,6 @@ from tgraph.record.activities import Activity, agent_quads, prompt_quads
 from tgraph.store.statements import NQuads, Writer, iri
 from tgraph.store.writer import WorkingCopy
 
-# --- calls of models and embedders: what each asked and got is kept whole by the librarian --------
-
 
 def call_content(call: Call) -> str:
     """The librarian's record of the call: request and reply without times, so it can replay."""
@@ -70,9 +68,6 @@ def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: s
     return subject
 
 
-# --- what the records of index runs, of questions and of later statements do alike ----------------
-
-
 class Recorder(ABC):
     """Numbers equal calls, describes agents and prompts once, and keeps what was said whole.
 
@@ -93,9 +88,8 @@ class Recorder(ABC):
 
     def _numbered(self, call: Call) -> Call:
         """The call with its number among equal ones."""
-        occurrence = self._occurrences[call.request_hash]
         self._occurrences[call.request_hash] += 1
-        return replace(call, occurrence=occurrence)
+        return replace(call, occurrence=self._occurrences[call.request_hash] - 1)
 
     def _state_call(self, out: Writer, call: Call) -> str:
         """State a call that has its number, and keep it; its IRI."""
@@ -104,20 +98,12 @@ class Recorder(ABC):
 
     def _new(self, agents: Iterable[Agent], prompts: Iterable[Prompt]) -> list[Quad]:
         """Describe those that were not described before, and keep the prompts' texts."""
-        quads: list[Quad] = []
-        for agent in agents:
-            if agent.iri not in self._known:
-                self._known.add(agent.iri)
-                quads += agent_quads([agent])
-        for prompt in prompts:
-            if prompt.iri not in self._known:
-                self._known.add(prompt.iri)
-                quads += prompt_quads([prompt])
-                self.keep(prompt.text)
-        return quads
-
-
-# --- the record of an index run, beside what its phases find --------------------------------------
+        people = {agent.iri: agent for agent in agents if agent.iri not in self._known}
+        plans = {prompt.iri: prompt for prompt in prompts if prompt.iri not in self._known}
+        for prompt in plans.values():
+            self.keep(prompt.text)
+        self._known |= people.keys() | plans.keys()
+        return agent_quads(people.values()) + prompt_quads(plans.values())
 
 
 class RunRecord(Recorder):

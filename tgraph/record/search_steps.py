@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from tgraph import vocabulary as v
 from tgraph.answer.community_selection import BEST, Descent
 from tgraph.answer.drift import Response
-from tgraph.answer.map_reduce import Batch, Mapped, MappedPoint
+from tgraph.answer.map_reduce import Batch, Mapped
 from tgraph.model import Candidate
-from tgraph.record.activities import state_entity
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.search.drift_actions import Action
 from tgraph.store.statements import iri
 
-_ENTITIES = ("report", "finding", "chunk", "evidence")
+_ENTITIES = tuple(f"{v.URN}{kind}:" for kind in ("report", "finding", "chunk", "evidence"))
 """The kinds of things on the way from a point to its characters that are entities of PROV."""
 
 
@@ -53,17 +52,14 @@ class RecordedPoint:
 
 def hypothesis(record: SessionRecord, step: str, text: str, template: str | None) -> str:
     """The question put as a hypothetical answer, in the manner of a report."""
-    subject = v.session_part_iri("hypothesis", record.uuid)
-    state_entity(
-        record.out,
-        subject,
+    return record.entity(
+        record.part("hypothesis"),
         "Hypothesis",
         (v.tg("text"), text),
         label="The question put as a hypothetical answer",
         by=step,
         origins=(template,) if template else (),
     )
-    return subject
 
 
 def actions(record: SessionRecord, tree: Sequence[RecordedAction]) -> None:
@@ -83,10 +79,9 @@ def points(record: SessionRecord, made: Iterable[RecordedPoint]) -> None:
     for each in made:
         candidate = each.point
         grounds = [e.iri for e in candidate.evidence]
-        way = [i for e in candidate.evidence for i in e.via if _kind(i) in _ENTITIES]
-        origins = [*(_candidate(record, rank) for rank in each.cites), *way, *grounds]
-        state_entity(
-            record.out,
+        way = [i for e in candidate.evidence for i in e.via if i.startswith(_ENTITIES)]
+        origins = [*(record.part("candidate", rank) for rank in each.cites), *way, *grounds]
+        record.entity(
             candidate.item.iri,
             "Point",
             (v.tg("index"), int(candidate.item.iri.rpartition(":")[2])),
@@ -101,10 +96,9 @@ def _follow_up(record: SessionRecord, each: RecordedAction, steps: dict[int, str
     """A question that an answer proposed to ask next, with its promise and its fate. It comes from
     the answer that proposed it first; others may have been given after it was asked."""
     action = each.action
-    first, *others = (_answer_iri(record, number) for number in each.parents)
-    state_entity(
-        record.out,
-        _follow_up_iri(record, action.number),
+    first, *others = (record.part("intermediate", number) for number in each.parents)
+    record.entity(
+        record.part("follow-up", action.number),
         "FollowUp",
         (v.tg("proposedAgainBy"), map(iri, others)),
         (v.tg("index"), action.number),
@@ -121,14 +115,14 @@ def _follow_up(record: SessionRecord, each: RecordedAction, steps: dict[int, str
 
 def _carried_out(record: SessionRecord, each: RecordedAction) -> None:
     """What an action retrieved, and what of it was read."""
-    used = [_candidate(record, rank) for rank in each.shown]
+    used = [record.part("candidate", rank) for rank in each.shown]
     if each.action.kind == "follow-up":
-        used.append(_follow_up_iri(record, each.action.number))
+        used.append(record.part("follow-up", each.action.number))
     record.out.add(
         each.step,
         (v.tg("index"), each.action.number),
         (v.prov("used"), map(iri, used)),
-        (v.tg("candidate"), [iri(_candidate(record, rank)) for rank in each.retrieved]),
+        (v.tg("candidate"), [iri(record.part("candidate", rank)) for rank in each.retrieved]),
     )
 
 
@@ -136,12 +130,10 @@ def _intermediate(record: SessionRecord, each: RecordedAction) -> None:
     """What an action answered: its points, and how well they answer in its own judgement."""
     assert each.response is not None
     number = each.action.number
-    subject = _answer_iri(record, number)
     is_follow_up = each.action.kind == "follow-up"
-    origins = (_follow_up_iri(record, number),) if is_follow_up else ()
-    state_entity(
-        record.out,
-        subject,
+    origins = (record.part("follow-up", number),) if is_follow_up else ()
+    record.entity(
+        record.part("intermediate", number),
         "IntermediateAnswer",
         (v.tg("score"), each.response.score),
         (v.tg("status"), each.action.status),
@@ -149,37 +141,15 @@ def _intermediate(record: SessionRecord, each: RecordedAction) -> None:
         (v.tg("point"), map(iri, each.points)),
         by=each.step,
         origins=origins,
+        dropped=each.response.dropped,
     )
-    record.dropped(subject, each.response.dropped)
-
-
-def _follow_up_iri(record: SessionRecord, number: int) -> str:
-    return v.session_part_iri("follow-up", record.uuid, number)
-
-
-def _answer_iri(record: SessionRecord, number: int) -> str:
-    return v.session_part_iri("intermediate", record.uuid, number)
-
-
-def _candidate(record: SessionRecord, rank: int) -> str:
-    return v.session_part_iri("candidate", record.uuid, rank)
-
-
-def _kind(resource: str) -> str:
-    return resource.removeprefix(v.URN).partition(":")[0]
-
-
-# --- the record of what reports were rated, read in batches, and drawn points from ----------------
 
 
 def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
     """Every report that was rated, with the rating as a share of the highest, and why."""
-    members = [
-        v.session_part_iri("rating", record.uuid, rank) for rank, _ in enumerate(descent.rated, 1)
-    ]
+    members = [record.part("rating", rank) for rank, _ in enumerate(descent.rated, 1)]
     for rank, (key, rated) in enumerate(zip(members, descent.rated, strict=True), 1):
-        state_entity(
-            record.out,
+        record.entity(
             key,
             "Rating",
             (v.tg("item"), iri(rated.report.iri)),
@@ -190,32 +160,23 @@ def state_ratings(record: SessionRecord, step: str, descent: Descent) -> str:
             (v.tg("reasoning"), rated.reason or None),
             origins=(rated.report.iri,),
         )
-    subject = v.session_part_iri("ratings", record.uuid)
-    state_entity(
-        record.out,
-        subject,
+    return record.entity(
+        record.part("ratings"),
         "Ratings",
         (v.prov("hadMember"), map(iri, members)),
         label="Reports rated",
         by=step,
         collection=True,
+        dropped=descent.dropped,
     )
-    record.dropped(subject, descent.dropped)
-    return subject
-
-
-def batch_iri(uuid: str, number: int) -> str:
-    """The batch of a session with that number, from 0."""
-    return v.session_part_iri("batch", uuid, number)
 
 
 def state_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) -> list[str]:
     """The batches with the candidates in each and what they cost in the prompt."""
-    keys = [batch_iri(record.uuid, number) for number, _ in enumerate(batches)]
+    keys = [record.part("batch", number) for number, _ in enumerate(batches)]
     for number, (key, batch) in enumerate(zip(keys, batches, strict=True)):
-        members = [v.session_part_iri("candidate", record.uuid, c.rank) for c in batch.candidates]
-        state_entity(
-            record.out,
+        members = [record.part("candidate", c.rank) for c in batch.candidates]
+        record.entity(
             key,
             "ReportBatch",
             (v.tg("index"), number),
@@ -230,27 +191,18 @@ def state_batches(record: SessionRecord, step: str, batches: Sequence[Batch]) ->
 def state_points(record: SessionRecord, step: str, mapped: Sequence[Mapped]) -> None:
     """The points of each batch, derived from what they cite, and what was left out of it."""
     for number, each in enumerate(mapped):
-        points = [
-            v.session_part_iri("point", record.uuid, number, index)
-            for index, _ in enumerate(each.points)
-        ]
+        points = [record.part("point", number, index) for index, _ in enumerate(each.points)]
         for index, (key, point) in enumerate(zip(points, each.points, strict=True)):
-            state_entity(
-                record.out,
+            record.entity(
                 key,
                 "Point",
                 (v.tg("index"), index),
                 (v.tg("text"), point.text),
                 (v.tg("score"), point.score),
                 by=step,
-                origins=_origins(point),
+                origins=dict.fromkeys([*point.cites, *(p.via[0] for p in point.evidence)]),
             )
-        batch = batch_iri(record.uuid, number)
+        batch = record.part("batch", number)
         failure = each.failure or None
         record.out.add(batch, (v.tg("point"), map(iri, points)), (v.tg("error"), failure))
         record.dropped(batch, each.dropped)
-
-
-def _origins(point: MappedPoint) -> list[str]:
-    """What the point cites, and the reports that this is of."""
-    return list(dict.fromkeys([*point.cites, *(place.via[0] for place in point.evidence)]))

@@ -28,12 +28,9 @@ from tgraph.model import (
     Selection,
     Sentence,
 )
-from tgraph.record.activities import SOFTWARE, Activity, state_entity
+from tgraph.record.activities import SOFTWARE, Activity
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.store.statements import Pair, Value, iri, trig_row
-
-# --- the candidates of a retrieval as TriG: rows that differ between sessions by their UUID -------
-
 
 _KEPT = 8
 _CLASSES = (v.prov("Entity"), v.tg("Candidate"))
@@ -90,14 +87,13 @@ def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
     )
 
 
-# --- the record of a question, written while it is answered (design, section 3.3) -----------------
-
-
 class SessionRecord(BundleRecord):
     """One session's provenance. All of it goes through ``_write``, so nothing is told unwritten."""
 
+    kind = SESSION
+
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
-        super().__init__(journals, SESSION, uuid, clock)
+        super().__init__(journals, uuid, clock)
         self.session = self.subject
         self.retrieval_iri = v.retrieval_iri(uuid)
         self.selection_iri = v.selection_iri(uuid)
@@ -136,7 +132,7 @@ class SessionRecord(BundleRecord):
     ) -> Iterator[str]:
         """A step of the session as an activity, part of the session and informed by ``after``, or
         else by the step before it."""
-        subject = v.session_part_iri("step", self.uuid, self._steps)
+        subject = self.part("step", self._steps)
         self._steps += 1
         self._activity(
             Activity(
@@ -154,7 +150,7 @@ class SessionRecord(BundleRecord):
         try:
             yield subject
         finally:
-            self._out.add(subject, (v.prov("endedAtTime"), self._clock()))
+            self.out.add(subject, (v.prov("endedAtTime"), self._clock()))
 
     # --- what the steps of a question produce ---
 
@@ -162,18 +158,15 @@ class SessionRecord(BundleRecord):
         self, step: str, mode: str, reason: str, dropped: Mapping[str, int] | None = None
     ) -> str:
         """Which mode was chosen for the question, and why."""
-        subject = v.session_part_iri("mode-choice", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        return self.entity(
+            self.part("mode-choice"),
             "ModeChoice",
             (v.tg("mode"), mode),
             (v.tg("reasoning"), reason),
             label="Mode chosen",
             by=step,
+            dropped=dropped,
         )
-        self.dropped(subject, dropped or {})
-        return subject
 
     def concepts(
         self,
@@ -185,27 +178,22 @@ class SessionRecord(BundleRecord):
     ) -> str:
         """What the question is about; ``low`` and ``high`` say which of it are keywords of that
         level."""
-        subject = v.session_part_iri("concepts", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        return self.entity(
+            self.part("concepts"),
             "Concepts",
             (v.tg("concept"), list(concepts)),
             (v.tg("lowLevelKeyword"), list(low)),
             (v.tg("highLevelKeyword"), list(high)),
             label="Concepts of the question",
             by=step,
+            dropped=dropped,
         )
-        self.dropped(subject, dropped or {})
-        return subject
 
     def matches(self, step: str, concepts: Sequence[str], matches: Sequence[EntityMatch]) -> str:
         """Entity matches, best first; ``concepts`` is what they were found by, if not the question
         as a whole."""
-        subject = v.session_part_iri("matches", self.uuid)
-        state_entity(
-            self._out,
-            subject,
+        subject = self.entity(
+            self.part("matches"),
             "EntityMatches",
             label="Entities matched",
             by=step,
@@ -213,10 +201,9 @@ class SessionRecord(BundleRecord):
             collection=True,
         )
         for rank, match in enumerate(matches, 1):
-            key = v.session_part_iri("match", self.uuid, rank)
-            self._out.add(subject, (v.prov("hadMember"), iri(key)))
-            state_entity(
-                self._out,
+            key = self.part("match", rank)
+            self.out.add(subject, (v.prov("hadMember"), iri(key)))
+            self.entity(
                 key,
                 "EntityMatch",
                 (v.tg("entity"), iri(match.entity)),
@@ -233,8 +220,7 @@ class SessionRecord(BundleRecord):
         Where a limit cut something before the candidates, the librarian keeps the complete list.
         """
         subject, cut = self.retrieval_iri, retrieval.cut
-        state_entity(
-            self._out,
+        self.entity(
             subject,
             "Retrieval",
             (v.tg("edgeCount"), retrieval.total),
@@ -243,24 +229,21 @@ class SessionRecord(BundleRecord):
             label="What was retrieved",
             by=self.session,
             origins=derived_from,
+            dropped=retrieval.dropped,
         )
-        self.dropped(subject, retrieval.dropped)
-        self._candidates(subject, retrieval.candidates)
+        rows = candidate_rows(retrieval.candidates)
+        self.out.add_numbered(subject, v.tg("candidate"), self._prefix, rows.ends)
+        self.out.add_rows(self._prefix, rows.said)
         self._write()
         return subject
-
-    def _candidates(self, retrieval: str, candidates: Sequence[Candidate]) -> None:
-        rows = candidate_rows(candidates)
-        self._out.add_numbered(retrieval, v.tg("candidate"), self._prefix, rows.ends)
-        self._out.add_rows(self._prefix, rows.said)
 
     def selection(self, step: str, selection: Selection) -> str:
         """What was selected with the reasoning, and each rejected candidate with the reason."""
         subject = self.selection_iri
+        dropped = {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed}
         members = [iri(self._selected_iri(s)) for s in selection.selected]
         edges = [iri(self._selected_iri(s)) for s in selection.selected if s.item.kind == "edge"]
-        state_entity(
-            self._out,
+        self.entity(
             subject,
             "Selection",
             (v.tg("selectedEdge"), edges),
@@ -269,10 +252,7 @@ class SessionRecord(BundleRecord):
             by=step,
             origins=(self.retrieval_iri,),
             collection=True,
-        )
-        self.dropped(
-            subject,
-            {"unknown edge id": selection.unknown_ids, "malformed row": selection.malformed},
+            dropped=dropped,
         )
         for selected in selection.selected:
             self._selected(selected)
@@ -283,14 +263,14 @@ class SessionRecord(BundleRecord):
     def _selected(self, selected: Selected) -> None:
         """It derives from the evidence shown, and from the item itself where that is a record."""
         item, candidate = selected.item, selected.candidate
+        shown = iri(self.part("candidate", candidate.rank)) if item.kind != "point" else None
         is_edge = isinstance(item, Edge)
         origins = dict.fromkeys([*_recorded([item.iri]), *(e.iri for e in candidate.evidence)])
-        state_entity(
-            self._out,
+        self.entity(
             self._selected_iri(selected),
             "EdgeSelection" if is_edge else "ItemSelection",
             (v.tg("edge") if is_edge else v.tg("item"), iri(item.iri)),
-            (v.tg("candidate"), iri(self._candidate(candidate)) if item.kind != "point" else None),
+            (v.tg("candidate"), shown),
             (v.tg("reasoning"), selected.reasoning),
             (v.tg("score"), selected.score),
             origins=origins,
@@ -305,13 +285,10 @@ class SessionRecord(BundleRecord):
         rows = []
         for each in rejected:
             if each.candidate.item.kind == "point":
-                self._out.add(each.candidate.item.iri, (reason, each.reason))
+                self.out.add(each.candidate.item.iri, (reason, each.reason))
             else:
                 rows.append(trig_row(str(each.candidate.rank), (reason, each.reason)))
-        self._out.add_rows(self._prefix, rows)
-
-    def _candidate(self, candidate: Candidate) -> str:
-        return v.session_part_iri("candidate", self.uuid, candidate.rank)
+        self.out.add_rows(self._prefix, rows)
 
     def answer(
         self,
@@ -325,8 +302,7 @@ class SessionRecord(BundleRecord):
         must know beside it."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
-        state_entity(
-            self._out,
+        self.entity(
             subject,
             "Answer",
             (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
@@ -334,12 +310,8 @@ class SessionRecord(BundleRecord):
             by=step,
             origins=[self.selection_iri, *cited],
         )
-        state_entity(
-            self._out,
-            v.answer_text_iri(self.uuid),
-            "AnswerText",
-            (v.tg("contentHash"), self.keep(text)),
-        )
+        kept = (v.tg("contentHash"), self.keep(text))
+        self.entity(v.answer_text_iri(self.uuid), "AnswerText", kept)
         self.dropped(subject, dropped or {})
         for index, sentence in enumerate(sentences):
             self._sentence(subject, step, index, sentence)
@@ -349,10 +321,9 @@ class SessionRecord(BundleRecord):
         return subject
 
     def _note(self, answer: str, step: str, index: int, note: Note) -> None:
-        subject = v.session_part_iri("note", self.uuid, index)
-        self._out.add(answer, (v.tg("note"), iri(subject)))
-        state_entity(
-            self._out,
+        subject = self.part("note", index)
+        self.out.add(answer, (v.tg("note"), iri(subject)))
+        self.entity(
             subject,
             "Note",
             (v.tg("index"), index),
@@ -362,11 +333,10 @@ class SessionRecord(BundleRecord):
         )
 
     def _sentence(self, answer: str, step: str, index: int, sentence: Sentence) -> None:
-        subject = v.session_part_iri("sentence", self.uuid, index)
+        subject = self.part("sentence", index)
         selections = dict.fromkeys(c.edge_selection for c in sentence.citations)
-        self._out.add(answer, (v.tg("sentence"), iri(subject)))
-        state_entity(
-            self._out,
+        self.out.add(answer, (v.tg("sentence"), iri(subject)))
+        self.entity(
             subject,
             "Sentence",
             (v.dcterms("isPartOf"), iri(answer)),
@@ -380,11 +350,11 @@ class SessionRecord(BundleRecord):
 
     def _citation(self, sentence: str, index: int, number: int, citation: Citation) -> None:
         """A W3C Web Annotation whose target is the page, selected by quote and by position."""
-        subject = v.session_part_iri("citation", self.uuid, index, number)
+        subject = self.part("citation", index, number)
         target, quote, position = (f"{subject}:{part}" for part in ("target", "quote", "position"))
         origins = [citation.edge_selection, *_recorded(citation.via), citation.evidence]
-        self._out.add(sentence, (v.tg("citation"), iri(subject)))
-        self._out.add(
+        self.out.add(sentence, (v.tg("citation"), iri(subject)))
+        self.out.add(
             subject,
             (v.RDF_TYPE, [v.prov("Entity"), v.oa("Annotation"), v.tg("Citation")]),
             (v.prov("wasDerivedFrom"), map(iri, dict.fromkeys(origins))),
@@ -392,16 +362,16 @@ class SessionRecord(BundleRecord):
             (v.oa("hasTarget"), iri(target)),
         )
         page = v.page_of(citation.document, citation.page)
-        self._out.add(
+        self.out.add(
             target,
             (v.RDF_TYPE, v.oa("SpecificResource")),
             (v.oa("hasSource"), iri(page)),
             (v.oa("hasSelector"), [iri(quote), iri(position)]),
         )
-        self._out.add(
+        self.out.add(
             quote, (v.RDF_TYPE, v.oa("TextQuoteSelector")), (v.oa("exact"), citation.quote)
         )
-        self._out.add(
+        self.out.add(
             position,
             (v.RDF_TYPE, v.oa("TextPositionSelector")),
             (v.oa("start"), citation.start),

@@ -17,13 +17,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, Quad
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.record.chain import Chain, Head
-from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri
+from tgraph.store.base import Store, text_of
+from tgraph.store.statements import iri, stated
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -91,28 +91,24 @@ def statement_of(catalogue: str, head: Head) -> bytes:
     return f"tgraph chain 1\n{catalogue}\n{head.sequence}\n{head.hash}\n".encode()
 
 
-# --- entries --------------------------------------------------------------------------------------
-
-
 def is_signed(store: Store, chain: Chain) -> bool:
     """Whether there is nothing to sign: the chain is empty, or ends with a signature."""
     if not chain.head.sequence:
         return True
     number = Literal(str(chain.head.sequence), datatype=v.xsd("integer"))
     entries = store.match(None, v.tg("sequence"), number, chain.catalogue)
-    return any(_text(quad.subject).startswith(_PREFIX) for quad in entries)
+    return any(text_of(quad.subject).startswith(_PREFIX) for quad in entries)
 
 
 def key_quads(key: PublicKey) -> list[Quad]:
     """The key as an agent, for the source graph."""
-    out = Statements(v.SOURCE_GRAPH)
-    out.add(
+    return stated(
+        v.SOURCE_GRAPH,
         key.agent,
         (v.RDF_TYPE, [v.prov("Agent"), v.tg("SigningKey")]),
         (v.RDFS_LABEL, f"Ed25519 key {key.id[:16]}"),
         (v.tg("publicKey"), key.text),
     )
-    return out.quads
 
 
 def signature_quads(chain: Chain, key: SigningKey) -> list[Quad]:
@@ -126,9 +122,6 @@ def signature_quads(chain: Chain, key: SigningKey) -> list[Quad]:
         (v.tg("signature"), signature),
         (v.prov("wasAttributedTo"), iri(key.public.agent)),
     )
-
-
-# --- files ----------------------------------------------------------------------------------------
 
 
 def make_keys(file: Path) -> tuple[PublicKey, Path]:
@@ -228,7 +221,3 @@ def _cryptography() -> tuple[Any, Any]:
     except ImportError as error:
         raise UsageError("Signatures need the package cryptography.", _EXTRA) from error
     return ed25519, serialization
-
-
-def _text(term: object) -> str:
-    return term.value if isinstance(term, NamedNode) else ""

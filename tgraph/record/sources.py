@@ -25,7 +25,7 @@ from tgraph.record.activities import (
     state_entity,
     state_invalidation,
 )
-from tgraph.store.statements import NQuads, Statable, Statements, iri, read_nquads, reifier
+from tgraph.store.statements import NQuads, Pair, Statements, iri, read_nquads, reifier, stated
 
 
 def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[str]) -> list[Quad]:
@@ -100,16 +100,14 @@ def run_quads(
 ) -> list[Quad]:
     """One run of ``index``: when, by whom, and what came of it."""
     out = Statements(v.SOURCE_GRAPH)
-    activity = Activity(
-        run, ("IndexRun",), "Index run", started, ended, tuple(agents), dropped=counts
-    )
-    activity.state(out)
+    known = tuple(agents)
+    Activity(run, ("IndexRun",), "Index run", started, ended, known, dropped=counts).state(out)
     return out.quads
 
 
 def chunk_quads(chunk: Chunk) -> list[Quad]:
-    out = Statements(v.SOURCE_GRAPH)
-    out.add(
+    return stated(
+        v.SOURCE_GRAPH,
         chunk.iri,
         (v.RDF_TYPE, [v.prov("Entity"), v.tg("Chunk")]),
         (v.RDFS_LABEL, f"Chunk {chunk.index + 1}"),
@@ -120,7 +118,6 @@ def chunk_quads(chunk: Chunk) -> list[Quad]:
         (v.tg("tokenCount"), chunk.tokens),
         (v.tg("heading"), " > ".join(chunk.headings) or None),
     )
-    return out.quads
 
 
 class EvidenceRecord:
@@ -155,16 +152,13 @@ class EvidenceRecord:
     def state(self) -> tuple[list[Quad], list[str]]:
         """All of it, apart: what other extractions may state too, and as N-Quads the rest, which
         nobody has stated unless the subgraph is on record already."""
-        self._contents()
-        return self._out.quads, self._new.take()
-
-    def _contents(self) -> None:
         for entity in self.extraction.entities:
             self._entity(entity)
         for relationship in self.extraction.relationships:
             self._relationship(relationship)
         for claim in self.extraction.claims:
             self._claim(claim)
+        return self._out.quads, self._new.take()
 
     def _entity(self, entity: ExtractedEntity) -> None:
         subject = v.entity_iri(entity.name)
@@ -233,9 +227,7 @@ class EvidenceRecord:
             (v.tg("description"), claim.description),
         )
 
-    def _evidence(
-        self, statement: str, span: Span | None, *pairs: tuple[NamedNode, Statable]
-    ) -> None:
+    def _evidence(self, statement: str, span: Span | None, *pairs: Pair) -> None:
         start, end = (span.start, span.end) if span else (self._chunk.start, self._chunk.end)
         subject = v.evidence_iri(statement, self._chunk.iri, start, end, self._key)
         self.evidence[subject] = statement if statement in self.edges else ""
@@ -260,13 +252,9 @@ class ExtractionRecord(EvidenceRecord):
     ) -> None:
         subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
         kinds = ("Extraction", kind) if kind else ("Extraction",)
+        used, dropped = (chunk.iri,), extraction.dropped
         self._activity = how.activity(
-            "extraction",
-            kinds,
-            "Extraction",
-            subgraph,
-            used=(chunk.iri,),
-            dropped=extraction.dropped,
+            "extraction", kinds, "Extraction", subgraph, used=used, dropped=dropped
         )
         super().__init__(subgraph, self._activity.iri, chunk, extraction)
         self._key = v.digest(key, extraction.reply_hash)
@@ -274,14 +262,11 @@ class ExtractionRecord(EvidenceRecord):
     def state(self) -> tuple[list[Quad], list[str]]:
         """As ``EvidenceRecord.state``, with the activity and the subgraph."""
         self._activity.state(self._new)
-        state_entity(
-            self._new, self.subgraph, "Subgraph", by=self.activity, origins=(self._chunk.iri,)
-        )
+        origins = (self._chunk.iri,)
+        state_entity(self._new, self.subgraph, "Subgraph", by=self.activity, origins=origins)
         return super().state()
 
 
 def occurrence_quads(subgraph: str, key: str) -> list[Quad]:
     """The sentences that a reading found are in the librarian, under the hash ``key``."""
-    out = Statements(v.SOURCE_GRAPH)
-    out.add(subgraph, (v.tg("occurrences"), key))
-    return out.quads
+    return stated(v.SOURCE_GRAPH, subgraph, (v.tg("occurrences"), key))

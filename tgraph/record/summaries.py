@@ -11,21 +11,16 @@ from tgraph.extract.summaries import Summary
 from tgraph.index.knowledge import Described
 from tgraph.index.summary_tree import ClusterSummary, TreeNode
 from tgraph.record.activities import Authorship, state_entity
-from tgraph.store.statements import Statements, Writer, iri
+from tgraph.store.statements import Statements, Writer, iri, stated
 
 
 def state_summary(
     out: Writer, described: Described, summary: str, text: Summary, how: Authorship
 ) -> None:
     """State the making of the summary with that IRI, the summary, and its sentences in order."""
-    activity = how.activity(
-        "summarising",
-        ("Summarising",),
-        "Summary of descriptions",
-        summary,
-        dropped=text.dropped,
-    )
-    activity.state(out)
+    by = how.activity(
+        "summarising", ("Summarising",), "Summary of descriptions", summary, dropped=text.dropped
+    ).state(out)
     originals = described.originals
     state_entity(
         out,
@@ -34,7 +29,7 @@ def state_summary(
         (v.tg("text"), text.text),
         (v.prov("generatedAtTime"), how.ended),
         (v.tg("summarises"), iri(described.subject)),
-        by=activity.iri,
+        by=by,
         origins=sorted({one for original in originals for one in original.evidence}),
     )
     for index, sentence in enumerate(text.sentences):
@@ -46,13 +41,10 @@ def state_summary(
             (v.tg("text"), sentence.text),
             (v.dcterms("isPartOf"), iri(summary)),
             (v.tg("index"), index),
-            by=activity.iri,
+            by=by,
             origins=sorted({one for at in sentence.rests_on for one in originals[at].evidence}),
         )
         out.add(summary, (v.tg("sentence"), iri(name)))
-
-
-# --- contexts of chunks: what each is derived from, and who made it by which prompt ---------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,35 +73,30 @@ def context_link(chunk: str, context: str) -> Quad:
 def context_quads(made: ChunkContext, how: Authorship) -> list[Quad]:
     """The context and the activity that made it, as a part of the run."""
     out = Statements(v.SOURCE_GRAPH)
-    activity = how.activity(
+    by = how.activity(
         "situating", ("Situating",), "Context of a chunk", made.iri, used=(made.chunk,)
-    )
-    activity.state(out)
+    ).state(out)
     state_entity(
         out,
         made.iri,
         "ChunkContext",
         (v.tg("text"), made.text),
         (v.tg("inputHash"), made.key),
-        by=activity.iri,
+        by=by,
         origins=(made.chunk, made.document),
     )
     return out.quads
 
 
-# --- the record of the tree of summaries: what each is derived from, who wrote it, by which -------
-
-
 def tree_quads(node: TreeNode) -> list[Quad]:
     """What knowledge says: the summary stands, at this level, for these members."""
-    out = Statements(v.KNOWLEDGE_GRAPH)
-    out.add(
+    return stated(
+        v.KNOWLEDGE_GRAPH,
         node.iri,
         (v.RDF_TYPE, v.tg("Summary")),
         (v.tg("level"), node.level),
         (v.tg("member"), map(iri, node.members)),
     )
-    return out.quads
 
 
 def cluster_summary_quads(
@@ -117,14 +104,9 @@ def cluster_summary_quads(
 ) -> list[Quad]:
     """The summary, derived from its members, and the activity that made it as a part of the run."""
     out = Statements(v.SOURCE_GRAPH)
-    activity = how.activity(
-        "cluster-summarising",
-        ("ClusterSummarising",),
-        "Summary of a cluster",
-        node.iri,
-        dropped=summary.dropped,
-    )
-    activity.state(out)
+    kinds, label = ("ClusterSummarising",), "Summary of a cluster"
+    activity = how.activity("cluster-summarising", kinds, label, node.iri, dropped=summary.dropped)
+    by = activity.state(out)
     state_entity(
         out,
         node.iri,
@@ -132,7 +114,7 @@ def cluster_summary_quads(
         (v.tg("text"), summary.text),
         (v.tg("inputHash"), key),
         label=summary.title,
-        by=activity.iri,
+        by=by,
         origins=node.members,
     )
     return out.quads

@@ -42,15 +42,8 @@ def store_error(error: BaseException) -> StoreError:
     return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
 
 
-# --- folders and whole files ---------------------------------------------------------------------
-
-
-def sync_folder(folder: Path) -> None:
-    """Make renames and new names in the folder durable."""
-    _sync(folder)
-
-
-def _sync(path: Path | str) -> None:
+def sync_folder(path: Path | str) -> None:
+    """Make renames and new names in the folder (or a file's content) durable."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -63,7 +56,7 @@ def sync_files(paths: Iterable[Path]) -> None:
     files = sorted(map(str, paths))
     folders = {file.rpartition(os.sep)[0] for file in files}
     for path in (*files, *sorted(folders), *sorted({f.rpartition(os.sep)[0] for f in folders})):
-        _sync(path)
+        sync_folder(path)
 
 
 def make_folder(path: Path) -> None:
@@ -165,9 +158,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
         reason = (error.strerror or str(error)).lower()
         raise StoreError(f"{path} can't be read: {reason}.", "Check its permissions.") from error
     return value if isinstance(value, dict) else None
-
-
-# --- locks ---------------------------------------------------------------------------------------
 
 
 class FileLock:

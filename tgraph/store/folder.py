@@ -32,55 +32,22 @@ MARKER = "graph.json"
 _NAME = re.compile(r"[\w][\w.@+-]{0,99}", re.UNICODE)
 
 
-@dataclass(frozen=True, slots=True)
 class CollectionFolder:
     """The paths of one collection."""
 
-    path: Path
-
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def store(self) -> Path:
-        return self.path / "store"
-
-    @property
-    def vectors(self) -> Path:
-        return self.path / "vectors"
-
-    @property
-    def snapshots(self) -> Path:
-        return self.path / "snapshots"
-
-    @property
-    def pointer(self) -> Path:
-        return self.path / "current.json"
-
-    @property
-    def journals(self) -> Path:
-        return self.path / "journals"
-
-    @property
-    def staging(self) -> Path:
-        return self.path / "staging"
-
-    @property
-    def librarian(self) -> Path:
-        return self.path / "librarian"
-
-    @property
-    def cache(self) -> Path:
-        return self.path / "cache"
-
-    @property
-    def write_lock(self) -> Path:
-        return self.path / "write.lock"
-
-    @property
-    def index_lock(self) -> Path:
-        return self.path / "index.lock"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self.store = path / "store"
+        self.vectors = path / "vectors"
+        self.snapshots = path / "snapshots"
+        self.pointer = path / "current.json"
+        self.journals = path / "journals"
+        self.staging = path / "staging"
+        self.librarian = path / "librarian"
+        self.cache = path / "cache"
+        self.write_lock = path / "write.lock"
+        self.index_lock = path / "index.lock"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from tgraph.store.files import disk_errors, store_error
 from tgraph.vocabulary import PREFIXES
 
 _END = b" .\n"
+_LOCKED = ("lock hold by", "Resource temporarily unavailable")
 BULK = 10_000
 """From this many quads on bulk loading is faster than a transaction."""
 
@@ -118,8 +119,10 @@ class OxigraphStore:
         again."""
         with disk_errors():
             if path.stat().st_size > BULK * 150:
-                for block in _blocks(path):
-                    self._store.bulk_load(input=block, format=RdfFormat.N_QUADS, lenient=True)
+                with path.open("rb") as file:
+                    while block := file.read(AT_ONCE):  # whole lines
+                        block += file.readline()
+                        self._store.bulk_load(input=block, format=RdfFormat.N_QUADS, lenient=True)
             else:
                 self._store.load(path=str(path), format=RdfFormat.N_QUADS)
 
@@ -132,13 +135,6 @@ class OxigraphStore:
             self._store.backup(str(target))
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
-    """The file in parts of whole lines."""
-    with path.open("rb") as file:
-        while block := file.read(AT_ONCE):
-            yield block + file.readline()
-
-
 def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
     """The database. A handle that a dead process or an exception's traceback still holds goes away
     in a moment: whoever may open the database has the write lock, so nobody else can want it."""
@@ -147,12 +143,8 @@ def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
         try:
             return opener()
         except (OSError, RuntimeError, ValueError) as error:
-            if not _is_locked(error) or time.monotonic() > deadline:
+            locked = any(text in str(error) for text in _LOCKED)
+            if not locked or time.monotonic() > deadline:
                 raise store_error(error) from error
         gc.collect()
         time.sleep(0.02)
-
-
-def _is_locked(error: Exception) -> bool:
-    text = str(error)
-    return "lock hold by" in text or "Resource temporarily unavailable" in text

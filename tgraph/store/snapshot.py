@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -115,7 +114,7 @@ def publish(
     folder: CollectionFolder, store: OxigraphStore, generation: int, sequence: int, head: str
 ) -> Pointer:
     """Checkpoint the store, link the vectors beside it, and let the pointer name the two."""
-    number = max(map(int, [*_numbers(folder), *_pins(folder)]), default=0) + 1
+    number = max(map(int, _numbers(folder)), default=0) + 1
     target = folder.snapshots / str(number)
     try:
         with disk_errors():
@@ -126,21 +125,15 @@ def publish(
             sync_folder(target)
             sync_folder(folder.snapshots)
             pointer = Pointer(number, generation, sequence, head)
-            write_json(folder.pointer, _as_json(pointer))
+            write_json(folder.pointer, asdict(pointer))
     except BaseException:
-        _remove_failed(folder, number)
+        with suppress(StoreError):  # the pointer may name it all the same if just a sync failed
+            known = read_pointer(folder)
+            if known is None or known.snapshot != number:
+                shutil.rmtree(target, ignore_errors=True)
         raise
     remove_unpinned(folder)
     return pointer
-
-
-def _remove_failed(folder: CollectionFolder, number: int) -> None:
-    """A snapshot that could not be published only takes room; the pointer may name it all the same
-    where just the last sync failed."""
-    with suppress(StoreError):
-        pointer = read_pointer(folder)
-        if pointer is None or pointer.snapshot != number:
-            shutil.rmtree(folder.snapshots / str(number), ignore_errors=True)
 
 
 def remove_unpinned(folder: CollectionFolder) -> None:
@@ -148,7 +141,7 @@ def remove_unpinned(folder: CollectionFolder) -> None:
     pointer = read_pointer(folder)
     published = str(pointer.snapshot) if pointer else None
     with disk_errors():
-        for number in {*_numbers(folder), *_pins(folder)} - {published}:
+        for number in _numbers(folder) - {published}:
             pin = folder.snapshots / f"{number}.pin"
             lock = FileLock.try_acquire(pin)
             if lock is not None:
@@ -160,7 +153,7 @@ def remove_unpinned(folder: CollectionFolder) -> None:
 def pinned(folder: CollectionFolder) -> list[str]:
     """The numbers of the snapshots that somebody reads."""
     found = []
-    for number in sorted({*_numbers(folder), *_pins(folder)}):
+    for number in sorted(_numbers(folder)):
         try:
             lock = FileLock.try_acquire(folder.snapshots / f"{number}.pin", create=False)
         except FileNotFoundError:
@@ -172,14 +165,10 @@ def pinned(folder: CollectionFolder) -> list[str]:
     return found
 
 
-def _pins(folder: CollectionFolder) -> list[str]:
-    return [path.stem for path in folder.snapshots.glob("*.pin") if path.stem.isdigit()]
-
-
-def _numbers(folder: CollectionFolder) -> list[str]:
-    if not folder.snapshots.is_dir():
-        return []
-    return [entry.name for entry in folder.snapshots.iterdir() if entry.name.isdigit()]
+def _numbers(folder: CollectionFolder) -> set[str]:
+    """Those of the snapshots, and of pins without one."""
+    pins = {path.stem for path in folder.snapshots.glob("*.pin")}
+    return {name for name in pins | {p.name for p in folder.snapshots.glob("*")} if name.isdigit()}
 
 
 def _link_files(source: Path, target: Path) -> None:
@@ -202,7 +191,3 @@ def _link(path: Path, copy: Path) -> None:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
             raise
         shutil.copy2(path, copy)
-
-
-def _as_json(pointer: Pointer) -> Mapping[str, object]:
-    return asdict(pointer)

@@ -31,35 +31,20 @@ def iri(value: str) -> NamedNode:
     return NamedNode(value)
 
 
-# --- values as terms ------------------------------------------------------------------------------
-
-
 def literal(value: str | int | float | bool | datetime) -> Literal:
-    """The canonical literal: xsd:integer, xsd:double (six decimals), xsd:dateTime in UTC..."""
+    """The canonical literal: xsd:integer, xsd:double (six decimals), xsd:dateTime in UTC, with no
+    more digits of a fraction than it has; lone surrogates become replacement characters."""
     if isinstance(value, datetime):
-        return Literal(_time(value), datatype=_DATE_TIME)
+        text = value.astimezone(UTC).replace(tzinfo=None).isoformat()
+        text = text.rstrip("0") if value.microsecond else text
+        return Literal(f"{text}Z", datatype=_DATE_TIME)
     if isinstance(value, str):
-        return Literal(_storable(value))
+        return Literal(value.encode("utf-8", "replace").decode())
     if isinstance(value, bool):
         return Literal(value)
     if isinstance(value, int):
         return Literal(str(value), datatype=_INTEGER)
     return v.canonical(Literal(round(value, 6)))
-
-
-def _time(moment: datetime) -> str:
-    """The canonical form: in UTC, with no more digits of a fraction than it has."""
-    text = moment.astimezone(UTC).replace(tzinfo=None).isoformat()
-    return (text.rstrip("0") if moment.microsecond else text) + "Z"
-
-
-def _storable(text: str) -> str:
-    """Text that RDF can hold: lone surrogates become replacement characters."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode()
-    return text
 
 
 def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
@@ -70,9 +55,6 @@ def _terms(value: Statable) -> Iterable[NamedNode | Literal]:
     if isinstance(value, Literal):
         return (v.canonical(value),)
     return [term for item in value or () for term in _terms(item)]
-
-
-# --- terms as N-Triples, and so N-Quads and TriG, have them: written down, not made first ---------
 
 
 _TYPED_INTEGER = f'"^^{_INTEGER}'
@@ -90,15 +72,6 @@ def _written(value: Statable) -> Sequence[str]:
     return [term for item in value or () for term in _written(item)]
 
 
-def _text(value: str) -> str:
-    """Most texts have nothing to escape."""
-    return f'"{value}"' if _ESCAPED.search(value) is None else str(literal(value))
-
-
-def _number(value: float) -> str:
-    return _written_number(value) if value else str(literal(value))
-
-
 @lru_cache(maxsize=4096)
 def _written_number(value: float) -> str:
     """Not of 0.0 and -0.0, which are one key and two literals."""
@@ -107,13 +80,11 @@ def _written_number(value: float) -> str:
 
 _WRITERS: dict[type, Callable[[Any], str]] = {
     NamedNode: str,
-    str: _text,
+    str: lambda text: str(literal(text)) if _ESCAPED.search(text) else f'"{text}"',
     int: lambda value: f'"{value}{_TYPED_INTEGER}',
-    float: _number,
+    float: lambda value: _written_number(value) if value else str(literal(value)),
     Literal: lambda value: str(v.canonical(value)),
 }
-
-# --- where statements go --------------------------------------------------------------------------
 
 
 class Writer(ABC):
@@ -209,14 +180,8 @@ def trig_row(end: str, *pairs: Pair) -> str:
 
 
 def _row(pairs: Iterable[Pair]) -> str:
-    return ";".join(
-        [f"{_named(p)} {objects}" for p, value in pairs if (objects := _objects(value))]
-    )
-
-
-def _objects(value: Statable) -> str:
-    write = _WRITERS.get(type(value))
-    return write(value) if write is not None else ",".join(_written(value))
+    said = ((p, ",".join(_written(value))) for p, value in pairs)
+    return ";".join([f"{_named(p)} {objects}" for p, objects in said if objects])
 
 
 def _open(prefix: str) -> str:
@@ -237,9 +202,6 @@ def _named(predicate: NamedNode) -> str:
 @lru_cache(maxsize=4096)
 def _spaced(predicate: NamedNode) -> str:
     return f" {predicate} "
-
-
-# --- statements in files --------------------------------------------------------------------------
 
 
 def read_nquads(lines: Iterable[str]) -> list[Quad]:
@@ -265,6 +227,20 @@ def to_bytes(
 def nquads(quads: Iterable[Quad]) -> str:
     """The quads as N-Quads text, in their order."""
     return to_bytes(quads).decode("utf-8")
+
+
+def edge_of(triple: Triple) -> str:
+    """The IRI of the edge that a triple without blank nodes is."""
+    assert isinstance(triple.subject, NamedNode)
+    assert isinstance(triple.object, NamedNode | Literal)
+    return v.edge_iri(triple.subject, triple.predicate, triple.object)
+
+
+def stated(graph: NamedNode | DefaultGraph, subject: str, *pairs: Pair) -> list[Quad]:
+    """What is said of one subject in the graph."""
+    out = Statements(graph)
+    out.add(subject, *pairs)
+    return out.quads
 
 
 def reifier(edge: str, triple: Triple) -> Quad:

@@ -31,9 +31,6 @@ from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
 
-# --- sorting the lines of a file that may be larger than the memory -------------------------------
-
-
 AT_ONCE = 100_000
 """Lines sorted in memory; more are sorted in runs, beside the file, and merged."""
 
@@ -44,23 +41,13 @@ def sorted_lines(path: Path, at_once: int = AT_ONCE) -> Iterator[bytes]:
     In UTF-8 that is the order of code points. The last line must have an end too.
     """
     with disk_errors(), path.open("rb") as file, ExitStack() as stack:
-        lines = _next(file, at_once)
         runs: list[BinaryIO] = []
-        while len(lines) == at_once:
+        while len(lines := sorted(islice(file, at_once))) == at_once:
             run = stack.enter_context(TemporaryFile(dir=path.parent))
             run.writelines(lines)
             run.seek(0)
             runs.append(run)
-            lines = _next(file, at_once)
         yield from heapq.merge(*runs, lines)
-
-
-def _next(file: BinaryIO, at_once: int) -> list[bytes]:
-    return sorted(islice(file, at_once))
-
-
-# --- A store on disk with a layer of memory above it, where an index run keeps what it adds -------
-# Adding a quad to memory costs a tenth of what it costs on disk, and so does finding it again.
 
 
 IN_MEMORY = 1_000_000
@@ -70,7 +57,8 @@ IN_MEMORY = 1_000_000
 class LayeredStore:
     """The quads of both layers as one ``Store``. It owns the disk store and changes it.
 
-    A quad is in one layer only. A query needs all quads in one place: where both layers hold some,
+    Adding a quad to memory costs a tenth of what it costs on disk, and so does finding it again. A
+    quad is in one layer only. A query needs all quads in one place: where both layers hold some,
     they are brought to disk first.
     """
 
@@ -88,14 +76,9 @@ class LayeredStore:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        if not self._on_disk:
-            return self._memory.match(subject, predicate, obj, graph)
-        if not self._held:
-            return self._disk.match(subject, predicate, obj, graph)
-        return chain(
-            self._disk.match(subject, predicate, obj, graph),
-            self._memory.match(subject, predicate, obj, graph),
-        )
+        layers = ((self._disk, self._on_disk), (self._memory, self._held or not self._on_disk))
+        found = [layer.match(subject, predicate, obj, graph) for layer, holds in layers if holds]
+        return found[0] if len(found) == 1 else chain(*found)
 
     def lines(self, graph: NamedNode) -> list[bytes]:
         return [*self._disk.lines(graph), *self._memory.lines(graph)]
@@ -151,9 +134,6 @@ class LayeredStore:
             self._disk.fill(self._memory.match())
             self._memory = OxigraphStore.memory()
             self._held, self._on_disk = 0, True
-
-
-# --- the writer: the one process that may change a collection's store, while it holds the lock ----
 
 
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pyoxigraph import NamedNode, Quad
@@ -59,9 +59,6 @@ class FoundCommunities(NamedTuple):
     label: str
 
 
-# --- finding ------------------------------------------------------------------------------------
-
-
 def find_communities(component: Component, how: Clustering) -> list[FoundCommunities]:
     """The communities of a connected part, level by level (see ``leiden.hierarchy``)."""
     groups = hierarchy(len(component.members), component.ties, how)
@@ -106,16 +103,10 @@ def _strengths(component: Component, groups: Sequence[Group]) -> list[dict[int, 
 def _label(component: Component, group: Group, strengths: Mapping[int, float]) -> str:
     """The members that hold the community together most, and how many more there are."""
     ranked = sorted(group.nodes, key=lambda n: (-strengths[n], component.labels[n], n))
-    names = [_shortened(component.labels[node]) for node in ranked[:_NAMED]]
+    labels = [component.labels[node] for node in ranked[:_NAMED]]
+    names = [x if len(x) <= _LETTERS else x[: _LETTERS - 1].rstrip() + "…" for x in labels]
     more = len(ranked) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
-
-
-def _shortened(label: str) -> str:
-    return label if len(label) <= _LETTERS else label[: _LETTERS - 1].rstrip() + "…"
-
-
-# --- reading the graph --------------------------------------------------------------------------
 
 
 def read_relationships(store: Store) -> list[Relationship]:
@@ -154,7 +145,10 @@ def read_components(store: Store) -> list[Component]:
     ties: list[list[Tie]] = [[] for _ in parts]
     for one, other in pairs:
         ties[part_of[one]].append((place[one], place[other], math.fsum(between[one, other])))
-    labels = _labels(store)
+    labels: dict[str, str] = {}
+    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
+        subject, label = value(quad.subject), value(quad.object)
+        labels[subject] = min(label, labels.get(subject, label))
     return [
         Component(tuple(part), tuple(labels.get(e, e) for e in part), tuple(own))
         for part, own in zip(parts, ties, strict=True)
@@ -184,20 +178,9 @@ def _weight(text: str) -> float:
     return min(weight, _HEAVIEST) if weight > 0 else 1.0
 
 
-def _labels(store: Store) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
-        subject, label = value(quad.subject), value(quad.object)
-        labels[subject] = min(label, labels.get(subject, label))
-    return labels
-
-
 def _instances(store: Store, kind: str) -> list[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
     return [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
-
-
-# --- what the default graph says of communities -------------------------------------------------
 
 
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
@@ -228,42 +211,39 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
     ``edges``, which is most of the work.
     """
     found = {node.value: _Stated() for node in _instances(store, "Community")}
-    for quad in store.match(None, v.tg("level"), None, v.KNOWLEDGE_GRAPH):
-        if value(quad.subject) in found:
-            found[value(quad.subject)].level = int(value(quad.object))
-    for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
-        if value(quad.subject) in found:
-            found[value(quad.subject)].members.append(value(quad.object))
-    for quad in store.match(None, v.tg("parent"), None, v.KNOWLEDGE_GRAPH):
-        child, parent = value(quad.subject), value(quad.object)
-        if child in found and parent in found:
-            found[child].parent = parent
-            found[parent].children.append(child)
+    for name in (v.tg("level"), v.tg("member"), v.tg("parent")):
+        for quad in store.match(None, name, None, v.KNOWLEDGE_GRAPH):
+            subject, said = value(quad.subject), value(quad.object)
+            if subject not in found:
+                continue
+            if name == v.tg("level"):
+                found[subject].level = int(said)
+            elif name == v.tg("member"):
+                found[subject].members.append(said)
+            elif said in found:
+                found[subject].parent = said
+                found[said].children.append(subject)
     if edges:
         _place_edges(found, read_relationships(store))
     ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
     return tuple(stated.community(name) for name, stated in ordered)
 
 
+@dataclass(slots=True)
 class _Stated:
     """A community as it is read, piece by piece."""
 
-    def __init__(self) -> None:
-        self.level = 0
-        self.parent: str | None = None
-        self.members: list[str] = []
-        self.children: list[str] = []
-        self.edges: list[str] = []
+    level: int = 0
+    parent: str | None = None
+    members: list[str] = field(default_factory=list)
+    children: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)
 
     def community(self, name: str) -> Community:
-        return Community(
-            iri=name,
-            level=self.level,
-            members=tuple(sorted(self.members)),
-            edges=tuple(sorted(self.edges)),
-            parent=self.parent,
-            children=tuple(sorted(self.children)),
+        members, edges, children = (
+            tuple(sorted(each)) for each in (self.members, self.edges, self.children)
         )
+        return Community(name, self.level, members, edges, self.parent, children)
 
 
 def _place_edges(found: Mapping[str, _Stated], edges: Iterable[Relationship]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import NamedNode
@@ -138,34 +138,23 @@ class ReportContext:
     def rows(self) -> dict[str, list[str]]:
         """The lines of ``entities``, ``edges``, ``claims`` and ``reports``, each a JSON object."""
         shown: dict[Hashable, str] = {}
-        edges = []
-        for n, detail in enumerate(self.edges, 1):
-            edges.append(_line(f"R{n}", _edge_row(detail, f"R{n}", shown, brief=self.brief)))
+
+        def lines(letter: str, rows: Iterable[Mapping[str, object]]) -> list[str]:
+            return [as_json({"id": f"{letter}{n}", **row}) for n, row in enumerate(rows, 1)]
+
+        edges = enumerate(self.edges, 1)
+        reports = enumerate(self.reports, 1)
         return {
-            "entities": [
-                _line(f"E{n}", _entity_row(entity, brief=self.brief))
-                for n, entity in enumerate(self.entities, 1)
-            ],
-            "edges": edges,
-            "claims": [
-                _line(f"C{n}", {"claim": claim.text}) for n, claim in enumerate(self.claims, 1)
-            ],
-            "reports": [
-                _line(f"S{n}", _report_row(sub, f"S{n}")) for n, sub in enumerate(self.reports, 1)
-            ],
+            "entities": lines("E", (_entity_row(e, brief=self.brief) for e in self.entities)),
+            "edges": lines("R", (_edge_row(e, f"R{n}", shown, brief=self.brief) for n, e in edges)),
+            "claims": lines("C", ({"claim": claim.text} for claim in self.claims)),
+            "reports": lines("S", (_report_row(sub, f"S{n}") for n, sub in reports)),
         }
 
     @property
     def text(self) -> str:
         """Everything that is shown: two contexts with the same text ask for the same report."""
         return "\n\n".join(f"{name}\n" + "\n".join(rows) for name, rows in self.rows().items())
-
-
-# --- rows ---------------------------------------------------------------------------------------
-
-
-def _line(identity: str, row: Mapping[str, object]) -> str:
-    return as_json({"id": identity, **row})
 
 
 def as_json(value: object) -> str:
@@ -223,8 +212,7 @@ def shortened(text: str, most: int) -> str:
     """The text, cut before a word where it is longer than ``most`` characters."""
     if len(text) <= most:
         return text
-    kept = text[:most].rsplit(" ", 1)[0]
-    return f"{kept} …"
+    return f"{text[:most].rsplit(' ', 1)[0]} …"
 
 
 def _report_row(sub: SubReport, identity: str) -> dict[str, object]:
@@ -247,9 +235,6 @@ def _findings(report: CommunityReport) -> list[dict[str, object]]:
         {"summary": finding.summary, "explanation": finding.explanation}
         for finding in report.findings
     ]
-
-
-# --- what the rows are made of, for counting ----------------------------------------------------
 
 
 def entity_parts(entity: EntityDetail, *, brief: bool = False) -> Parts:

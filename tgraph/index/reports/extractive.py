@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from math import log2
 
-from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
+from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Evidence, Prompt
@@ -82,7 +82,9 @@ class ExtractiveWriter:
         found = [sentence for sentence in found if sentence.text not in below]
         summary = _summary(found, context)
         own = _findings(found, context.entities, {s.place for s in summary})
-        findings = [*_sub_findings(context.reports), *islice(own, FINDINGS)]
+        subs = ((f"S{n}", sub.report) for n, sub in enumerate(context.reports, 1))
+        findings = [DraftFinding(report.title, report.summary, (n,)) for n, report in subs]
+        findings += islice(own, FINDINGS)
         if not findings:
             findings = list(islice(_findings(found, context.entities, set()), FINDINGS))
         if not findings:
@@ -92,9 +94,6 @@ class ExtractiveWriter:
         return ReportDraft(
             _title(context), _joined(told) or _title(context), rating, why, tuple(findings)
         )
-
-
-# --- sentences ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -121,20 +120,14 @@ def _sentences(context: ReportContext) -> list[_SourceSentence]:
         entities = frozenset(e for d in one.edges.values() for e in d.ends if e in weights)
         strength = max(e.strength for e in one.evidence.values())
         score = _score(one.text, [(names[e], weights[e]) for e in sorted(entities)], strength)
-        score += _DEFINES * max(weights.get(e, 0.0) for e in _defined(one.edges.values()))
-        topic = next(iter(one.edges.values())).edge.subject.value
-        found.setdefault(
-            one.text,
-            _SourceSentence(
-                one.text,
-                place,
-                tuple(one.edges),
-                tuple(one.evidence),
-                entities,
-                topic,
-                round(score, 6),
-            ),
-        )
+        edges = [detail.edge for detail in one.edges.values()]
+        defined = [
+            weights.get(e.subject.value, 0.0) for e in edges if e.predicate_label in _COPULAS
+        ]
+        score += _DEFINES * max(defined, default=0.0)
+        stated = (tuple(one.edges), tuple(one.evidence), entities, edges[0].subject.value)
+        sentence = _SourceSentence(one.text, place, *stated, round(score, 6))
+        found.setdefault(one.text, sentence)
     return sorted(found.values(), key=lambda s: (-s.score, s.place))
 
 
@@ -166,12 +159,6 @@ def _score(text: str, named: Sequence[tuple[str, float]], strength: float) -> fl
     return score - 2.0 * (not _is_prose(text))
 
 
-def _defined(edges: Iterable[EdgeDetail]) -> list[str]:
-    """The entities of which it is said what they are."""
-    subjects = [d.edge.subject.value for d in edges if d.edge.predicate_label in _COPULAS]
-    return subjects or [""]
-
-
 def _is_in(name: str, text: str) -> bool:
     words = name.casefold().split()
     return bool(words) and words[-1] in text.casefold()
@@ -184,9 +171,6 @@ def _is_prose(text: str) -> bool:
 
 def _joined(texts: Iterable[str]) -> str:
     return " ".join(" ".join(texts).split())
-
-
-# --- the parts of a report ----------------------------------------------------------------------
 
 
 def _title(context: ReportContext) -> str:
@@ -254,11 +238,6 @@ def _heading(entity: str, chosen: Sequence[_SourceSentence], names: dict[str, st
     )
     with_whom = ", ".join(names[iri] for iri in list(others)[:2])
     return f"{names[entity]}: {with_whom}" if with_whom else names[entity]
-
-
-def _sub_findings(reports: Sequence[SubReport]) -> Iterator[DraftFinding]:
-    for n, sub in enumerate(reports, 1):
-        yield DraftFinding(sub.report.title, sub.report.summary, (f"S{n}",))
 
 
 def _bare_findings(context: ReportContext) -> Iterator[DraftFinding]:

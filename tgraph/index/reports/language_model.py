@@ -13,10 +13,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from tgraph.errors import ModelError
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
-from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
-from tgraph.models.prompts import load_prompt, messages
-from tgraph.models.structured_output import Forgetful, Structured, ask, strict_schema
+from tgraph.models.prompts import Options, Prompted, load_prompt
+from tgraph.models.structured_output import Forgetful, Structured
 from tgraph.models.tokens import count_tokens, encoding_for
 from tgraph.vocabulary import digest
 
@@ -58,7 +57,7 @@ class ReportReply(BaseModel):
     findings: list[FindingRow]
 
 
-class ModelReportWriter:
+class ModelReportWriter(Prompted):
     """A ``ReportWriter`` that asks a language model by the prompt ``community_report``.
 
     A reply that can't be read, says nothing, is longer than ``max_tokens`` or cites nothing
@@ -74,37 +73,28 @@ class ModelReportWriter:
         temperature: float = 0.0,
         seed: int | None = None,
     ) -> None:
-        self._model = model
-        self._prompt = load_prompt("community_report", prompts)
+        prompt = load_prompt("community_report", prompts)
+        options: Options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+        super().__init__(model, prompt, (), **options)
         self._most = max_tokens
-        self._temperature = temperature
-        self._seed = seed
-
-    @property
-    def agent(self) -> Agent:
-        return self._model.agent
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]:
-        return (self._prompt,)
 
     @property
     def key(self) -> str:
-        options = map(str, (self._most, self._temperature, self._seed))
-        return digest(self.agent.iri, self._prompt.sha256, *options)
+        temperature, seed, most = self._options
+        return digest(self.agent.iri, self._prompt.sha256, *map(str, (most, temperature, seed)))
 
     @property
     def overhead(self) -> int:
         """The tokens of a prompt that shows nothing."""
-        request = self._request({"entities": "", "edges": "", "claims": "", "reports": ""})
+        request = self._report({"entities": "", "edges": "", "claims": "", "reports": ""})
         text = "\n".join(message["content"] for message in request.messages)
         return count_tokens(text, encoding_for(self.agent.name)) + _FRAME
 
     def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
         """As ``ReportWriter.write``."""
         rows = {name: "\n".join(lines) for name, lines in context.rows().items()}
-        request = self._request(rows)
-        draft = _draft(ask(self._model, request, ReportReply, sink))
+        request = self._report(rows)
+        draft = _draft(self._ask(request, ReportReply, sink))
         problem = self._problem(draft, context.ids())
         if problem:
             if isinstance(self._model, Forgetful):
@@ -116,16 +106,9 @@ class ModelReportWriter:
             )
         return draft
 
-    def _request(self, rows: dict[str, str]) -> ChatRequest:
+    def _report(self, rows: dict[str, str]) -> ChatRequest:
         words = str(round(self._most * _WORDS_PER_TOKEN / 50) * 50)
-        return ChatRequest(
-            self._prompt,
-            messages(self._prompt, {**rows, "words": words}),
-            strict_schema(ReportReply),
-            max_tokens=self._most,
-            temperature=self._temperature,
-            seed=self._seed,
-        )
+        return self._request({**rows, "words": words}, ReportReply)
 
     def _problem(self, draft: ReportDraft, ids: Collection[str]) -> str:
         """What makes the draft useless; empty for one that is of use."""
@@ -162,13 +145,9 @@ def _draft(reply: Structured[ReportReply]) -> ReportDraft:
 def _finding(row: FindingRow) -> DraftFinding:
     summary, first = _without_ids(row.summary)
     explanation, second = _without_ids(row.explanation)
-    listed = [_bare(citation) for citation in row.citations]
+    listed = [citation.strip(" []()\"'") for citation in row.citations]
     cited = dict.fromkeys([i for i in listed if i] + first + second)
     return DraftFinding(_line(summary), _line(explanation), tuple(cited))
-
-
-def _bare(citation: str) -> str:
-    return citation.strip(" []()\"'")
 
 
 def _without_ids(text: str) -> tuple[str, list[str]]:

@@ -69,15 +69,11 @@ def pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes)
     room = budget
     while True:
         context = _pack(details, children, room, sizes)
-        over = 0 if _is_small(context, budget) else sizes.of(context.text) - budget
+        size = len(context.text.encode("utf-8", "surrogatepass"))  # a token has at least one byte
+        over = 0 if size <= budget else sizes.of(context.text) - budget
         if over <= 0 or room <= 0:
             return context
         room -= over  # tokens join differently at the seams of some texts
-
-
-def _is_small(context: ReportContext, budget: int) -> bool:
-    """A token has at least one byte."""
-    return len(context.text.encode("utf-8", "surrogatepass")) <= budget
 
 
 def _pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes) -> ReportContext:
@@ -90,9 +86,6 @@ def _pack(details: Details, children: Sequence[Child], budget: int, sizes: Sizes
         if packing.cost <= budget:
             return packing.context()
     return packing.squeezed(budget)
-
-
-# --- packing ------------------------------------------------------------------------------------
 
 
 class _Packing:
@@ -142,11 +135,8 @@ class _Packing:
             for parts in removed:
                 self._add(parts)
             return
-        for kept, gone in (
-            (self._entities, entities),
-            (self._edges, edges),
-            (self._claims, claims),
-        ):
+        everything = (self._entities, entities), (self._edges, edges), (self._claims, claims)
+        for kept, gone in everything:
             for iri in gone:
                 del kept[iri]
         self._reports.append(report)
@@ -273,12 +263,6 @@ class _Squeeze:
         )
 
 
-# --- all that knowledge says of communities, ordered by importance: the material of their ---------
-# Importance is the combined degree of an edge's ends, then its weight (GraphRAG's order). Degrees
-# are counted inside the community, so that a report depends on its community alone and stays as it
-# is while the rest of the graph grows.
-
-
 QUOTES = 2
 """The evidence that is shown for an edge."""
 
@@ -290,14 +274,21 @@ _EVIDENCE = 5
 
 
 class DetailReader:
-    """Reads the details of communities from a store."""
+    """Reads the details of communities from a store, ordered by importance.
+
+    That is the combined degree of an edge's ends, then its weight (GraphRAG's order). Degrees are
+    counted inside the community, so that a report depends on its community alone and stays as it is
+    while the rest of the graph grows.
+    """
 
     def __init__(self, store: Store, texts: Texts, evidence: EvidenceReader) -> None:
         self._store = store
         self._texts = texts
         self._places = evidence
         self._standing = standing_documents(store)
-        self._label = lru_cache(maxsize=None)(self._read_label)
+        self._label = lru_cache(maxsize=None)(
+            lambda iri: next(iter(self._texts_of(iri, v.RDFS_LABEL)), iri)
+        )
         self._edge = lru_cache(maxsize=None)(self._read_edge)
         self._entity = lru_cache(maxsize=None)(self._read_entity)
 
@@ -322,8 +313,9 @@ class DetailReader:
         entities = sorted({member for community, _ in batch for member in community.members})
         claims = claims_of(self._store, self._texts, entities)
         for community, edges in batch:
-            links = Counter(end for edge in edges.values() for end in _ends(edge))
-            rank = {iri: sum(links[end] for end in _ends(edge)) for iri, edge in edges.items()}
+            ends = {iri: EdgeDetail(edge, 0).ends for iri, edge in edges.items()}
+            links = Counter(end for of_edge in ends.values() for end in of_edge)
+            rank = {iri: sum(links[end] for end in of_edge) for iri, of_edge in ends.items()}
             ordered = sorted(edges, key=lambda iri: (-rank[iri], -edges[iri].weight, iri))
             members = [replace(self._entity(iri), links=links[iri]) for iri in community.members]
             members.sort(key=lambda entity: (-entity.links, entity.name, entity.iri))
@@ -421,13 +413,6 @@ class DetailReader:
     def _texts_of(self, iri: str, predicate: NamedNode) -> list[str]:
         found = self._store.match(NamedNode(iri), predicate, None, v.KNOWLEDGE_GRAPH)
         return sorted(quad.object.value for quad in found if isinstance(quad.object, Literal))
-
-    def _read_label(self, iri: str) -> str:
-        return next(iter(self._texts_of(iri, v.RDFS_LABEL)), iri)
-
-
-def _ends(edge: Edge) -> list[str]:
-    return [node.value for node in (edge.subject, edge.object) if isinstance(node, NamedNode)]
 
 
 def _claim(claim: Claim) -> ClaimDetail:

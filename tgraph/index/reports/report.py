@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.index.reports.context import ReportContext
-from tgraph.model import Agent, CommunityReport, Finding, Prompt
-from tgraph.models.base import CallSink, canonical_json, no_sink
-from tgraph.store.base import Store
+from tgraph.model import CommunityReport, Finding
+from tgraph.models.base import Author, CallSink, canonical_json, no_sink
+from tgraph.store.base import Store, text_of
 
 CITED = (v.tg("edge"), v.tg("entity"), v.tg("claim"), v.tg("report"))
 """The properties by which a finding says what it cites."""
@@ -48,17 +48,8 @@ class ReportDraft:
     dropped: Mapping[str, int] = field(default_factory=dict)
 
 
-class ReportWriter(Protocol):
+class ReportWriter(Author, Protocol):
     """Writes reports. ``key`` changes when the same context could get another report."""
-
-    @property
-    def agent(self) -> Agent: ...
-
-    @property
-    def prompts(self) -> tuple[Prompt, ...]: ...
-
-    @property
-    def key(self) -> str: ...
 
     @property
     def overhead(self) -> int:
@@ -94,16 +85,16 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
     kept: list[tuple[DraftFinding, tuple[str, ...], tuple[str, ...]]] = []
     for finding in draft.findings:
         cites = {ids[i] for i in finding.citations if i in ids}
-        dropped["citation of an id that was not shown"] += sum(
-            i not in ids for i in finding.citations
-        )
+        unknown = sum(i not in ids for i in finding.citations)
+        dropped["citation of an id that was not shown"] += unknown
         if not cites:
             dropped["finding without a citation that holds"] += 1
             continue
         grounds = {source for iri in cites for source in rests_on[iri]}
         narrowed = grounds.intersection(finding.evidence) or grounds
         kept.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
-    sources = _all_sources(context)
+    shown = [iri for i, iri in ids.items() if "." not in i]  # reports speak for their findings
+    sources = tuple(sorted({source for iri in shown for source in rests_on[iri]}))
     iri = _content_iri(draft, context, key, kept, sources)
     findings = tuple(
         Finding(v.finding_iri(iri, n), finding.summary, finding.explanation, cites)
@@ -121,13 +112,6 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
     )
     counts = {reason: count for reason, count in dropped.items() if count}
     return MadeReport(report, key, sources, tuple(grounds for _, _, grounds in kept), counts)
-
-
-def _all_sources(context: ReportContext) -> tuple[str, ...]:
-    """The evidence shown, and the sub-reports; these speak for their own findings."""
-    rests_on = context.sources()
-    shown = [iri for i, iri in context.ids().items() if "." not in i]
-    return tuple(sorted({source for iri in shown for source in rests_on[iri]}))
 
 
 def _content_iri(
@@ -158,9 +142,6 @@ def as_draft(report: CommunityReport, context: ReportContext) -> ReportDraft:
     )
 
 
-# --- reading ------------------------------------------------------------------------------------
-
-
 def read_reports(store: Store) -> dict[str, CommunityReport]:
     """The reports that knowledge holds, by the IRI of their community, in the order of these."""
     found = {}
@@ -176,7 +157,7 @@ def keys_of_reports(store: Store) -> dict[str, str]:
     found = {}
     for quad in store.match(None, v.RDF_TYPE, v.tg("ReportRecord"), v.SOURCE_GRAPH):
         for key in store.match(quad.subject, v.tg("inputHash"), None, v.SOURCE_GRAPH):
-            found[_text(quad.subject)] = _text(key.object)
+            found[text_of(quad.subject)] = text_of(key.object)
     return found
 
 
@@ -191,7 +172,7 @@ def evidence(store: Store, iri: str) -> dict[str, tuple[str, ...]]:
     queue: list[tuple[str, ...]] = [(iri,)]
     for way in queue:
         quads = store.match(NamedNode(way[-1]), v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
-        for origin in sorted(_text(quad.object) for quad in quads):
+        for origin in sorted(text_of(quad.object) for quad in quads):
             if origin.startswith(_EVIDENCE):
                 found.setdefault(origin, way)
             elif origin not in seen:
@@ -238,10 +219,5 @@ def _read_finding(store: Store, iri: str) -> tuple[int, Finding]:
 def _properties(store: Store, subject: NamedNode) -> dict[NamedNode, list[str]]:
     found: dict[NamedNode, list[str]] = {}
     for quad in store.match(subject, None, None, v.KNOWLEDGE_GRAPH):
-        found.setdefault(quad.predicate, []).append(_text(quad.object))
+        found.setdefault(quad.predicate, []).append(text_of(quad.object))
     return found
-
-
-def _text(term: object) -> str:
-    assert isinstance(term, NamedNode | Literal)
-    return term.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,19 +115,10 @@ def _unpacked(data: Mapping[str, Any]) -> ReportCache:
         )
         for iri, level, members, parent, children in rows
     )
-    reports = map(_from_row, data["reports"])
-    return ReportCache(
-        communities,
-        {report.community: report for report in reports},
-        data["occurrences"],
-        data["costs"],
-        data["tokens"],
-    )
-
-
-def _from_row(row: Sequence[Any]) -> CommunityReport:
-    iri, community, level, title, summary, rating, explanation, told = row
-    findings = [Finding(name, said, text, tuple(cites)) for name, said, text, cites in told]
-    return CommunityReport(
-        iri, community, level, title, summary, rating, explanation, tuple(findings)
-    )
+    reports = {}
+    for name, community, level, title, summary, rating, why, told in data["reports"]:
+        findings = tuple([Finding(i, said, text, tuple(cites)) for i, said, text, cites in told])
+        report = CommunityReport(name, community, level, title, summary, rating, why, findings)
+        reports[community] = report
+    others = (data[name] for name in ("occurrences", "costs", "tokens"))
+    return ReportCache(communities, reports, *others)

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- approximate nearest neighbours for large vector sets: an HNSW graph (hnswlib) ----------------
-# Malkov and Yashunin 2018 (arXiv:1603.09320). Built by one thread in the order of the rows, so
-# that equal matrices give equal answers (unused bytes of a saved graph may differ).
-
-
 _ADDED_AT_ONCE = 1000
 _log = logging.getLogger(__name__)
 
@@ -52,7 +47,9 @@ class HnswParameters:
 
 
 class Hnsw:
-    """The graph of one matrix; its answers are row numbers. Safe to search from many threads."""
+    """The graph of one matrix (Malkov and Yashunin 2018, arXiv:1603.09320); its answers are row
+    numbers. Built by one thread in the order of the rows, so that equal matrices give equal answers
+    (unused bytes of a saved graph may differ). Safe to search from many threads."""
 
     def __init__(self, index: Any, parameters: HnswParameters) -> None:
         self._index = index
@@ -125,9 +122,6 @@ def _is_available() -> bool:
     return True
 
 
-# --- vector sets on disk: data files named by their content, and a manifest that names them -------
-
-
 FORMAT = 1
 CHECKED_WHOLE = 64 * 2**20
 _BLOCK = 2**20
@@ -175,9 +169,6 @@ class Manifest:
 
 def manifest_path(folder: Path, kind: str) -> Path:
     return folder / f"{kind}.json"
-
-
-# --- writing ------------------------------------------------------------------------------------
 
 
 def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFile:
@@ -234,9 +225,6 @@ def _checksums(path: Path) -> tuple[int, int, str]:
 
 def _checksum(facts: Mapping[str, Any]) -> str:
     return sha256(canonical_json(facts).encode()).hexdigest()
-
-
-# --- reading ------------------------------------------------------------------------------------
 
 
 def read_manifest(folder: Path, kind: str) -> Manifest:

@@ -17,7 +17,7 @@ from tgraph.index.chunk_contexts import (
 )
 from tgraph.index.evidence import EvidenceReader, stored_evidence
 from tgraph.index.reports.report import read_reports
-from tgraph.index.sources import Texts, chunks_of_document, standing_documents
+from tgraph.index.sources import Texts, standing_chunks
 from tgraph.index.summary_tree import standing_tree, summary_text
 from tgraph.index.vectors.vector_index import text_hash
 from tgraph.librarian import Librarian
@@ -70,9 +70,8 @@ def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
 
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     texts = Texts(store, librarian)
-    for document in sorted(standing_documents(store)):
-        for chunk in sorted(chunks_of_document(store, document)):
-            yield chunk, texts.of_chunk(chunk)
+    for _, chunk in standing_chunks(store):
+        yield chunk, texts.of_chunk(chunk)
 
 
 def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:

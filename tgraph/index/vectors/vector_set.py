@@ -6,6 +6,7 @@ import logging
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -18,9 +19,6 @@ from tgraph.model import Agent
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, uint8, uint32
     from numpy.typing import NDArray
-
-
-# --- the IRIs of a vector set: sorted, kept as one block of UTF-8 and decoded one by one ----------
 
 
 _FEW = 16  # a search by halves costs about as much as decoding this many keys
@@ -83,15 +81,13 @@ class Keys(Sequence[str]):
         return {iri: place for place, iri in enumerate(self)}
 
 
-# --- A set of vectors of one kind, searched exactly while it is small, else through an HNSW -------
-
-
 Hit = tuple[str, float]
 
 _DECIMALS = 6  # of a score: beyond them processors and libraries differ (design 3.7)
 _log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False, repr=False)
 class VectorSet:
     """Unit vectors of one kind: rows ordered by IRI, text and window.
 
@@ -100,26 +96,15 @@ class VectorSet:
     has one place for each.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        agent: Agent,
-        keys: Keys,
-        owners: NDArray[uint32],
-        hashes: NDArray[uint8],
-        matrix: NDArray[float32],
-        parameters: HnswParameters,
-        graph: Callable[[], Hnsw | None],
-    ) -> None:
-        self.kind = kind
-        self.agent = agent
-        self.keys = keys
-        self.owners = owners
-        self.hashes = hashes
-        self.matrix = matrix
-        self.parameters = parameters
-        self._open_graph = graph
-        self._opening = threading.Lock()
+    kind: str
+    agent: Agent
+    keys: Keys
+    owners: NDArray[uint32]
+    hashes: NDArray[uint8]
+    matrix: NDArray[float32]
+    parameters: HnswParameters
+    open_graph: Callable[[], Hnsw | None]
+    _opening: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
     def dimension(self) -> int:
@@ -222,7 +207,7 @@ class VectorSet:
 
     @cached_property
     def _opened_graph(self) -> Hnsw | None:
-        return self._open_graph()
+        return self.open_graph()
 
     # --- saving ---
 
@@ -266,9 +251,6 @@ def _writer(array: NDArray[Any]) -> Callable[[Path], None]:
             np.save(file, array, allow_pickle=False)
 
     return write
-
-
-# --- opening --------------------------------------------------------------------------------------
 
 
 def load(

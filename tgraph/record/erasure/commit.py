@@ -119,9 +119,6 @@ class PreparedErasure:
         return read_json(self.path / _COMMIT) or {}
 
 
-# --- the record of an erasure: a bundle of its own, with the hashes of what was rewritten ---------
-
-
 @dataclass(frozen=True, slots=True)
 class Rewriting:
     """What was rewritten (a bundle or a batch), with its hash before and after."""
@@ -149,16 +146,10 @@ def erasure_quads(
     """The bundle of an erasure: the hashes of what it rewrote, and those of the texts it removed
     from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
-    subject = v.erasure_iri(uuid)
-    activity = Activity(
-        subject,
-        ("Erasure",),
-        "Erasure of a document",
-        *times,
-        erasing_agents(person),
-        used=(document,),
-    )
-    activity.state(
+    kinds, agents = ("Erasure",), erasing_agents(person)
+    subject = Activity(
+        v.erasure_iri(uuid), kinds, "Erasure of a document", *times, agents, used=(document,)
+    ).state(
         out,
         (v.tg("reason"), reason),
         (v.tg("collection"), collection),

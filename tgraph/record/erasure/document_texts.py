@@ -13,7 +13,7 @@ from tgraph.errors import StoreError
 from tgraph.index.sources import derived, text_value
 from tgraph.librarian import Librarian
 from tgraph.record.erasure.rewriter import SAID, is_mark, words_of
-from tgraph.record.erasure.scope import ErasureScope
+from tgraph.record.erasure.scope import ErasureScope, typed, value_of
 from tgraph.record.erasure.traces import TraceCollector, Traces
 from tgraph.store.base import Store
 
@@ -55,7 +55,7 @@ class DocumentTexts:
             self._wording.add_text(text)
         self._wording.add_text(text_value(store, document, v.dcterms("title")))
         self.said.update(t for t in affected.literals(store, SAID) if not is_mark(t))
-        for report in sorted(self._reports() & affected.resources):
+        for report in sorted(typed(self._store, "ReportRecord") & affected.resources):
             self.said.update(strings(self._content(report)))
         for text in (*self.said, *map(words_of, affected.names)):
             self._wording.add_said(text)
@@ -67,7 +67,7 @@ class DocumentTexts:
     def _read_others(self, show: Show) -> None:
         """Take away all that others say, and what derives from them alone."""
         store, affected = self._store, self._affected
-        documents = _typed(store, "Document") - {affected.document} - affected.gone
+        documents = typed(store, "Document") - {affected.document} - affected.gone
         for done, document in enumerate(sorted(documents)):
             show(done, len(documents))
             self.kept.add(text_value(store, document, v.tg("contentHash")))
@@ -80,8 +80,8 @@ class DocumentTexts:
             for quad in store.match(None, predicate, None, None):
                 if self._is_of_others(quad.subject, quad.object):
                     of_session = quad.graph_name != v.SOURCE_GRAPH
-                    self._wording.keep(_value(quad.object), words=not of_session)
-        for report in sorted(self._reports() - affected.resources):
+                    self._wording.keep(value_of(quad.object), words=not of_session)
+        for report in sorted(typed(self._store, "ReportRecord") - affected.resources):
             for text in strings(self._content(report)):
                 self._wording.keep(text)
         show(len(documents), len(documents))
@@ -90,7 +90,7 @@ class DocumentTexts:
         """Whether it was said from other documents; what knowledge holds the sources have too."""
         if not isinstance(term, Literal) or is_mark(term.value):
             return False
-        name = _value(subject)
+        name = value_of(subject)
         if name in self._affected.resources:
             return False
         node = NamedNode(name)
@@ -106,9 +106,6 @@ class DocumentTexts:
                 keys.add(key)
                 with suppress(StoreError):  # erased before
                     yield self._librarian.get_text(key)
-
-    def _reports(self) -> set[str]:
-        return _typed(self._store, "ReportRecord")
 
     def _content(self, report: str) -> object:
         with suppress(StoreError, ValueError):
@@ -133,11 +130,3 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(key)
             if key != "vectors":  # numbers, as letters
                 yield from strings(item)
-
-
-def _typed(store: Store, kind: str) -> set[str]:
-    return {_value(q.subject) for q in store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH)}
-
-
-def _value(term: object) -> str:
-    return term.value if isinstance(term, NamedNode | Literal) else str(term)

@@ -30,7 +30,7 @@ from tgraph import vocabulary as v
 from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope
 from tgraph.record.erasure.traces import Traces
 from tgraph.store.base import Term
-from tgraph.store.statements import to_bytes
+from tgraph.store.statements import edge_of, to_bytes
 
 _MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
 _MARK_SIZE = 8
@@ -124,7 +124,7 @@ class Rewriter:
                 self._names[name] = marks.name(name)
         for edge, triple in affected.edges.items():
             self._triples[triple] = self._erased_triple(edge, triple)
-            self._names[edge] = _edge_of(self._triples[triple])
+            self._names[edge] = edge_of(self._triples[triple])
 
     def strictly(self) -> Rewriter:
         """The same for what speaks of the document elsewhere: there any word of its own counts."""
@@ -173,14 +173,11 @@ class Rewriter:
         known = self._names.get(name)
         if known is not None:
             return known
-        if name.startswith(NAMED) and self._tells_name(name):
+        if not name.startswith(NAMED) or MARKED_NAME.search(name):
+            return name
+        if self._traces.find(words_of(name)) is not None:
             self._names[name] = self._marks.name(name)
-            return self._names[name]
-        return name
-
-    def _tells_name(self, name: str) -> bool:
-        marked = MARKED_NAME.search(name) is not None
-        return not marked and self._traces.find(words_of(name)) is not None
+        return self._names.get(name, name)
 
     def _object(self, quad: Quad) -> Term:
         term = quad.object
@@ -298,9 +295,3 @@ _NAMED_IN_TEXT = re.compile(
 def words_of(name: str) -> str:
     """The words of an IRI that is named by words."""
     return unquote(name.removeprefix(v.URN).partition(":")[2]).replace("-", " ")
-
-
-def _edge_of(triple: Triple) -> str:
-    assert isinstance(triple.subject, NamedNode)
-    assert isinstance(triple.object, NamedNode | Literal)
-    return v.edge_iri(triple.subject, triple.predicate, triple.object)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -52,46 +52,43 @@ class ErasureScope:
         """What is said of the resources by the properties."""
         for predicate in predicates:
             for quad in store.match(None, predicate, None, None):
-                if isinstance(quad.object, Literal) and _value(quad.subject) in self.resources:
+                if isinstance(quad.object, Literal) and value_of(quad.subject) in self.resources:
                     yield quad.object.value
 
 
 def find_scope(store: Store, document: str) -> ErasureScope:
     """What comes from the document, which must have been retracted: what knowledge still holds
     comes from others too."""
-    gone = _erased(store) - {document}
+    gone = {
+        value_of(used.object)
+        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
+        for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
+    } - {document}  # that were erased before
     found = ErasureScope(document, gone, {document, *gone}, set(derived(store, document, "Page")))
     fresh = {document}
     _spread(store, fresh)
     _spread(store, found.resources)
     found.before = found.resources - fresh
-    found.evidence = _typed(store, "Evidence") & fresh
-    found.subgraphs = _typed(store, "Subgraph") & fresh
+    found.evidence = typed(store, "Evidence") & fresh
+    found.subgraphs = typed(store, "Subgraph") & fresh
     _find_edges(store, found)
-    _find_claims(store, found)
+    own, others = _stated(store, found, {v.tg("claim"): found.evidence})
+    found.claims = own - others
     _find_names(store, found)
     found.resources |= found.edges.keys() | found.claims
     _spread(store, found.resources)
     for name in sorted(found.names):
         for quad in store.match(None, v.tg("member"), NamedNode(name), None):
-            found.grouped.add(_value(quad.subject))
+            found.grouped.add(value_of(quad.subject))
     for former in sorted(found.grouped):
         for quad in store.match(NamedNode(former), v.tg("community"), None, v.SOURCE_GRAPH):
-            found.grouped.add(_value(quad.object))
+            found.grouped.add(value_of(quad.object))
     return found
 
 
-def _erased(store: Store) -> set[str]:
-    """The documents that were erased before."""
-    return {
-        _value(used.object)
-        for erasure in store.match(None, v.RDF_TYPE, v.tg("Erasure"), None)
-        for used in store.match(erasure.subject, v.prov("used"), None, erasure.graph_name)
-    }
-
-
-def _typed(store: Store, kind: str) -> set[str]:
-    return {_value(q.subject) for q in store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH)}
+def typed(store: Store, kind: str) -> set[str]:
+    """The resources of the class ``tg:KIND`` in the source graph."""
+    return {value_of(q.subject) for q in store.match(None, v.RDF_TYPE, v.tg(kind), v.SOURCE_GRAPH)}
 
 
 def _spread(store: Store, resources: set[str]) -> None:
@@ -100,12 +97,12 @@ def _spread(store: Store, resources: set[str]) -> None:
     while queue:
         node = NamedNode(queue.pop())
         near = [
-            _value(quad.subject)
+            value_of(quad.subject)
             for predicate in _BACKWARD
             for quad in store.match(None, predicate, node, None)
         ]
         near += [
-            _value(quad.object)
+            value_of(quad.object)
             for predicate in _FORWARD
             for quad in store.match(node, predicate, None, None)
         ]
@@ -114,29 +111,29 @@ def _spread(store: Store, resources: set[str]) -> None:
         queue += new
 
 
-def _find_edges(store: Store, found: ErasureScope) -> None:
+def _stated(
+    store: Store, found: ErasureScope, roles: Mapping[NamedNode, set[str]]
+) -> tuple[set[str], set[str]]:
+    """What the properties name for these resources, and what they name for others."""
     own: set[str] = set()
     others: set[str] = set()
-    for predicate, mine in ((v.tg("edge"), found.evidence), (v.tg("contains"), found.subgraphs)):
+    for predicate, mine in roles.items():
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
-            subject = _value(quad.subject)
-            if isinstance(quad.object, NamedNode) and subject not in found.before:
-                (own if subject in mine else others).add(quad.object.value)
+            subject = value_of(quad.subject)
+            if subject not in found.before:
+                (own if subject in mine else others).add(value_of(quad.object))
+    return own, others
+
+
+def _find_edges(store: Store, found: ErasureScope) -> None:
+    roles = {v.tg("edge"): found.evidence, v.tg("contains"): found.subgraphs}
+    own, others = _stated(store, found, roles)
     for quad in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
-        others.add(_value(quad.subject))
+        others.add(value_of(quad.subject))
     for edge in own - others:
         for quad in store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH):
             assert isinstance(quad.object, Triple)
             found.edges[edge] = quad.object
-
-
-def _find_claims(store: Store, found: ErasureScope) -> None:
-    others: set[str] = set()
-    for quad in store.match(None, v.tg("claim"), None, v.SOURCE_GRAPH):
-        subject = _value(quad.subject)
-        if subject not in found.before:
-            (found.claims if subject in found.evidence else others).add(_value(quad.object))
-    found.claims -= others
 
 
 def _find_names(store: Store, found: ErasureScope) -> None:
@@ -144,14 +141,14 @@ def _find_names(store: Store, found: ErasureScope) -> None:
     others: set[str] = set()
     for predicate in _NAMING:
         for quad in store.match(None, predicate, None, v.SOURCE_GRAPH):
-            mine = _value(quad.subject) in found.resources
-            (own if mine else others).add(_value(quad.object))
+            mine = value_of(quad.subject) in found.resources
+            (own if mine else others).add(value_of(quad.object))
     for quad in store.match(None, v.tg("entityType"), None, v.SOURCE_GRAPH):
-        mine = _value(quad.subject) in found.resources
-        (own if mine else others).add(v.type_iri(_value(quad.object)))
+        mine = value_of(quad.subject) in found.resources
+        (own if mine else others).add(v.type_iri(value_of(quad.object)))
     for quad in store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
         assert isinstance(quad.object, Triple)
-        mine = _value(quad.subject) in found.edges
+        mine = value_of(quad.subject) in found.edges
         (own if mine else others).update(_parts(quad.object))
     for quad in store.match(None, None, None, v.KNOWLEDGE_GRAPH):
         others.update(_parts(quad.triple))
@@ -166,5 +163,6 @@ def _parts(triple: Triple) -> Iterator[str]:
             yield term.value
 
 
-def _value(term: object) -> str:
+def value_of(term: object) -> str:
+    """The IRI or the text of a term; what else there is as N-Triples has it."""
     return term.value if isinstance(term, NamedNode | Literal) else str(term)

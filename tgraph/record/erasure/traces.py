@@ -150,14 +150,11 @@ class Traces:
         for at, word in enumerate(found):
             if word in words:
                 return word
-            for phrase in self._beginning(word, found, at):
-                return " ".join(phrase)
+            known = self._phrases.get(word, ())
+            for n in range(2, RUN + 1 if known else 2):
+                if tuple(found[at : at + n]) in known:
+                    return " ".join(found[at : at + n])
         return None
-
-    def _beginning(self, word: str, found: list[str], at: int) -> Iterator[Words]:
-        if known := self._phrases.get(word):
-            parts = (tuple(found[at : at + n]) for n in range(2, RUN + 1))
-            yield from (part for part in parts if part in known)
 
 
 def _runs(found: Words) -> Iterator[Words]:
