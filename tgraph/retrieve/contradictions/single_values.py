@@ -24,7 +24,7 @@ from tgraph.resources import name_list
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store, select
 
-# --- amounts that can be compared: numbers with their units, and how exactly each is said ---------
+# --- amounts ---
 
 
 _MEASURES = (
@@ -152,7 +152,7 @@ def _last_digit(digits: str) -> float:
     return float(10.0 ** (len(whole) - len(stripped))) if stripped else 1.0
 
 
-# --- places that hold others: whoever was born in Warsaw was born in Poland too -------------------
+# --- places ---
 
 
 _WIDE = re.compile(
@@ -174,7 +174,7 @@ def is_region(name: str) -> bool:
     return bare in _COUNTRIES or _WIDE.search(bare) is not None
 
 
-# --- what a thing has one of: relations that are functional, and values of them that differ -------
+# --- single values ---
 
 
 ContradictionKind = Choice["values", "amounts", "denial", "claims"]
