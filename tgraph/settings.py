@@ -228,22 +228,19 @@ def load_settings(root: Path | None, overrides: Mapping[str, Any] | None = None)
     source = root / FILE if root is not None else None
     values = _nested({k: value for k, value in (overrides or {}).items() if value is not None})
     _check_environment()
+    file = source if source and source.is_file() else None
+    config = SettingsConfigDict(**{**Settings.model_config, "toml_file": file})
+
+    class Located(Settings):
+        model_config = config
+
     try:
-        settings = _load(source if source and source.is_file() else None, values)
+        settings = Located(**values)
     except ValidationError as error:
         raise UsageError(_explain(error), f"See `tgraph config show` and {FILE}.") from error
     except ValueError as error:
         raise UsageError(f"{source} can't be read: {error}.") from error
     return _with_openai_variables(settings)
-
-
-def _load(source: Path | None, values: Mapping[str, Any]) -> Settings:
-    config = SettingsConfigDict(**{**Settings.model_config, "toml_file": source})
-
-    class Located(Settings):
-        model_config = config
-
-    return Located(**values)
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -291,9 +288,6 @@ def _explain(error: ValidationError) -> str:
     return f"The settings are wrong: {'; '.join(parts)}."
 
 
-# --- the settings in effect, each with where its value comes from ---------------------------------
-
-
 MASK = "********"
 _STANDARD = {"chat.api_key": "OPENAI_API_KEY", "chat.base_url": "OPENAI_BASE_URL"}
 
@@ -327,7 +321,7 @@ def effective_settings(
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
         EffectiveSetting(name, _plain(value), _origin(name, value, flags, written, file))
-        for name, value in _effective_fields(settings)
+        for name, value in _flat(settings)
     ]
 
 
@@ -348,18 +342,10 @@ def _origin(
     return "default"
 
 
-def _effective_fields(model: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name in type(model).model_fields:
-        value = getattr(model, name)
-        if isinstance(value, BaseModel):
-            yield from _effective_fields(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, dict):
+def _flat(values: BaseModel | Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The values of all sections by their dotted names."""
+    for name, value in values if isinstance(values, BaseModel) else values.items():
+        if isinstance(value, BaseModel | dict):
             yield from _flat(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value

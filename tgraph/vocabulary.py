@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from urllib.parse import quote, urlsplit
 
@@ -41,30 +41,15 @@ SOURCE_GRAPH = NamedNode("urn:graph:source")
 KNOWLEDGE_GRAPH = DefaultGraph()
 
 
-@cache
-def tg(name: str) -> NamedNode:
-    return NamedNode(TG + name)
+def _terms(namespace: str) -> Callable[[str], NamedNode]:
+    @cache
+    def term(name: str) -> NamedNode:
+        return NamedNode(namespace + name)
+
+    return term
 
 
-@cache
-def prov(name: str) -> NamedNode:
-    return NamedNode(PROV + name)
-
-
-@cache
-def oa(name: str) -> NamedNode:
-    return NamedNode(OA + name)
-
-
-@cache
-def dcterms(name: str) -> NamedNode:
-    return NamedNode(DCTERMS + name)
-
-
-@cache
-def xsd(name: str) -> NamedNode:
-    return NamedNode(XSD + name)
-
+tg, prov, oa, dcterms, xsd = map(_terms, (TG, PROV, OA, DCTERMS, XSD))
 
 RDF_TYPE = NamedNode(RDF + "type")
 RDF_REIFIES = NamedNode(RDF + "reifies")
@@ -127,24 +112,22 @@ def _slug(name: str) -> str:
     return quote(normalise_name(name).replace(" ", "-"), safe="", errors="surrogatepass")
 
 
+def _minted(kind: str, name: Callable[[str], str] = str) -> Callable[[str], str]:
+    """What mints the IRIs of a kind, by a UUID, a hash or the like."""
+    return lambda what: f"{URN}{kind}:{name(what)}"
+
+
 # --- IRIs of knowledge --------------------------------------------------------------------------
 
 
-def entity_iri(name: str) -> str:
-    return f"{URN}entity:{_slug(name)}"
-
-
-def relation_iri(name: str) -> str:
-    return f"{URN}relation:{_slug(name)}"
+entity_iri = _minted("entity", _slug)
+relation_iri = _minted("relation", _slug)
+type_iri = _minted("type", _slug)
 
 
 def claim_iri(*parts: str) -> str:
     """The IRI of a claim: a digest of all that it says."""
     return f"{URN}claim:{digest(*parts)}"
-
-
-def type_iri(name: str) -> str:
-    return f"{URN}type:{_slug(name)}"
 
 
 @lru_cache(maxsize=8192)
@@ -173,8 +156,8 @@ def finding_iri(report: str, index: int) -> str:
 # --- IRIs of sources ----------------------------------------------------------------------------
 
 
-def document_iri(sha256: str) -> str:
-    return f"{URN}document:{sha256}"
+document_iri = _minted("document")
+call_iri = _minted("call")
 
 
 def page_iri(sha256: str, number: int) -> str:
@@ -226,23 +209,33 @@ def prompt_iri(name: str, sha256: str) -> str:
     return f"{URN}prompt:{quote(name, safe='')}:{sha256}"
 
 
-def call_iri(sha256: str) -> str:
-    return f"{URN}call:{sha256}"
-
-
 # --- IRIs of a session ---------------------------------------------------------------------------
 
 
-def session_iri(uuid: str) -> str:
-    return f"{URN}session:{uuid}"
+session_iri = _minted("session")
+retrieval_iri = _minted("prov:retrieval")
+selection_iri = _minted("prov:selection")
+answer_iri = _minted("prov:answer")
+answer_text_iri = _minted("answer")
+bundle_iri = _minted("bundle")
 
+evaluation_iri = _minted("evaluation")
+"""A later statement about sessions: how good their answers are."""
 
-def retrieval_iri(uuid: str) -> str:
-    return f"{URN}prov:retrieval:{uuid}"
+verification_iri = _minted("verification")
+"""A later statement about a session: whether its answer is entailed by what it cites."""
 
+influence_analysis_iri = _minted("influence")
+"""A later statement about a session: which of what was selected its answer depends on."""
 
-def selection_iri(uuid: str) -> str:
-    return f"{URN}prov:selection:{uuid}"
+invalidation_iri = _minted("invalidation")
+"""A later statement about sessions: their answers do not stand any more."""
+
+erasure_iri = _minted("erasure")
+"""A later statement about sessions: the text of a document was erased from them."""
+
+standing_iri = _minted("standing")
+"""Whether the answer of the session still stands; it is this that is invalidated."""
 
 
 def edge_selection_iri(uuid: str, index: int) -> str:
@@ -254,14 +247,6 @@ def selected_iri(uuid: str, kind: str, index: int) -> str:
     return (
         edge_selection_iri(uuid, index) if kind == "edge" else session_part_iri("item", uuid, index)
     )
-
-
-def answer_iri(uuid: str) -> str:
-    return f"{URN}prov:answer:{uuid}"
-
-
-def answer_text_iri(uuid: str) -> str:
-    return f"{URN}answer:{uuid}"
 
 
 def in_time(moment: str) -> str:
@@ -276,40 +261,6 @@ def in_time(moment: str) -> str:
 def session_part_iri(kind: str, uuid: str, *parts: str | int) -> str:
     """Any other resource of a session, such as a step, a candidate, a sentence or a citation."""
     return ":".join([f"{URN}prov:{kind}", uuid, *map(str, parts)])
-
-
-def evaluation_iri(uuid: str) -> str:
-    """A later statement about sessions: how good their answers are."""
-    return f"{URN}evaluation:{uuid}"
-
-
-def verification_iri(uuid: str) -> str:
-    """A later statement about a session: whether its answer is entailed by what it cites."""
-    return f"{URN}verification:{uuid}"
-
-
-def influence_analysis_iri(uuid: str) -> str:
-    """A later statement about a session: which of what was selected its answer depends on."""
-    return f"{URN}influence:{uuid}"
-
-
-def invalidation_iri(uuid: str) -> str:
-    """A later statement about sessions: their answers do not stand any more."""
-    return f"{URN}invalidation:{uuid}"
-
-
-def erasure_iri(uuid: str) -> str:
-    """A later statement about sessions: the text of a document was erased from them."""
-    return f"{URN}erasure:{uuid}"
-
-
-def standing_iri(uuid: str) -> str:
-    """Whether the answer of the session still stands; it is this that is invalidated."""
-    return f"{URN}standing:{uuid}"
-
-
-def bundle_iri(uuid: str) -> str:
-    return f"{URN}bundle:{uuid}"
 
 
 def collection_iri(name: str) -> str:

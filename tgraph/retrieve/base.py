@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from tgraph.index.vectors.vector_index import VectorSet
 
 
-# --- what retrieval has read of one published state, kept for the next question -------------------
-
-
 CacheKey = TypeVar("CacheKey")
 CachedItem = TypeVar("CachedItem")
+Once = TypeVar("Once")
 
 
 class BoundedCache(Generic[CacheKey, CachedItem]):
@@ -69,9 +67,6 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
             self._items = {}
         self._items[key] = item
         return item
-
-
-# --- the interface of retrieval: one module per mode, all of them reading knowledge only ----------
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +129,7 @@ class Context:
         def open_() -> EvidenceReader:
             return EvidenceReader(self.table() or StoredEvidence(self.store), self.texts)
 
-        found: EvidenceReader = self.remembered("evidence", 1).get("evidence", open_)
-        return found
+        return self.once("evidence", open_)
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""
@@ -150,6 +144,11 @@ class Context:
             for text, vector in zip(new, self.embedder.embed(new, self.sink), strict=True):
                 self._embedded[text] = vector
         return np.stack([self._embedded[text] for text in texts])
+
+    def once(self, name: str, read: Callable[[], Once]) -> Once:
+        """What is read at the first question that needs it, and kept as long."""
+        found: Once = self.remembered(name, 1).get(name, read)
+        return found
 
     def remembered(self, name: str, limit: int) -> BoundedCache[Any, Any]:
         """The store of that name, which lives as long as the published state is open."""
@@ -192,3 +191,10 @@ class Retriever(Protocol):
         """The candidates, ranked from 1 without gaps, every limit of the context observed.
 
         Each has its evidence, except that of reports may be left to ``reports.grounded``."""
+
+
+def of_section(
+    kind: Callable[[Any], Retriever], section: str
+) -> Callable[[Settings, Services], Retriever]:
+    """What makes a retriever that needs no more than a section of the settings."""
+    return lambda settings, services: kind(getattr(settings, section))

@@ -15,9 +15,6 @@ from tgraph.models.tokens import count_tokens
 from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.store.base import select, text_of
 
-# --- what a candidate costs in a prompt -----------------------------------------------------------
-
-
 FRAME = 24
 """Tokens of the JSON around an item: its id, keys and quotation marks."""
 
@@ -40,9 +37,6 @@ def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
     known: BoundedCache[str, int] = context.remembered("tokens of edges and quotes", 100_000)
     texts = [(edge.iri, edge.text), *((place.iri, place.quote) for place in places)]
     return FRAME + sum(known.get(iri, partial(count_tokens, text)) for iri, text in texts)
-
-
-# --- chunks as a question sees them: with their text, where they stand and what they cost ---------
 
 
 def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidence]:
@@ -78,9 +72,6 @@ def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
         return tokens_of(context.store, missing) if table is None else table.tokens(missing)
 
     return context.remembered("chunk tokens", 50_000).get_all(chunks, read)
-
-
-# --- entities as a question sees them: what knowledge says of them, and where texts speak of ------
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +137,6 @@ def degree(context: Context, entity: str) -> int:
     return found
 
 
-# --- candidates of one kind or another, each with what it costs; their ranks come last ------------
-
-
 def entity_candidate(entity: KnownEntity, score: float, why: str, limit: int) -> Candidate:
     """The entity with the places that describe it, else those that name it, at most ``limit``."""
     places = (entity.described or entity.named)[:limit]
@@ -165,11 +153,26 @@ def edge_candidate(
     return Candidate(edge, 0, score, evidence=places, reasons=(why,), tokens=cost)
 
 
-def chunk_candidate(whole: Evidence, score: float, why: str, tokens: int | None) -> Candidate:
-    """The chunk, which is its own evidence; ``tokens`` is its length where that is known."""
-    item = chunk_item(whole)
-    cost = cost_of(item, tokens)
-    return Candidate(item, 0, score, evidence=(whole,), reasons=(why,), tokens=cost)
+def chunk_candidates(
+    context: Context, chunks: Iterable[tuple[str, float, tuple[str, ...]]]
+) -> list[Candidate]:
+    """Chunks, each with its score and reasons; those of what no longer stands are left out."""
+    found = list(chunks)
+    whole = chunk_evidence(context, [chunk for chunk, _, _ in found])
+    tokens = chunk_tokens(context, list(whole))
+    items = {chunk: chunk_item(evidence) for chunk, evidence in whole.items()}
+    return [
+        Candidate(
+            items[chunk],
+            0,
+            score,
+            evidence=(whole[chunk],),
+            reasons=reasons,
+            tokens=cost_of(items[chunk], tokens.get(chunk)),
+        )
+        for chunk, score, reasons in found
+        if chunk in whole
+    ]
 
 
 def ranked(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:

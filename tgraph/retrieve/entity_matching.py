@@ -37,8 +37,13 @@ def match_entities(question: Question, nearest: Hits, context: Context) -> list[
             found[entity] = EntityMatch(entity, "", concept, score, method)
     ranked = sorted(found.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
     ranked = ranked[: context.limits.entity_limit]
-    labels = labels_of(context.store, [NamedNode(match.entity) for match in ranked])
-    return [replace(match, label=labels[NamedNode(match.entity)]) for match in ranked]
+    return labelled(ranked, context.store)
+
+
+def labelled(matches: Sequence[EntityMatch], store: Store) -> list[EntityMatch]:
+    """The matches with the labels of their entities."""
+    labels = labels_of(store, [NamedNode(match.entity) for match in matches])
+    return [replace(match, label=labels[NamedNode(match.entity)]) for match in matches]
 
 
 def _by_vector(concepts: Sequence[str], context: Context) -> Iterable[tuple[str, str, float, str]]:

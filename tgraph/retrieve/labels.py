@@ -66,7 +66,10 @@ def _told_apart(edges: Sequence[Edge]) -> list[tuple[str, str, str]]:
     def tell(term: Object, label: str) -> str:
         if len(meanings[label]) == 1:
             return label
-        kind = local_name(term.value) if isinstance(term, NamedNode) else _datatype(term)
+        if isinstance(term, NamedNode):
+            kind = local_name(term.value)
+        else:
+            kind = term.language or local_name(term.datatype.value)
         return f"{label} ({kind})"
 
     return [
@@ -78,10 +81,6 @@ def _told_apart(edges: Sequence[Edge]) -> list[tuple[str, str, str]]:
 
 def _terms(edge: Edge) -> Triple:
     return edge.subject, edge.predicate, edge.object
-
-
-def _datatype(literal: Literal) -> str:
-    return literal.language or local_name(literal.datatype.value)
 
 
 def local_name(iri: str) -> str:
@@ -130,7 +129,3 @@ def reified(store: Store, edges: Iterable[str]) -> dict[str, Edge]:
 
 def described(edge: Edge, weight: float, description: str) -> Edge:
     return replace(edge, weight=weight, description=description)
-
-
-def edge_iri(triple: Triple) -> str:
-    return v.edge_iri(*triple)

@@ -35,9 +35,7 @@ def reports_of(context: Context) -> Reports:
 
 def reports_at_hand(context: Context) -> Reports | None:
     """The reports of the context's state; None where it has none."""
-    memory = context.remembered("reports", 1)
-    found = memory.get("reports", lambda: _read(context))
-    assert isinstance(found, Reports)
+    found = context.once("reports", lambda: _read(context))
     return found if found.by_community else None
 
 

@@ -11,7 +11,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import Triple, edge_iri
+from tgraph.retrieve.labels import Triple
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import Store, select, text_of
 
@@ -115,10 +115,7 @@ def all_edges(entity: str, store: Store, most: int | None = None) -> Edges:
         for quad in (*outgoing, *incoming)
         if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
     ]
-    return {edge_iri(triple): triple for triple in triples}  # type: ignore[misc, arg-type]
-
-
-# --- what knowledge says of edges beside their terms ----------------------------------------------
+    return {v.edge_iri(*triple): triple for triple in triples}  # type: ignore[misc]
 
 
 def weights_of(context: Context, edges: Sequence[str]) -> dict[str, tuple[float, str]]:

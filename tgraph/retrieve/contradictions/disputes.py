@@ -64,9 +64,6 @@ def _triples(store: Store, predicate: NamedNode) -> Iterator[Triple]:
             yield subject, predicate, obj
 
 
-# --- what is told of it ---------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Disputed:
     """The edges of one published state that are part of a contradiction, and where they are stated.
@@ -157,7 +154,7 @@ def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence
     return tuple(e for claim in claims if claim.iri == fact for e in claim.evidence[:1])
 
 
-# --- what disagrees with one fact -----------------------------------------------------------------
+# --- what disagrees with one fact ---
 
 
 def _values(store: Store, triple: Triple) -> Iterator[Contradiction]:

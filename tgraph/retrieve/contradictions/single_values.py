@@ -24,14 +24,13 @@ from tgraph.resources import name_list
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store, select
 
-# --- amounts that can be compared: numbers with their units, and how exactly each is said ---------
+# --- amounts ---
 
 
 _MEASURES = (
     "length height width breadth beam depth draught draft weight mass tonnage displacement area"
     " elevation altitude diameter radius circumference thickness wingspan"
 )
-_HELPING = "have has had be is was were measure measures a an the of with its in"
 
 MEASURES = frozenset(_MEASURES.split())
 """What a thing has one amount of. What changes with time (age, price, population) is not here."""
@@ -39,6 +38,7 @@ MEASURES = frozenset(_MEASURES.split())
 _ADJECTIVES = {"long": "length", "high": "height", "tall": "height", "wide": "width"} | {
     "broad": "width", "deep": "depth", "thick": "thickness", "heavy": "weight"
 }  # fmt: skip
+_HELPING = "have has had be is was were measure measures a an the of with its in"
 _HELPS = frozenset(_HELPING.split())
 
 _UNITS: Mapping[str, tuple[str, float]] = {
@@ -152,7 +152,7 @@ def _last_digit(digits: str) -> float:
     return float(10.0 ** (len(whole) - len(stripped))) if stripped else 1.0
 
 
-# --- places that hold others: whoever was born in Warsaw was born in Poland too -------------------
+# --- places ---
 
 
 _WIDE = re.compile(
@@ -174,7 +174,7 @@ def is_region(name: str) -> bool:
     return bare in _COUNTRIES or _WIDE.search(bare) is not None
 
 
-# --- what a thing has one of: relations that are functional, and values of them that differ -------
+# --- single values ---
 
 
 ContradictionKind = Choice["values", "amounts", "denial", "claims"]
@@ -194,7 +194,8 @@ _SINGLE = {
 """Relations with one value, by their words without helping ones."""
 
 _OF = "capital of"
-_SINGLE_VALUES_HELPING = "be is was were have has had a an the in at as of by its"
+_HELPING_SINGLE = "be is was were have has had a an the in at as of by its"
+_HELPS_SINGLE = frozenset(_HELPING_SINGLE.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +326,7 @@ def _single(predicate: NamedNode) -> str:
     """What a relation says that its subject has one of, or of which its subject is the capital;
     empty for any other."""
     words = re.findall(r"\w+", local_name(predicate.value).replace("-", " ").lower())
-    kept = " ".join(word for word in words if word not in _HELPS)
+    kept = " ".join(word for word in words if word not in _HELPS_SINGLE)
     if kept in ("capital", "capital city") and words[-1] == "of":
         return _OF
     return _SINGLE.get(kept, "")

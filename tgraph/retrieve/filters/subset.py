@@ -303,7 +303,7 @@ def _is_entity(iri: str) -> bool:
     return iri.startswith(f"{v.URN}entity:")
 
 
-# --- narrowing: a state as if only what the filters admit had been indexed ------------------------
+# --- narrowing ---
 
 
 KEPT = 4

@@ -35,9 +35,6 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-# --- how candidates become the selection ----------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
     """Edges are judged one by one: by the model, or by the embedded selector. ``tokens`` are those
@@ -71,9 +68,6 @@ class KeywordNeed:
 
     levels: tuple[Level, ...]
     given: Callable[[Any], tuple[Sequence[str], Sequence[str]]]
-
-
-# --- what the command, the index and the docs say of it -------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,5 +50,5 @@ NAIVE = Mode(
     retriever="tgraph.retrieve.search.vector:naive_retriever",
     selecting=lambda own: only_chunks(own.max_context_tokens),
     reads_text=True,
-    orders="tgraph.retrieve.search.vector:naive_orders",
+    orders="tgraph.retrieve.search.vector:basic_orders",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -16,10 +16,6 @@ class Bm25SearchSettings(Section):
 
     k: int = Field(10, ge=1, description="chunks retrieved")
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of chunks in a prompt")
-
-
-def _selecting(own: Bm25SearchSettings) -> Selecting:
-    return only_chunks(own.max_context_tokens)
 
 
 BM25 = Mode(
@@ -31,7 +27,7 @@ BM25 = Mode(
     ),
     section="bm25_search",
     retriever="tgraph.retrieve.search.words:word_retriever",
-    selecting=_selecting,
+    selecting=lambda own: only_chunks(own.max_context_tokens),
     method="bm25",
     reads_text=True,
     orders="tgraph.retrieve.search.words:word_orders",

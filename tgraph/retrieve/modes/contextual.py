@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field, SecretStr
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Need, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Mode, Need, Section
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -39,10 +39,6 @@ class RerankSettings(Section):
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")
 
 
-def _selecting(own: ContextualSearchSettings) -> Selecting:
-    return only_chunks(own.max_context_tokens)
-
-
 CONTEXTUAL = Mode(
     "contextual",
     DocsRow(
@@ -54,7 +50,7 @@ CONTEXTUAL = Mode(
     section="contextual_search",
     beneath=("rerank",),
     retriever="tgraph.retrieve.search.contextual:contextual_retriever",
-    selecting=_selecting,
+    selecting=lambda own: only_chunks(own.max_context_tokens),
     need=Need(
         "contexts",
         "The mode contextual needs the contexts of chunks; they are made now, and kept up to date"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section
 from tgraph.retrieve.modes.global_search import COMMUNITY_LEVEL
 from tgraph.retrieve.modes.graph import SUBGRAPH
-from tgraph.retrieve.modes.local import with_rest
+from tgraph.retrieve.modes.local import shared_with_rest
 
 
 class DriftSearchSettings(Section):
@@ -46,10 +46,6 @@ class DriftSearchSettings(Section):
     )
 
 
-def _selecting(own: DriftSearchSettings) -> Selecting:
-    return Shared(own.max_context_tokens, with_rest(own.report_share, own.chunk_share))
-
-
 DRIFT = Mode(
     "drift",
     DocsRow(
@@ -62,7 +58,7 @@ DRIFT = Mode(
     beneath=("local_search",),
     pipeline="follow-ups",
     retriever="tgraph.retrieve.search.local:drift_retriever",
-    selecting=_selecting,
+    selecting=shared_with_rest,
     reports="beside",
     flags={**SUBGRAPH, COMMUNITY_LEVEL: "drift_search.community_level"},
     orders="tgraph.retrieve.search.local:drift_orders",

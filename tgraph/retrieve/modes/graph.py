@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Flag, Judged, Mode, Section, Selecting
+from tgraph.retrieve.modes.base import DocsRow, Flag, Judged, Mode, Section
 
 
 class GraphSettings(Section):
@@ -40,10 +40,6 @@ GROWTH = {
 """The flags that count wherever the graph mode reads; all have TrustGraph's names."""
 
 
-def _selecting(own: GraphSettings) -> Selecting:
-    return Judged(own.max_context_tokens)
-
-
 GRAPH = Mode(
     "graph",
     DocsRow(
@@ -53,7 +49,7 @@ GRAPH = Mode(
     ),
     section="graph",
     retriever="tgraph.retrieve.search.graph:graph_retriever",
-    selecting=_selecting,
+    selecting=lambda own: Judged(own.max_context_tokens),
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},
     answers="several",

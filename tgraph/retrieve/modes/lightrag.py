@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -68,10 +68,6 @@ _LOW = {LOW_KEYWORD: "lightrag_search.low_keywords"}
 _HIGH = {HIGH_KEYWORD: "lightrag_search.high_keywords"}
 
 
-def _given(own: LightragSearchSettings) -> tuple[Sequence[str], Sequence[str]]:
-    return own.low_keywords, own.high_keywords
-
-
 def _selecting(own: LightragSearchSettings) -> Selecting:
     caps = {"entity": own.max_entity_tokens, "edge": own.max_relationship_tokens}
     return Capped(own.max_total_tokens - PROMPT, caps)
@@ -87,7 +83,7 @@ def _mode(name: str, row: DocsRow) -> Mode:
         section="lightrag_search",
         retriever=f"tgraph.retrieve.search.lightrag:{name.replace('-', '_')}_retriever",
         selecting=_selecting,
-        keywords=KeywordNeed(levels, _given),
+        keywords=KeywordNeed(levels, lambda own: (own.low_keywords, own.high_keywords)),
         reads_text="chunks" in legs,
         flags={**SUBGRAPH, **(_LOW if low else {}), **(_HIGH if high else {})},
         orders="tgraph.retrieve.search.lightrag:lightrag_orders",

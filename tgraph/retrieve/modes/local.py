@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Section, Selecting, Shared
@@ -43,14 +45,11 @@ EXCLUDE_ENTITY = Flag(
 )
 
 
-def with_rest(report_share: float, chunk_share: float) -> dict[str, float]:
+def shared_with_rest(own: Any) -> Selecting:
     """The shares of reports and chunks, and the rest for entities, edges and claims."""
-    rest = max(0.0, 1.0 - report_share - chunk_share)
-    return {"report": report_share, "graph": rest, "chunk": chunk_share}
-
-
-def _selecting(own: LocalSearchSettings) -> Selecting:
-    return Shared(own.max_context_tokens, with_rest(own.report_share, own.chunk_share))
+    rest = max(0.0, 1.0 - own.report_share - own.chunk_share)
+    shares = {"report": own.report_share, "graph": rest, "chunk": own.chunk_share}
+    return Shared(own.max_context_tokens, shares)
 
 
 LOCAL = Mode(
@@ -62,7 +61,7 @@ LOCAL = Mode(
     ),
     section="local_search",
     retriever="tgraph.retrieve.search.local:local_retriever",
-    selecting=_selecting,
+    selecting=shared_with_rest,
     reports="beside",
     flags={
         **SUBGRAPH,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Selecting, Shared
+from tgraph.retrieve.modes.base import DocsRow, Mode, Section, Shared
 from tgraph.retrieve.modes.graph import GROWTH
 
 
@@ -36,11 +36,6 @@ class PprSearchSettings(Section):
     edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")
 
 
-def _selecting(own: PprSearchSettings) -> Selecting:
-    shares = {"graph": own.edge_share, "chunk": 1.0 - own.edge_share}
-    return Shared(own.max_context_tokens, shares)
-
-
 PPR = Mode(
     "ppr",
     DocsRow(
@@ -51,7 +46,9 @@ PPR = Mode(
     ),
     section="ppr_search",
     retriever="tgraph.retrieve.search.pagerank:ppr_retriever",
-    selecting=_selecting,
+    selecting=lambda own: Shared(
+        own.max_context_tokens, {"graph": own.edge_share, "chunk": 1.0 - own.edge_share}
+    ),
     reads_text=True,
     flags=GROWTH,
     orders="tgraph.retrieve.search.pagerank:ppr_orders",

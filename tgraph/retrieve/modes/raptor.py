@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Capped, DocsRow, Mode, Need, Section, Selecting
+from tgraph.retrieve.modes.base import Capped, DocsRow, Mode, Need, Section
 
 
 class RaptorSettings(Section):
@@ -35,10 +35,6 @@ class RaptorSearchSettings(Section):
     evidence_limit: int = Field(3, ge=1, description="chunks that a summary is cited by")
 
 
-def _selecting(own: RaptorSearchSettings) -> Selecting:
-    return Capped(own.max_context_tokens)
-
-
 _TREE = Need(
     "tree",
     "The mode raptor needs a tree of summaries; it is made now, and kept up to date from here on.",
@@ -53,7 +49,7 @@ RAPTOR = Mode(
     ),
     section="raptor_search",
     retriever="tgraph.retrieve.search.summary_tree:tree_retriever",
-    selecting=_selecting,
+    selecting=lambda own: Capped(own.max_context_tokens),
     need=_TREE,
     reads_text=True,
     orders="tgraph.retrieve.search.summary_tree:raptor_orders",
@@ -67,7 +63,7 @@ RAPTOR_TRAVERSAL = Mode(
     ),
     section="raptor_search",
     retriever="tgraph.retrieve.search.summary_tree:traversal_retriever",
-    selecting=_selecting,
+    selecting=lambda own: Capped(own.max_context_tokens),
     need=_TREE,
     reads_text=True,
     orders="tgraph.retrieve.search.summary_tree:traversal_orders",

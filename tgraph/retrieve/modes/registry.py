@@ -84,9 +84,6 @@ def mode_for(breadth: Breadth) -> str:
     return next(mode.name for mode in MODES.values() if mode.answers == breadth)
 
 
-# --- settings -------------------------------------------------------------------------------------
-
-
 class AutoSettings(Section):
     """The mode ``auto``: which mode is for what a question is about."""
 
@@ -116,8 +113,6 @@ class ModeSettings(BaseModel):
     drift_search: DriftSearchSettings = DriftSearchSettings()
     bm25_search: Bm25SearchSettings = Bm25SearchSettings()
 
-
-# --- flags ----------------------------------------------------------------------------------------
 
 TOPICS: tuple[Topic, ...] = ("start", "keywords", "limits", "reports")
 

@@ -5,20 +5,15 @@ It is a mode like the others, which is not asked for by name but by a command of
 
 from __future__ import annotations
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Selecting, Shared
-from tgraph.retrieve.modes.local import LocalSearchSettings
+from tgraph.retrieve.modes.base import DocsRow, Mode, Shared
 
-
-def _selecting(own: LocalSearchSettings) -> Selecting:
-    shares = {"report": 0.2, "graph": 0.6, "chunk": 0.2}
-    return Shared(own.max_context_tokens, shares)
-
+_SHARES = {"report": 0.2, "graph": 0.6, "chunk": 0.2}
 
 SUGGEST = Mode(
     "suggest",
     DocsRow("that are still to be found", "what stands at the centre", "1"),
     beneath=("local_search",),
     retriever="tgraph.retrieve.search.local:overview_retriever",
-    selecting=_selecting,
+    selecting=lambda own: Shared(own.max_context_tokens, _SHARES),
     orders="tgraph.retrieve.search.local:local_orders",
 )

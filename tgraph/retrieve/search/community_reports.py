@@ -7,10 +7,11 @@ entities occur in, beside the greatest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tgraph.model import Candidate, CommunityReport, Evidence, Retrieval
+from tgraph.model import Candidate, CommunityReport, Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.orders import (
@@ -36,18 +37,13 @@ class ReportSearch:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """The reports at ``global_search.community_level``, whatever is asked."""
-        memory = context.remembered("reports at the level", 1)
-        found: Retrieval = memory.get("level", lambda: _at_level(context))
-        return found
 
+        def at_level() -> Retrieval:
+            level, reports = context.settings.global_search.community_level, reports_of(context)
+            untold = {"community without a report": reports.untold(level)}
+            return weighted(reports.at_level(level), context, untold)
 
-def _at_level(context: Context) -> Retrieval:
-    level = context.settings.global_search.community_level
-    reports = reports_of(context)
-    return weighted(reports.at_level(level), context, {_UNTOLD: reports.untold(level)})
-
-
-_UNTOLD = "community without a report"
+        return context.once("reports at the level", at_level)
 
 
 def weighted(
@@ -74,13 +70,8 @@ def weighted(
         )
         for rank, report in enumerate(kept, 1)
     )
-    left_out = {**(dropped or {}), "report rated too low": len(chosen) - len(kept)}
-    return Retrieval(
-        candidates,
-        total=0,
-        items=len(candidates),
-        dropped={reason: count for reason, count in left_out.items() if count},
-    )
+    left_out = Counter({**(dropped or {}), "report rated too low": len(chosen) - len(kept)})
+    return Retrieval(candidates, total=0, items=len(candidates), dropped=dict(+left_out))
 
 
 def report_retriever(settings: Settings, services: Services) -> Retriever:
@@ -88,7 +79,7 @@ def report_retriever(settings: Settings, services: Services) -> Retriever:
     return ReportSearch()
 
 
-# --- the community reports that are nearest in meaning to a text ----------------------------------
+# --- reports by meaning ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +100,19 @@ def nearest_reports(context: Context, text: str, k: int, level: int) -> list[Nea
     hits = context.vectors["report"].search(context.embed([text]), k, allowed)[0]
     parts = [part for iri, _ in hits for part in parts_of(reports.by_iri[iri])]
     grounds = evidence_of_parts(parts, context)
-    return [
-        _near(reports.by_iri[iri], rank, score, grounds)
-        for rank, (iri, score) in enumerate(hits, 1)
-    ]
-
-
-def _near(
-    report: CommunityReport, rank: int, score: float, grounds: Mapping[str, Sequence[Evidence]]
-) -> NearReport:
-    item = item_of(report)
-    candidate = Candidate(
-        item,
-        rank,
-        min(1.0, max(0.0, score)),
-        evidence=tuple(place for part in parts_of(report) for place in grounds.get(part, ())),
-        reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
-        tokens=cost_of(item),
-    )
-    return NearReport(candidate, report)
+    found = []
+    for rank, (iri, score) in enumerate(hits, 1):
+        report, item = reports.by_iri[iri], item_of(reports.by_iri[iri])
+        candidate = Candidate(
+            item,
+            rank,
+            min(1.0, max(0.0, score)),
+            evidence=tuple(place for part in parts_of(report) for place in grounds.get(part, ())),
+            reasons=(f"it is {score:.2f} similar in meaning to the question put as an answer",),
+            tokens=cost_of(item),
+        )
+        found.append(NearReport(candidate, report))
+    return found
 
 
 def parts_of(report: CommunityReport) -> list[str]:
@@ -135,7 +120,7 @@ def parts_of(report: CommunityReport) -> list[str]:
     return [*(finding.iri for finding in report.findings), report.iri]
 
 
-# --- where global search cuts: the levels of reports, their ratings, and the descent through ------
+# --- cut-offs ---
 
 
 _BEST = 5

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from tgraph.errors import EndpointError, ModelError, TgraphError
 from tgraph.index.chunk_contexts import context_text, spelled_out, standing_contexts, with_context
-from tgraph.model import Candidate, Evidence, Retrieval
+from tgraph.model import Evidence, Retrieval
 from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services
-from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
+from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import (
     ALL,
@@ -62,8 +62,9 @@ class ContextualRetriever:
         self._rerank_pool = rerank_pool
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        found, evidence, dropped = self._found(question, context)
-        candidates = _candidates(found[: self._settings.k], evidence, context)
+        found, dropped = self._found(question, context)
+        best = ((each.chunk, each.score, each.reasons) for each in found[: self._settings.k])
+        candidates = ranked(chunk_candidates(context, best))
         return Retrieval(candidates, 0, len(candidates), dropped=dropped)
 
     def order(self, question: Question, context: Context) -> list[str]:
@@ -72,7 +73,7 @@ class ContextualRetriever:
 
     def _found(
         self, question: Question, context: Context
-    ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int]]:
+    ) -> tuple[list[_FusedChunk], Mapping[str, int]]:
         settings = self._settings
         text = in_conversation(question)
         vector = context.embed([spelled_out(text)])
@@ -89,7 +90,7 @@ class ContextualRetriever:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
-        return found, evidence, dropped
+        return found, dropped
 
     def _ranked(
         self,
@@ -148,45 +149,21 @@ def word_index(context: Context) -> WordIndex:
         ]
         return WordIndex(texts)
 
-    index = context.remembered("contextual words", 1).get("index", build)
-    assert isinstance(index, WordIndex)
-    return index
+    return context.once("contextual words", build)
 
 
 def _links(context: Context) -> Mapping[str, str]:
     """The context of each chunk, by IRI."""
-    read = context.remembered("contexts of chunks", 1)
-    links: Mapping[str, str] = read.get("links", lambda: standing_contexts(context.store))
-    return links
+    return context.once("contexts of chunks", lambda: standing_contexts(context.store))
 
 
 def _said(context: Context, link: str | None) -> str:
     return context_text(context.store, link) if link else ""
 
 
-def _candidates(
-    found: Sequence[_FusedChunk], evidence: Mapping[str, Evidence], context: Context
-) -> tuple[Candidate, ...]:
-    tokens = chunk_tokens(context, [each.chunk for each in found])
-    return tuple(
-        Candidate(
-            chunk_item(evidence[each.chunk]),
-            rank,
-            each.score,
-            evidence=(evidence[each.chunk],),
-            reasons=each.reasons,
-            tokens=cost_of(chunk_item(evidence[each.chunk]), tokens.get(each.chunk)),
-        )
-        for rank, each in enumerate(found, 1)
-    )
-
-
 def contextual_retriever(settings: Settings, services: Services) -> Retriever:
     """The retriever of ``contextual``."""
     return ContextualRetriever(settings.contextual_search, services.rerank, settings.rerank.pool)
-
-
-# --- where the mode ``contextual`` cuts: the chunks as they were fused or ranked, and the two -----
 
 
 def contextual_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

@@ -8,6 +8,7 @@ proposal decide everything, so the same replies make the same graph.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
@@ -208,11 +209,9 @@ def usable(queries: Sequence[str], most: int) -> tuple[list[str], dict[str, int]
     clean = [" ".join(query.split()) for query in queries]
     short = [query for query in clean if 0 < len(query) <= LONGEST_QUERY]
     distinct = list({_wording(query): query for query in reversed(short)}.values())[::-1]
-    dropped = {
-        "follow-up that is empty or too long": len(clean) - len(short),
-        "follow-up over the limit of one answer": max(0, len(distinct) - most),
-    }
-    return distinct[:most], {reason: count for reason, count in dropped.items() if count}
+    dropped = Counter({"follow-up that is empty or too long": len(clean) - len(short)})
+    dropped["follow-up over the limit of one answer"] = max(0, len(distinct) - most)
+    return distinct[:most], dict(+dropped)
 
 
 def _wording(query: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
@@ -209,7 +210,8 @@ class _GraphCandidates:
         subgraph.drop("far from the question", len(ranked) - len(chosen))
         self.edges = context.remembered("labelled", 50_000).get_all(chosen, self._labelled)
         subgraph.drop("triple without an edge", len(chosen) - len(self.edges))
-        self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, self._evidence)
+        read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
+        self.evidence = context.remembered("evidence", 50_000).get_all(self.edges, read)
         standing = [iri for iri in self.edges if self.evidence.get(iri)]
         subgraph.drop("edge without standing evidence", len(self.edges) - len(standing))
         self.edges = {iri: self.edges[iri] for iri in standing}
@@ -261,9 +263,6 @@ class _GraphCandidates:
             )
         )
 
-    def _evidence(self, edges: list[str]) -> Mapping[str, tuple[Evidence, ...]]:
-        return self.context.evidence.of_edges(edges, READ_EVIDENCE)
-
     def _labelled(self, iris: list[str]) -> dict[str, Edge]:
         """The edges with labels, weight and description; triples that are no edges are left out."""
         labelled = with_labels(self.context.store, [self.subgraph.edges[i][0] for i in iris])
@@ -275,7 +274,7 @@ class _GraphCandidates:
         }
 
 
-# --- ranking --------------------------------------------------------------------------------------
+# --- ranking ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +367,7 @@ def graph_retriever(settings: Settings, services: Services) -> Retriever:
     return GraphRetriever()
 
 
-# --- where the mode ``graph`` cuts: hops, the edges of an entity, the subgraph, what is read ------
+# --- cut-offs ---
 
 
 NEAR = 2

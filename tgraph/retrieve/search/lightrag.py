@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from pyoxigraph import Literal, NamedNode
@@ -22,9 +23,7 @@ from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import (
     KnownEntity,
-    chunk_candidate,
-    chunk_evidence,
-    chunk_tokens,
+    chunk_candidates,
     degree,
     edge_candidate,
     entity_candidate,
@@ -32,8 +31,8 @@ from tgraph.retrieve.candidates import (
     ranked,
     within,
 )
-from tgraph.retrieve.entity_matching import match_names, triple_of
-from tgraph.retrieve.labels import Triple, labels_of, with_labels
+from tgraph.retrieve.entity_matching import labelled, match_names, triple_of
+from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.base import Mode
 from tgraph.retrieve.modes.lightrag import (
     LEGS,
@@ -58,8 +57,8 @@ from tgraph.retrieve.orders import (
     unlike,
 )
 from tgraph.retrieve.search.vector import (
-    chunk_candidates,
     in_conversation,
+    likeness_candidates,
     nearest_chunk_orders,
     nearest_chunks,
 )
@@ -71,9 +70,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# --- linking: the entities and edges that keywords lead to, each keyword by itself ----------------
-# A question about several things is about each of them: were its keywords one text, what lies
-# between them would be nearest, and what only one of them is like would not be found.
+# --- linking ---
 
 
 T = TypeVar("T")
@@ -100,14 +97,15 @@ def linked_entities(
         for keyword in keywords
     ]
     pairs = zip(named, near, strict=True)
-    return in_turn([[*exact, *others] for exact, others in pairs], _iri)[:count]
+    return in_turn([[*exact, *others] for exact, others in pairs], attrgetter("iri"))[:count]
 
 
 def linked_edges(
     keywords: Sequence[str], count: int, least_score: float, context: Context
 ) -> list[Link]:
     """At most ``count`` edges, the keywords taking turns, the nearest to each first."""
-    return in_turn(_nearest("edge", keywords, count, least_score, context), _iri)[:count]
+    near = _nearest("edge", keywords, count, least_score, context)
+    return in_turn(near, attrgetter("iri"))[:count]
 
 
 def _nearest(
@@ -122,10 +120,6 @@ def _nearest(
     ]
 
 
-def _iri(link: Link) -> str:
-    return link.iri
-
-
 def in_turn(lists: Iterable[Sequence[T]], key: Callable[[T], Hashable]) -> list[T]:
     """The first of each list, then the second of each, and so on; what has come is passed over."""
     absent = object()
@@ -137,7 +131,7 @@ def in_turn(lists: Iterable[Sequence[T]], key: Callable[[T], Hashable]) -> list[
     return list(found.values())
 
 
-# --- picking: a few chunks out of the many that entities or edges come from -----------------------
+# --- picking ---
 
 
 Groups = Sequence[Sequence[str]]
@@ -158,7 +152,8 @@ def pick_by_weight(groups: Groups, each: int) -> list[str]:
     """The chunks that most of the groups share, ``each`` of the first group, evenly fewer of those
     after it, one of the last; what a group can't use is dealt out to the others in turn."""
     own = _owned(groups)
-    quotas = [_quota(place, len(own), each) for place in range(len(own))]
+    last = max(1, len(own) - 1)
+    quotas = [round(each - place * (each - 1) / last) for place in range(len(own))]
     taken = [group[:quota] for group, quota in zip(own, quotas, strict=True)]
     left = sum(quotas) - sum(map(len, taken))
     while left and any(len(a) < len(b) for a, b in zip(taken, own, strict=True)):
@@ -186,11 +181,7 @@ def _owned(groups: Groups) -> list[list[str]]:
     return owned
 
 
-def _quota(place: int, count: int, each: int) -> int:
-    return each if count == 1 else round(each - place * (each - 1) / (count - 1))
-
-
-# --- retrieval by keywords on two levels, in the manner of LightRAG (1.5.7; Guo and others --------
+# --- retrieval ---
 
 
 _PLACES = 40
@@ -237,7 +228,7 @@ class LightRetriever:
             candidates,
             total=len(edges),
             items=sum(candidate.item.kind != "edge" for candidate in candidates),
-            matches=tuple(gathered.labelled_matches()),
+            matches=tuple(labelled(matches, context.store)),
             cut=tuple(edge.iri for edge in edges) if len(edges) > most else (),
         )
 
@@ -255,7 +246,7 @@ class LightRetriever:
     def _near(self, question: Question, context: Context) -> list[Candidate]:
         settings = self._settings
         hits = nearest_chunks(question, settings.chunk_top_k, settings.least_score, context)
-        return chunk_candidates(hits, context)
+        return likeness_candidates(hits, context)
 
 
 def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
@@ -348,13 +339,6 @@ class _KeywordCandidates:
         chunks = in_turn([near, by_entities, by_edges], lambda c: c.item.iri)
         return [*entities, *edges, *chunks[: budget.chunk_top_k]]
 
-    def labelled_matches(self) -> list[EntityMatch]:
-        labels = labels_of(self.context.store, [NamedNode(m.entity) for m in self.matches])
-        return [
-            EntityMatch(m.entity, labels[NamedNode(m.entity)], m.concept, m.score, m.method)
-            for m in self.matches
-        ]
-
     def _entities(self) -> list[Candidate]:
         limit = self.context.limits.evidence_limit
         found = [
@@ -369,10 +353,10 @@ class _KeywordCandidates:
         iris = [edge.iri for edge in self.edges]
         limit = context.limits.evidence_limit
         evidence = context.evidence.of_edges(iris, limit)
-        labelled = with_labels(context.store, [edge.triple for edge in self.edges])
+        edges = with_labels(context.store, [edge.triple for edge in self.edges])
         return [
             edge_candidate(edge, found.score, found.why, evidence[found.iri])
-            for edge, found in zip(labelled, self.edges, strict=True)
+            for edge, found in zip(edges, self.edges, strict=True)
             if evidence.get(found.iri)
         ]
 
@@ -390,18 +374,8 @@ class _KeywordCandidates:
         else:
             picked = pick_by_weight(groups, each)
         counts = shared_by(groups)
-        whole = chunk_evidence(context, picked)
-        tokens = chunk_tokens(context, list(whole))
-        return [
-            chunk_candidate(
-                whole[chunk],
-                round(counts[chunk] / len(groups), 6),
-                why.format(counts[chunk]),
-                tokens.get(chunk),
-            )
-            for chunk in picked
-            if chunk in whole
-        ]
+        found = ((c, round(counts[c] / len(groups), 6), (why.format(counts[c]),)) for c in picked)
+        return chunk_candidates(context, found)
 
 
 def _why(match: EntityMatch) -> str:
@@ -422,7 +396,7 @@ lightrag_hybrid_retriever = partial(_over, LIGHTRAG_HYBRID)
 lightrag_mix_retriever = partial(_over, LIGHTRAG_MIX)
 
 
-# --- where the modes of LightRAG cut: what the keywords lead to, and the chunks of that -----------
+# --- cut-offs ---
 
 
 _LIFTED = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -29,15 +29,13 @@ from tgraph.model import (
     Evidence,
     Item,
     Retrieval,
-    Turn,
 )
 from tgraph.models.recorded_calls import UnrecordedError
-from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.base import Context, Question, Retriever, Services, of_section
 from tgraph.retrieve.candidates import (
     KnownEntity,
-    chunk_candidate,
+    chunk_candidates,
     chunk_evidence,
-    chunk_tokens,
     cost_of,
     degree,
     edge_candidate,
@@ -46,8 +44,8 @@ from tgraph.retrieve.candidates import (
     known_entities,
     ranked,
 )
-from tgraph.retrieve.entity_matching import entity_names, match_names
-from tgraph.retrieve.labels import labels_of, with_labels
+from tgraph.retrieve.entity_matching import entity_names, labelled, match_names
+from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import (
     AskedAction,
@@ -149,8 +147,7 @@ def match_by_vector(
             found.setdefault(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
-    labels = labels_of(context.store, [NamedNode(entity) for entity in found])
-    return [replace(m, label=labels[NamedNode(m.entity)]) for m in found.values()]
+    return labelled(list(found.values()), context.store)
 
 
 def _named(name: str, context: Context) -> list[str]:
@@ -224,11 +221,7 @@ class Surroundings:
         """The edges among the entities, those out of them, by how many of the entities the other
         end is tied to, each best first, and the rank of all."""
         inside = {entity.iri for entity in self.entities}
-        found = {
-            iri: ends(triple)
-            for entity in self.entities
-            for iri, triple in edges_of(entity.iri, self.context).items()
-        }
+        found = {iri: ends(triple) for iri, triple in self._triples().items()}
         rank = {iri: sum(degree(self.context, end) for end in both) for iri, both in found.items()}
         among = [iri for iri, both in found.items() if inside.issuperset(both)]
         outside = {iri: end for iri, both in found.items() for end in both if end not in inside}
@@ -239,12 +232,12 @@ class Surroundings:
         out = sorted(outside, key=lambda i: (-links[outside[i]], -rank[i], i))
         return among, out, rank
 
+    def _triples(self) -> dict[str, Triple]:
+        around = (edges_of(entity.iri, self.context) for entity in self.entities)
+        return {iri: triple for edges in around for iri, triple in edges.items()}
+
     def labelled(self, ranked: Sequence[tuple[str, int]]) -> list[tuple[Edge, int]]:
-        triples = {
-            iri: triple
-            for entity in self.entities
-            for iri, triple in edges_of(entity.iri, self.context).items()
-        }
+        triples = self._triples()
         edges = with_labels(self.context.store, [triples[iri] for iri, _ in ranked])
         return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
 
@@ -306,15 +299,13 @@ class Surroundings:
     def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
         """The first of these chunks."""
         order = self.speaking(edges)
-        chunks = list(islice(order, MOST_CHUNKS))
-        whole = chunk_evidence(self.context, chunks)
-        tokens = chunk_tokens(self.context, list(whole))
-        for chunk in chunks:
-            if chunk in whole:
-                place, count, label = order[chunk]
-                why = f"it names {label} and states {-count} of the edges around it"
-                score = round(1 / (1 + place), 6)
-                yield chunk_candidate(whole[chunk], score, why, tokens.get(chunk))
+        why = "it names {} and states {} of the edges around it"
+        told = ((chunk, *order[chunk]) for chunk in islice(order, MOST_CHUNKS))
+        found = (
+            (chunk, round(1 / (1 + place), 6), (why.format(label, -count),))
+            for chunk, place, count, label in told
+        )
+        yield from chunk_candidates(self.context, found)
 
     def _stated(self, edges: Sequence[tuple[Edge, int]]) -> Counter[tuple[str, str]]:
         """How many edges of an entity a chunk states."""
@@ -335,27 +326,20 @@ class Surroundings:
         )
 
 
-def local_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``local``."""
-    return LocalRetriever(settings.local_search)
+local_retriever = of_section(LocalRetriever, "local_search")
 
 
 def drift_retriever(settings: Settings, services: Services) -> Retriever:
     """Local search within the limits of a DRIFT search."""
-    own = settings.drift_search
-    return LocalRetriever(
-        LocalSearchSettings(
-            top_k_entities=own.top_k_entities,
-            top_k_relationships=own.top_k_relationships,
-            community_level=own.community_level,
-            report_share=own.report_share,
-            chunk_share=own.chunk_share,
-            max_context_tokens=own.max_context_tokens,
-        )
-    )
+    return LocalRetriever(_local_settings(settings.drift_search))
 
 
-# --- overview retrieval: what stands at the centre of a collection, or of a conversation about ----
+def _local_settings(own: DriftSearchSettings) -> LocalSearchSettings:
+    shared = LocalSearchSettings.model_fields.keys() & type(own).model_fields.keys()
+    return LocalSearchSettings(**{name: getattr(own, name) for name in shared})
+
+
+# --- overview ---
 
 
 class OverviewRetriever:
@@ -369,11 +353,12 @@ class OverviewRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        matches = (
-            match_by_vector(_said(question.history), self._settings, context)
-            if question.history
-            else self._centres(context)
-        )
+        if question.history:
+            *before, last = question.history
+            said = Question(f"{last.question} {last.answer}", tuple(before))
+            matches = match_by_vector(said, self._settings, context)
+        else:
+            matches = self._centres(context)
         if not matches:
             raise UsageError("There is nothing to ask about yet.", "Index documents first.")
         return around(matches, self._settings, context)
@@ -393,17 +378,10 @@ class OverviewRetriever:
         ]
 
 
-def _said(history: tuple[Turn, ...]) -> Question:
-    last = history[-1]
-    return replace(Question(f"{last.question} {last.answer}"), history=history[:-1])
+overview_retriever = of_section(OverviewRetriever, "local_search")
 
 
-def overview_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of what proposes questions."""
-    return OverviewRetriever(settings.local_search)
-
-
-# --- where local search cuts: entities, the edges out of them, their chunks and reports -----------
+# --- cut-offs of local search ---
 
 
 def local_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -510,7 +488,7 @@ class LocalOrders:
         return Surroundings.of(self.matches, self.settings, self.context)
 
 
-# --- where DRIFT search cuts: the questions on its way, the local searches for those that were ----
+# --- cut-offs of DRIFT search ---
 
 
 _BY_PROMISE = {NO_CALLS: "call_budget", NO_ROUND: "breadth"}
@@ -558,8 +536,7 @@ def _searched(
     root, own = action.kind == "question", context.settings.drift_search
     question = search.question if root else Question(action.query)
     what = "the question" if root else f"the question on the way “{flat(action.query)}”"
-    shared = set(LocalSearchSettings.model_fields) & set(type(own).model_fields)
-    local = LocalSearchSettings(**{name: getattr(own, name) for name in shared})
+    local = _local_settings(own)
     with suppress(UnrecordedError):
         matches = match_by_vector(question, local, context)
         return first_cut(LocalOrders(missing, question, local, context, matches, what).all())

@@ -122,21 +122,14 @@ def _answers_about(
     """The sentences about the entity, those that answer what is asked of it first."""
     inquiry = analyse(description.about(named.label), frequencies)
     others = {t: w for t, w in inquiry.weights.items() if t not in named.terms}
-    about = [p for p in passages.values() if _speaks_of(p, named)]
+    spoken = ((p, p.wording.quote | p.wording.labels | p.wording.title) for p in passages.values())
+    about = [passage for passage, said_ in spoken if not named.terms.isdisjoint(said_)]
     found = []
     for place, rating in rate(about, inquiry, meaning).items():
         wording = passages[place].wording
         own = share(others, {term: said(term, wording) for term in others}) if others else 0.5
         found.append((rating.score + SAID * own, passages[place]))
     return sorted(found, key=lambda pair: (-pair[0], pair[1].evidence.iri))
-
-
-def _speaks_of(passage: SentencePassage, named: NamedAnswer) -> bool:
-    wording = passage.wording
-    return not named.terms.isdisjoint(wording.quote | wording.labels | wording.title)
-
-
-# --- whom a pronoun means -------------------------------------------------------------------------
 
 
 def antecedent(

@@ -20,7 +20,7 @@ from pyoxigraph import Triple
 from tgraph import vocabulary as v
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.vector_index import VectorSet
-from tgraph.retrieve.base import Context
+from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.retrieve.labels import local_name
 from tgraph.retrieve.text.lexical import words
 from tgraph.store.base import Store, select, text_of
@@ -95,10 +95,8 @@ def network_of(context: Context, synonymy: float, subject_weight: float) -> Netw
     """The network of the published state, made at its first question; ``synonymy`` is the likeness
     (cosine) from which entities count as synonyms, ``subject_weight`` what it counts for that a
     chunk is about an entity, beside naming it."""
-    memory = context.remembered("networks", 1)
-    made = memory.get((synonymy, subject_weight), lambda: _make(context, synonymy, subject_weight))
-    assert isinstance(made, Network)
-    return made
+    memory: BoundedCache[tuple[float, float], Network] = context.remembered("networks", 1)
+    return memory.get((synonymy, subject_weight), lambda: _make(context, synonymy, subject_weight))
 
 
 def _make(context: Context, synonymy: float, subject_weight: float) -> Network:

@@ -15,7 +15,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,8 +24,9 @@ from pyoxigraph import NamedNode
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services
-from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
-from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.candidates import chunk_candidates, cost_of
+from tgraph.retrieve.candidates import ranked as renumbered
+from tgraph.retrieve.entity_matching import labelled, triple_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.orders import (
@@ -122,8 +123,7 @@ class PprRetriever:
         if self._keep is None or not edges:
             return edges
         kept = set(self._keep(question, edges, context))
-        chosen = [candidate for candidate in edges if candidate.item.iri in kept]
-        return [replace(candidate, rank=rank) for rank, candidate in enumerate(chosen, 1)]
+        return list(renumbered(edge for edge in edges if edge.item.iri in kept))
 
     def _weights(
         self, starts: Sequence[WalkStart], chunks: Hits, network: Network
@@ -194,7 +194,7 @@ def ranked(
     }
 
 
-# --- where the walk starts ------------------------------------------------------------------------
+# --- where the walk starts ---
 
 
 def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
@@ -202,8 +202,7 @@ def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
     triples = {iri: triple for iri, _ in nearest if (triple := triple_of(iri, context))}
     limit = context.limits.evidence_limit
     evidence = context.evidence.of_edges(list(triples), limit)
-    labelled = with_labels(context.store, list(triples.values()))
-    edges = dict(zip(triples, labelled, strict=True))
+    edges = dict(zip(triples, with_labels(context.store, list(triples.values())), strict=True))
     found: list[Candidate] = []
     for iri, score in nearest:
         places = evidence.get(iri, ())
@@ -277,7 +276,7 @@ def _called(name: str, network: Network) -> Iterator[int]:
             yield node
 
 
-# --- what it finds --------------------------------------------------------------------------------
+# --- what it finds ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,27 +293,15 @@ class _WalkResult:
 
     def retrieval(self, edges: Sequence[Candidate], order: Mapping[str, float]) -> Retrieval:
         """The edges that the walk starts from, then the chunks in the order given."""
-        evidence = chunk_evidence(self.context, list(order))
-        tokens = chunk_tokens(self.context, list(evidence))
-        reasons = self._reasons(list(evidence))
-        chunks: list[Candidate] = []
-        for chunk in evidence:
-            item = chunk_item(evidence[chunk])
-            chunks.append(
-                Candidate(
-                    item,
-                    len(edges) + len(chunks) + 1,
-                    order[chunk],
-                    evidence=(evidence[chunk],),
-                    reasons=reasons[chunk],
-                    tokens=cost_of(item, tokens.get(chunk)),
-                )
-            )
+        reasons = self._reasons(list(order))
+        found = ((chunk, score, reasons[chunk]) for chunk, score in order.items())
+        chunks = chunk_candidates(self.context, found)
+        matches = labelled([start.match for start in self.starts], self.context.store)
         return Retrieval(
-            candidates=(*edges, *chunks),
+            candidates=renumbered([*edges, *chunks]),
             total=len(edges),
             items=len(chunks),
-            matches=self._matches(),
+            matches=tuple(matches),
         )
 
     def _reasons(self, chunks: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -341,11 +328,6 @@ class _WalkResult:
         entities = [n for n in beside if n < len(self.network.entities) and walk[n] > 0]
         return sorted(entities, key=lambda n: (-round(float(walk[n]), 12), n))[:SHOWN]
 
-    def _matches(self) -> tuple[EntityMatch, ...]:
-        matches = [start.match for start in self.starts]
-        labels = labels_of(self.context.store, [NamedNode(m.entity) for m in matches])
-        return tuple(replace(m, label=labels[NamedNode(m.entity)]) for m in matches)
-
 
 def ppr_retriever(settings: Settings, services: Services) -> Retriever:
     """The retriever of ``ppr``."""
@@ -353,7 +335,7 @@ def ppr_retriever(settings: Settings, services: Services) -> Retriever:
     return PprRetriever(own, services.filter_edges if own.filter else None)
 
 
-# --- where the mode ``ppr`` cuts: the edges that the walk starts from, the chunks that it ---------
+# --- cut-offs ---
 
 
 def ppr_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

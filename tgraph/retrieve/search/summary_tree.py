@@ -22,12 +22,11 @@ from tgraph.index.summary_tree import (
     ways_down,
 )
 from tgraph.model import Candidate, Evidence, Item, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.base import Context, Question, of_section
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
 from tgraph.retrieve.search.vector import in_conversation
-from tgraph.settings import Settings
 from tgraph.store.base import Store
 
 Hits = Sequence[tuple[str, float]]
@@ -77,28 +76,20 @@ def layers(vector: object, top_k: int, context: Context) -> Iterator[Hits]:
     each layer whole, nearest to the question first."""
     tree = tree_of(context)
     chosen: set[str] = set()
-    level = _top(tree, context)
+    below = {member for node in tree.values() for member in node.members}
+    nodes = (*tree, *context.vectors["chunk"].keys)
+    level = dict.fromkeys(iri for iri in nodes if iri not in below)  # part of nothing larger
     while level:
         near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
         yield near
         followed = [iri for iri, _ in near[:top_k]]
         chosen.update(followed)
-        below = (member for iri in followed if iri in tree for member in tree[iri].members)
-        level = dict.fromkeys(below)
+        level = dict.fromkeys(m for iri in followed if iri in tree for m in tree[iri].members)
 
 
 def tree_of(context: Context) -> Mapping[str, TreeNode]:
     """The tree of the published state, read once."""
-    read = context.remembered("tree of summaries", 1)
-    tree: Mapping[str, TreeNode] = read.get("tree", lambda: standing_tree(context.store))
-    return tree
-
-
-def _top(tree: Mapping[str, TreeNode], context: Context) -> dict[str, None]:
-    """What is part of nothing larger: summaries, and chunks that are alike to no other."""
-    below = {member for node in tree.values() for member in node.members}
-    nodes = (*tree, *context.vectors["chunk"].keys)
-    return dict.fromkeys(iri for iri in nodes if iri not in below)
+    return context.once("tree of summaries", lambda: standing_tree(context.store))
 
 
 def _nearest(nodes: Mapping[str, None], vector: object, context: Context) -> Hits:
@@ -124,7 +115,8 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
             cost = cost_of(item, tokens.get(iri))
             found.append((item, score, (whole[iri],), cost, "it"))
         elif not is_chunk(iri):
-            item = _summary_item(iri, context)
+            title, text = summary_title(context.store, iri), summary_text(context.store, iri)
+            item = Item("summary", iri, title, text)
             places = summary_evidence(item, vector, limit, context)
             level = tree_of(context)[iri].level
             if places:
@@ -141,11 +133,6 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
         for rank, (item, score, places, cost, what) in enumerate(found, 1)
     )
     return Retrieval(candidates, 0, len(candidates))
-
-
-def _summary_item(summary: str, context: Context) -> Item:
-    store = context.store
-    return Item("summary", summary, summary_title(store, summary), summary_text(store, summary))
 
 
 def summary_evidence(
@@ -181,17 +168,8 @@ def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
                 break
 
 
-def tree_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``raptor``."""
-    return CollapsedTree(settings.raptor_search)
-
-
-def traversal_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``raptor-traversal``."""
-    return TreeTraversal(settings.raptor_search)
-
-
-# --- where the modes ``raptor`` and ``raptor-traversal`` cut: the nodes of the tree of ------------
+tree_retriever = of_section(CollapsedTree, "raptor_search")
+traversal_retriever = of_section(TreeTraversal, "raptor_search")
 
 
 def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services
-from tgraph.retrieve.candidates import chunk_candidate, chunk_evidence, chunk_tokens, ranked
+from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.basic import BasicSearchSettings
 from tgraph.retrieve.orders import (
     CutOff,
@@ -21,7 +21,6 @@ from tgraph.retrieve.orders import (
     nearest,
     unlike,
 )
-from tgraph.settings import Settings
 
 
 class BasicRetriever:
@@ -35,7 +34,7 @@ class BasicRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
-        candidates = ranked(chunk_candidates(hits, context))
+        candidates = ranked(likeness_candidates(hits, context))
         return Retrieval(candidates, 0, len(candidates))
 
 
@@ -48,20 +47,11 @@ def nearest_chunks(
     return [(chunk, score) for chunk, score in hits if score >= least_score]
 
 
-def chunk_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
-    """Chunks by their likeness to the question; those of what no longer stands are left out."""
-    evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
-    tokens = chunk_tokens(context, list(evidence))
-    return [
-        chunk_candidate(
-            evidence[chunk],
-            max(0.0, score),
-            f"it is {score:.2f} similar in meaning to the question",
-            tokens.get(chunk),
-        )
-        for chunk, score in hits
-        if chunk in evidence
-    ]
+def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> list[Candidate]:
+    """Chunks by their likeness to the question."""
+    why = "it is {:.2f} similar in meaning to the question"
+    found = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
+    return chunk_candidates(context, found)
 
 
 def in_conversation(question: Question) -> str:
@@ -69,17 +59,8 @@ def in_conversation(question: Question) -> str:
     return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])
 
 
-def basic_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``basic``."""
-    return BasicRetriever(settings.basic_search)
-
-
-def naive_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``naive``."""
-    return BasicRetriever(settings.naive_search)
-
-
-# --- where the modes ``basic`` and ``naive`` cut: the chunks by their likeness to the question ----
+basic_retriever = of_section(BasicRetriever, "basic_search")
+naive_retriever = of_section(BasicRetriever, "naive_search")
 
 
 def nearest_chunk_orders(
@@ -104,10 +85,5 @@ def nearest_chunk_orders(
 
 
 def basic_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    own = context.settings.basic_search
-    return nearest_chunk_orders("k", own.k, own.least_score, missing, search, context)
-
-
-def naive_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
-    own = context.settings.naive_search
+    own = getattr(context.settings, f"{search.mode}_search")
     return nearest_chunk_orders("k", own.k, own.least_score, missing, search, context)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from tgraph.index.sources import chunks_of_document, standing_documents
 from tgraph.model import Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services
-from tgraph.retrieve.candidates import chunk_candidate, chunk_evidence, chunk_tokens, ranked
+from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
-from tgraph.retrieve.orders import Missing, Orders, RankedOrder, RecordedSearch, iris
+from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
 from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.text.bm25 import WordIndex
-from tgraph.settings import Settings
-
-_ALL = 1 << 30
 
 
 class WordRetriever:
@@ -27,20 +24,17 @@ class WordRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = worded(question, context, self._settings.k)
-        evidence = chunk_evidence(context, [chunk for chunk, _ in hits])
-        tokens = chunk_tokens(context, list(evidence))
         best = hits[0][1] if hits else 1.0
-        candidates = ranked(
-            chunk_candidate(
-                evidence[chunk],
-                round(score / best, 6),
-                f"it is number {rank} by the words that it shares with the question ({score:.2f})",
-                tokens.get(chunk),
-            )
+        why = "it is number {} by the words that it shares with the question ({:.2f})"
+        found = (
+            (chunk, round(score / best, 6), (why.format(rank, score),))
             for rank, (chunk, score) in enumerate(hits, 1)
-            if chunk in evidence
         )
+        candidates = ranked(chunk_candidates(context, found))
         return Retrieval(candidates, 0, len(candidates))
+
+
+word_retriever = of_section(WordRetriever, "bm25_search")
 
 
 def worded(question: Question, context: Context, k: int) -> list[tuple[str, float]]:
@@ -56,19 +50,12 @@ def _words_of(context: Context) -> WordIndex:
         chunks = (chunk for each in documents for chunk in chunks_of_document(context.store, each))
         return WordIndex([(chunk, context.texts.of_chunk(chunk)) for chunk in chunks])
 
-    index = context.remembered("words of chunks", 1).get("index", count)
-    assert isinstance(index, WordIndex)
-    return index
+    return context.once("words of chunks", count)
 
 
 def word_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
     """All chunks that share a word with the question, in their order."""
     k = context.settings.bm25_search.k
-    order = iris(worded(search.question, context, _ALL))
+    order = iris(worded(search.question, context, ALL))
     why = f"chunks by the words that they share with the question, of which the first {k} were"
     yield RankedOrder("k", k, order, missing.chunks, f"{why} taken (k)")
-
-
-def word_retriever(settings: Settings, services: Services) -> Retriever:
-    """The retriever of ``bm25``."""
-    return WordRetriever(settings.bm25_search)

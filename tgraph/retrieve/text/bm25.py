@@ -57,7 +57,7 @@ class WordIndex:
         return [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
 
 
-# --- the texts themselves, as far as retrieval needs them: word statistics and what stands --------
+# --- texts and their statistics ---
 
 
 SAMPLE = 400_000

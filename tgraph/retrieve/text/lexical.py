@@ -11,18 +11,12 @@ from functools import lru_cache
 
 from tgraph.resources import tables, word_set
 
-# --- english words whose forms no rule of endings connects ----------------------------------------
-
-
 FORMS: dict[str, str] = {
     form: family[0]
     for family in map(str.split, tables("words")["families"].splitlines())
     for form in family[1:]
 }
 """The first word of the family for each other form."""
-
-
-# --- words: how texts are compared where no vector is needed --------------------------------------
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?", re.UNICODE)

@@ -76,9 +76,6 @@ def _weight(
     return weight * 0.8 if term in focus else weight
 
 
-# --- how much of the question a text covers -------------------------------------------------------
-
-
 @lru_cache(maxsize=65536)
 def _root(term: str) -> str:
     """The first letters of a longer word, which it shares with its relatives."""
@@ -96,7 +93,7 @@ def roots_of(found: frozenset[str]) -> frozenset[str]:
     return frozenset(_root(term) for term in found if len(term) >= 5)
 
 
-# --- descriptions: what a question doesn't name but says something about --------------------------
+# --- descriptions ---
 
 
 MOST = 3
@@ -198,7 +195,7 @@ def _is_asked(description: Description) -> bool:
     return bool(_QUESTION_WORD.search(description.before) and telling_words(rest))
 
 
-# --- whether a question asks about the documents as a whole, or for something in them -------------
+# --- breadth ---
 
 
 _WHOLE = frozenset(map(stem, word_set("questions", "whole")))

@@ -151,9 +151,6 @@ def _sentences(place: Evidence) -> list[tuple[int, int, frozenset[str]]]:
     return [(a, b, frozenset(terms(place.quote[a:b]))) for a, b in found]
 
 
-# --- how well they answer -------------------------------------------------------------------------
-
-
 def relevance(extracts: Sequence[Extract], text: str, context: Context) -> list[float]:
     """0 to 1 for each: how well the sentence answers, rated as in the graph mode, and raised a
     little by how like the question its report is in meaning."""

@@ -95,7 +95,7 @@ def place_of(evidence: Evidence) -> Place:
     return evidence.document, evidence.page, evidence.start, evidence.end
 
 
-# --- reading --------------------------------------------------------------------------------------
+# --- reading ---
 
 
 def gather(
@@ -177,7 +177,7 @@ def _around(evidence: Evidence, context: Context) -> dict[str, float]:
     return found
 
 
-# --- rating ---------------------------------------------------------------------------------------
+# --- rating ---
 
 
 def meaning_of(inquiry: AnalysedQuestion, context: Context) -> Similarity:
@@ -268,9 +268,6 @@ def _penalty(wording: PassageWords) -> float:
     return 0.0 if wording.is_prose else FRAGMENT
 
 
-# --- which edges chunks state, and where: read once of a published state for many questions -------
-
-
 _KEPT = 500
 """Chunks of which it is kept, a hundred edges each."""
 
@@ -289,7 +286,7 @@ def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[i
     return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
 
 
-# --- sharpening: the sentences of candidates that answer a question best --------------------------
+# --- sharpening ---
 
 
 KEPT = 6
