@@ -18,8 +18,8 @@ from tgraph.explain.render.wording import stage_lines
 from tgraph.index.reports.report import evidence
 from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.summary_tree import standing_tree, ways_down
-from tgraph.retrieve.filters.criteria import admitted_documents
-from tgraph.retrieve.filters.subset import narrowed
+from tgraph.retrieve.filters import admitted_documents
+from tgraph.retrieve.subset import narrowed
 from tgraph.testing import ScriptedModel
 
 QUESTION = "Where did Roald Amundsen sail from?"

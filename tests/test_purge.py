@@ -27,7 +27,7 @@ from tgraph.explain.integrity.check import check_integrity
 from tgraph.explain.integrity.erasures import read_erasure
 from tgraph.record.chain import Head
 from tgraph.record.erasure.traces import TraceCollector
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 from tgraph.store.folder import GraphFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes

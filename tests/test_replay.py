@@ -27,7 +27,7 @@ from tgraph.model import Turn
 from tgraph.models.base import decode_vectors, encode_vectors
 from tgraph.models.minilm import MiniLMEmbedder
 from tgraph.models.recorded_calls import RecordedCalls
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore

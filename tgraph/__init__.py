@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         Source,
         Turn,
     )
-    from tgraph.retrieve.filters.criteria import Filters
+    from tgraph.retrieve.filters import Filters
 
 __all__ = [
     "Answer",
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Filters": ("tgraph.retrieve.filters.criteria", "Filters"),
+    "Filters": ("tgraph.retrieve.filters", "Filters"),
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),

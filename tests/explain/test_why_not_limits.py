@@ -19,7 +19,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.causes import WhyNot
 from tgraph.index.sources import derived
-from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.search.local import MOST_CHUNKS, MOST_REPORTS
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel

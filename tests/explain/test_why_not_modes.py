@@ -16,7 +16,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.trace.values import Trace, TraceItem
 from tgraph.explain.whynot.causes import WhyNot
 from tgraph.index.summary_tree import is_chunk, standing_tree, summary_text
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks

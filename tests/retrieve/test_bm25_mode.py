@@ -10,7 +10,7 @@ import pytest
 
 from tests.corpora import Corpus
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 
 SHIPS = ("Fram", "Gauss", "Nimrod", "Belgica", "Discovery")
 TEXTS = {

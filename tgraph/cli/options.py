@@ -13,7 +13,7 @@ from click.shell_completion import CompletionItem
 from tgraph.cli.running import Command
 
 if TYPE_CHECKING:
-    from tgraph.retrieve.filters.criteria import Filters
+    from tgraph.retrieve.filters import Filters
     from tgraph.retrieve.modes.base import Flag, Mode
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -111,7 +111,7 @@ filter_options = _all(
 
 def filters_of(flags: dict[str, Any]) -> Filters:
     """The filters among a command's flags, which are taken out of them."""
-    from tgraph.retrieve.filters.criteria import Filters
+    from tgraph.retrieve.filters import Filters
 
     return Filters(flags.pop("document"), flags.pop("since"), flags.pop("until"), flags.pop("type"))
 

@@ -19,7 +19,7 @@ from tgraph.explain.assess.influence import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Turn
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings
 from tgraph.store.folder import GraphFolder
 

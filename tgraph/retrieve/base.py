@@ -12,7 +12,7 @@ from tgraph.index.reports.report_cache import ReportCache
 from tgraph.index.sources import Texts
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
-from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.graph import GraphSettings
 from tgraph.settings import Settings
 from tgraph.store.base import Store

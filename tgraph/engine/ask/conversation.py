@@ -20,10 +20,10 @@ from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.filters.criteria import NO_FILTERS, Filters
-from tgraph.retrieve.filters.subset import is_empty, narrowed
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
+from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.store.base import Store
 
 if TYPE_CHECKING:

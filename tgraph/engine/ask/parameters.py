@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from tgraph.errors import UsageError
 from tgraph.model import Turn
 from tgraph.models.base import canonical_json
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.settings import Settings
 

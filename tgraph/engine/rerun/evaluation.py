@@ -39,7 +39,7 @@ from tgraph.explain.assess.evaluation_metrics import (
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call, CallSink
 from tgraph.record.assessments import EvaluationRecord
-from tgraph.retrieve.filters.criteria import NO_FILTERS
+from tgraph.retrieve.filters import NO_FILTERS
 
 STAGE = "Judging"
 PATIENCE = 3

@@ -49,9 +49,9 @@ from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.filters.subset import is_empty, narrowed
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import grounded_selection
+from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.settings import Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore

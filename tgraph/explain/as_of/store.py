@@ -24,7 +24,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import Embedder
 from tgraph.retrieve.base import Context, Question, Rank
-from tgraph.retrieve.filters.criteria import Filters
+from tgraph.retrieve.filters import Filters
 from tgraph.settings import Settings
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import BULK, OxigraphStore

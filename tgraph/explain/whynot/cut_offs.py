@@ -21,8 +21,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import EntityMatch
 from tgraph.rendering import one_line
 from tgraph.retrieve.base import Context, Keywords
-from tgraph.retrieve.filters.criteria import Filters
-from tgraph.retrieve.filters.subset import narrowed
+from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.labels import reified
 from tgraph.retrieve.modes.base import load
 from tgraph.retrieve.modes.registry import mode_named
@@ -37,6 +36,7 @@ from tgraph.retrieve.orders import (
     no_orders,
     nth,
 )
+from tgraph.retrieve.subset import narrowed
 from tgraph.store.base import Store, text_of
 
 

@@ -17,7 +17,7 @@ from tgraph.index.sources import derived
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.filters.criteria import Filters, admitted_documents, admitted_entities
+from tgraph.retrieve.filters import Filters, admitted_documents, admitted_entities
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import OxigraphStore
 
