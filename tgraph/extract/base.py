@@ -25,7 +25,7 @@ from tgraph.store.files import read_json, write_atomic
 from tgraph.vocabulary import digest, normalise_name
 
 
-class Component(Protocol):
+class ExtractionStep(Protocol):
     """What makes something of a text. ``key`` changes when the same text could yield another."""
 
     @property
@@ -38,7 +38,7 @@ class Component(Protocol):
     def prompts(self) -> tuple[Prompt, ...]: ...
 
 
-class Extractor(Component, Protocol):
+class Extractor(ExtractionStep, Protocol):
     """Finds what a chunk says."""
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:

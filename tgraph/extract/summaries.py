@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from tgraph.extract.base import Component
+from tgraph.extract.base import ExtractionStep
 from tgraph.ingest.base import one_line
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
@@ -45,7 +45,7 @@ class Summary:
         return " ".join(text if text[-1] in _ENDS else f"{text}." for text in texts)
 
 
-class Summariser(Component, Protocol):
+class Summariser(ExtractionStep, Protocol):
     """Makes one description of several."""
 
     def summarise(

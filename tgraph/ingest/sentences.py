@@ -27,7 +27,6 @@ _ROW = re.compile(r"\s*\||.* \| ")
 _LISTED = re.compile(r".*\S(?:\s{4,}|\.{4,}\s?)\S{1,12}\s*$")  # an entry of a table of contents
 _PAIR = re.compile(r"\s*[^\W\d_][^:：.!?;,|]{0,40}(?::[ \t]+|：)\S")
 _PAIRS = re.compile(r"\s*[^\W\d_][^:.!?;|]{0,60}: [^;]*; [^:;]{1,60}: ")
-_INDENTED = re.compile(r"[ ]{2,}|\t")
 _FIRST_WORD = re.compile(r"\s*(\S+)")
 _GOES_ON = re.compile(
     r"(?:[,;:，、；：(\[–—-]|\b(?:a|an|the|of|and|or|to|in|for|by|with|at|on|from))$"

@@ -16,9 +16,6 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.store.base import Store, text_of
 
-# --- filters: which documents and which types of entity a question may be answered from -----------
-
-
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
 Span = tuple[date, date]
 

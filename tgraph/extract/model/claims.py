@@ -13,7 +13,7 @@ from typing import Protocol, Unpack, get_args
 from pydantic import BaseModel, Field
 from pyoxigraph import Literal
 
-from tgraph.extract.base import Component, missing_entities
+from tgraph.extract.base import ExtractionStep, missing_entities
 from tgraph.extract.model.extractor import GleanedReplies, Gleaning, Key
 from tgraph.extract.model.quote_location import QuoteFinder, one_line
 from tgraph.extract.model.replies import Row, Text, fields_of, name_of, typed_literal
@@ -30,7 +30,7 @@ _MIDNIGHT = re.compile(r"T00:00:00(?:\.0+)?Z?\Z")
 _DATE_FORMS = ("date", "dateTime", "gYearMonth", "gYear")
 
 
-class ClaimExtractor(Component, Protocol):
+class ClaimExtractor(ExtractionStep, Protocol):
     """Finds what a chunk claims."""
 
     def claims(
