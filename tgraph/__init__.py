@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tgraph.rendering import RENDERERS
 from tgraph.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ __all__ = [
     "Turn",
     "open",
 ]
+
+RENDERERS["notebook"] = "tgraph.explain.render.templates:notebook"
 
 _HOMES = {
     "Filters": ("tgraph.retrieve.filters", "Filters"),

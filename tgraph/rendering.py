@@ -6,17 +6,17 @@ Values stand below what draws them and never import it.
 from __future__ import annotations
 
 import re
-from pkgutil import resolve_name
 
-_RENDERERS = {
-    "notebook": "tgraph.explain.render.templates:notebook",
-    "markdown": "tgraph.explain.assess.evaluation:markdown",
-}
+RENDERERS: dict[str, str] = {}
+"""What draws values in a form: a function, as ``module:function``, that is loaded then. The package
+enters its own (``tgraph/__init__.py``), so that nothing down here looks up to who draws."""
 
 
 def render(value: object, form: str) -> str:
     """The value in a form; ``TypeError`` where nothing draws such a value in it."""
-    return str(resolve_name(_RENDERERS[form])(value))
+    from pkgutil import resolve_name
+
+    return str(resolve_name(RENDERERS[form])(value))
 
 
 # C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.

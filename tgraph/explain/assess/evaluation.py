@@ -17,7 +17,7 @@ from tgraph.explain.assess.evaluation_metrics import (
     percent,
 )
 from tgraph.model import NO_USAGE, Agent, Usage
-from tgraph.rendering import many, one_line, render, safe
+from tgraph.rendering import many, one_line, safe
 from tgraph.vocabulary import agent_iri
 
 APPROXIMATE = (
@@ -104,7 +104,7 @@ class Evaluation:
 
     def to_markdown(self) -> str:
         """A report for people."""
-        return render(self, "markdown")
+        return markdown(self)
 
 
 GROUP_TITLES = {
