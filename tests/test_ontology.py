@@ -136,10 +136,9 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.index([root / name for name in TEXTS])
         (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
         kg.index([root / "radium.md"])
-        for mode in MODES:
-            kg.ask("What did Marie Curie discover?", mode)
-        kg.verify(lexical=True)
-        kg.influence()
+        sessions = [kg.ask("What did Marie Curie discover?", mode).session for mode in MODES]
+        kg.verify(sessions[0], lexical=True)
+        kg.influence(sessions[0])
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
     with opened(failing) as kg:

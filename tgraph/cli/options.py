@@ -243,7 +243,7 @@ OF_DOCUMENTS = ("general_knowledge", "document", "since", "until", "type")
 def modes_of_flags() -> Mapping[str, Collection[str]]:
     """The modes in which each flag of ``ask`` has an effect; what is not here has one in all."""
     modes = _modes()
-    retrieving = [name for name, mode in modes.items() if mode.retriever is not None]
+    retrieving = [name for name, mode in modes.items() if mode.retriever]
     found: dict[str, list[str]] = dict.fromkeys(OF_DOCUMENTS, retrieving)
     for name, mode in modes.items():
         for flag in mode.flags:
