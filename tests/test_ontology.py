@@ -67,16 +67,21 @@ def steps() -> set[str]:
     }
 
 
+NAMED_AT = {"tg": 0, "step": 0, "Activity": 1, "activity": 1, "entity": 1, "state_entity": 2}
+"""The functions that state a term by its name, and which argument that is."""
+
+
 def in_code() -> set[str]:
-    """The terms of ``tg("...")`` and the kinds of ``step("...")``, which become classes."""
-    return steps() | {
-        str(TG[call.args[0].value])
-        for name in ("tg", "step")
+    """The terms of ``tg("...")``, and the kinds of steps, activities and entities."""
+    given = (
+        constant.value
+        for name, place in NAMED_AT.items()
         for _, call in calls(name)
-        if call.args
-        and isinstance(call.args[0], ast.Constant)
-        and isinstance(call.args[0].value, str)
-    }
+        for argument in call.args[place : place + 1]
+        for constant in ast.walk(argument)
+        if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+    )
+    return steps() | {str(TG[term]) for term in given if term}
 
 
 def in_queries() -> set[str]:
