@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
@@ -429,8 +430,8 @@ def _linked(missing: Missing, search: RecordedSearch, context: Context) -> Order
     what no keyword leads to, for it is too unlike."""
     own, words = context.settings.lightrag_search, search.question.keywords
     ends = missing.ends(context.store)
-    entities = linked_entities(words.low, ALL, own.least_score, context)
-    edges = linked_edges(words.high, ALL, own.least_score, context)
+    entities = _known(linked_entities, words.low, own.least_score, context)
+    edges = _known(linked_edges, words.high, own.least_score, context)
     orders = [
         RankedOrder(
             "top-k",
@@ -446,6 +447,18 @@ def _linked(missing: Missing, search: RecordedSearch, context: Context) -> Order
     for order, (kind, keywords) in zip(orders, kinds, strict=True):
         if order.standing is None:
             yield from _unlike(kind, keywords, order.wanted, own.least_score, context)
+
+
+def _known(
+    links: Callable[[Sequence[str], int, float, Context], list[Link]],
+    keywords: Sequence[str],
+    least: float,
+    context: Context,
+) -> list[Link]:
+    """All that the keywords lead to; nothing where the vector of one is on no record."""
+    with suppress(TgraphError):
+        return links(keywords, ALL, least, context)
+    return []
 
 
 def _unlike(
