@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -135,3 +137,10 @@ def test_the_way_of_each_is_told_in_files(way):
     told = named(section("Map").split(f"\n### The way of {way}\n")[1].split("\n### ")[0])
     assert len(told) >= 5
     assert all(path.endswith(".py") for path in told)
+
+
+def test_the_command_line_loads_neither_the_store_nor_the_settings_before_it_knows_what_to_do():
+    heavy = {"pyoxigraph", "pydantic", "numpy", "rich", "tgraph.model", "tgraph.settings"}
+    code = f"import sys, tgraph.cli.main; print(sorted({heavy!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,11 +24,11 @@ from tgraph.cli.options import (
 )
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import json_text, many, one_line, place_text, print_json, safe, say
-from tgraph.engine.ask.question_run import SentenceMessage
-from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import TgraphError, UsageError
-from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
-from tgraph.vocabulary import normalise_name
+
+if TYPE_CHECKING:
+    from tgraph.engine.graph import KnowledgeGraph
+    from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
 
 NO_EVIDENCE = 3
 UNCITED = " [no citation]"
@@ -90,8 +90,7 @@ class Ask:
                 try:
                     message = next(stream)
                 except StopIteration as end:
-                    answer = end.value
-                    assert isinstance(answer, Answer)
+                    answer: Answer = end.value
                     break
                 session = session or message.explain_id or ""
                 last = message
@@ -127,8 +126,14 @@ class Ask:
     def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
         from tgraph.cli.schemas import event_json
 
-        sentence = message.sentence if isinstance(message, SentenceMessage) else None
+        sentence = _sentence_of(message)
         click.echo(json_text(event_json(message, sentence, answer), indent=None))
+
+
+def _sentence_of(message: GraphRagResponse) -> Sentence | None:
+    from tgraph.engine.ask.question_run import SentenceMessage
+
+    return message.sentence if isinstance(message, SentenceMessage) else None
 
 
 def _finish(answer: Answer) -> None:
@@ -140,6 +145,8 @@ def _finish(answer: Answer) -> None:
 
 def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
     """``UsageError`` for an entity that is to be started from and left out at once."""
+    from tgraph.vocabulary import normalise_name
+
     left_out = {normalise_name(name) for name in excluded}
     for name in included:
         if normalise_name(name) in left_out:
@@ -150,7 +157,7 @@ def _check_entities(included: Sequence[str], excluded: Sequence[str]) -> None:
 
 
 def _mark(message: GraphRagResponse) -> str:
-    sentence = message.sentence if isinstance(message, SentenceMessage) else None
+    sentence = _sentence_of(message)
     return UNCITED if sentence is not None and not sentence.citations else ""
 
 
@@ -184,6 +191,8 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     """The turns in a file. ``UsageError`` for one that is neither form."""
     if path is None:
         return ()
+    from tgraph.model import Turn
+
     text = path.read_text("utf-8-sig", errors="replace")
     problem = f"{path} is not a history."
     remedy = "It must be a JSON array, or JSON Lines, of objects with question and answer."

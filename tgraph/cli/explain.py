@@ -12,7 +12,7 @@ from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
 from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines, show, table
 from tgraph.errors import VerificationError
-from tgraph.explain.assess.influence import REPEATS, SAMPLES
+from tgraph.explain.assess import REPEATS, SAMPLES
 
 if TYPE_CHECKING:
     from tgraph.explain.assess.influence import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from tgraph.cli.terminal import forget_stdout, have_streams, say
-from tgraph.engine.progress import seldom_collected
+from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from tgraph.cli.terminal import (
     time,
     write_result,
 )
-from tgraph.vocabulary import session_iri
 
 if TYPE_CHECKING:
     from tgraph.explain.trace.sessions import SessionSummary
@@ -182,6 +181,8 @@ def _print_blocks(sessions: Sequence[SessionSummary], width: int) -> None:
 
 
 def _name(session: SessionSummary, width: int) -> str:
+    from tgraph.vocabulary import session_iri
+
     return session.explain_id.removeprefix(session_iri(""))[:width]
 
 

@@ -15,7 +15,7 @@ from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid, now
 from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
 from tgraph.engine.session_reader import SessionReader
-from tgraph.explain.assess.influence import REPEATS, SAMPLES
+from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Turn
 from tgraph.retrieve.base import Context

@@ -14,12 +14,13 @@ from datetime import datetime
 from functools import partial
 
 from tgraph import vocabulary as v
+from tgraph.engine.garbage import seldom_collected
 from tgraph.engine.index.derivation import FollowUp, follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
 from tgraph.engine.index.phase import IndexContext
-from tgraph.engine.progress import RunSetup, seldom_collected
+from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
 from tgraph.index.evidence_cache import LazyTable, tabulate
 from tgraph.ingest.files import FoundFile

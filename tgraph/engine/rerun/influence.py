@@ -18,6 +18,7 @@ from tgraph.engine.progress import OnProgress, Progress
 from tgraph.engine.rerun.replay import Regenerator, SelectionReplay, Written
 from tgraph.engine.session_reader import SessionReader
 from tgraph.errors import EndpointError, ModelError, UsageError
+from tgraph.explain.assess import SAMPLES
 from tgraph.explain.assess.ablations import (
     FEWEST_SAMPLES,
     KEPT,
@@ -42,7 +43,7 @@ from tgraph.explain.assess.attribution import (
     noise_of,
     sampled,
 )
-from tgraph.explain.assess.influence import SAMPLES, Influence, InfluenceEstimate
+from tgraph.explain.assess.influence import Influence, InfluenceEstimate
 from tgraph.explain.assess.influence_result import Findings, bits, cited_by, made
 from tgraph.explain.integrity.erasures import check_whole
 from tgraph.explain.trace.values import Trace, TraceQuotation

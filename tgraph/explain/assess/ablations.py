@@ -14,7 +14,8 @@ from random import Random
 from typing import Literal as Choice
 
 from tgraph.errors import UsageError
-from tgraph.explain.assess.influence import REPEATS, SAMPLES, Means
+from tgraph.explain.assess import REPEATS, SAMPLES
+from tgraph.explain.assess.influence import Means
 
 Kind = Choice[
     "none", "one", "sampled", "cited-only", "without-cited", "sentence", "places",

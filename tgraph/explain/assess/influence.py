@@ -193,9 +193,3 @@ class InfluenceEstimate:
     input_tokens: int
     output_tokens: int
     cost: float | None
-
-
-SAMPLES = 64
-"""Sampled ablations, ContextCite's default too (Cohen-Wang and others, 2409.00729)."""
-REPEATS = 3
-"""Runs with nothing removed."""
