@@ -22,13 +22,8 @@ from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.trace.record_quads import classic
-from tgraph.index.chunk_contexts import (
-    ModelSituator,
-    Setting,
-    enclosing_lines,
-    names_that_matter,
-    pieces,
-)
+from tgraph.index.chunk_context_model import ModelSituator
+from tgraph.index.chunk_contexts import Setting, enclosing_lines, names_that_matter, pieces
 from tgraph.model import Chunk, Retrieval
 from tgraph.models.base import Call
 from tgraph.models.tokens import count_tokens

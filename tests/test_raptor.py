@@ -22,17 +22,9 @@ from tgraph.engine.components import Components
 from tgraph.engine.index.run import IndexReport
 from tgraph.errors import EndpointError
 from tgraph.explain.trace.record_quads import classic
+from tgraph.index.cluster_summaries import ClusterPassage, ModelWriter, QuotingWriter
 from tgraph.index.gaussian_mixture import Limits, soft_clusters
-from tgraph.index.summary_tree import (
-    ClusterPassage,
-    ModelWriter,
-    QuotingWriter,
-    TreeNode,
-    is_chunk,
-    standing_tree,
-    summary_text,
-    ways_down,
-)
+from tgraph.index.summary_tree import TreeNode, is_chunk, standing_tree, summary_text, ways_down
 from tgraph.model import Retrieval
 from tgraph.models.base import no_sink
 from tgraph.models.tokens import count_tokens

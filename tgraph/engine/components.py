@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from tgraph.extract.model.claims import ClaimExtractor
     from tgraph.extract.summaries import Summariser
     from tgraph.index.chunk_contexts import Situator
+    from tgraph.index.cluster_summaries import ClusterWriter
     from tgraph.index.reports.report import ReportWriter
-    from tgraph.index.summary_tree import ClusterWriter
     from tgraph.models.client import Client
     from tgraph.models.endpoint import Endpoint
     from tgraph.models.rerank import Reranker
@@ -129,7 +129,7 @@ class Components:
     )
     _model_situator: StepFactory[Situator] = StepFactory(
         "",
-        "tgraph.index.chunk_contexts.ModelSituator",
+        "tgraph.index.chunk_context_model.ModelSituator",
         lambda s: {"max_document_tokens": s.contextual_search.max_document_tokens},
         missing=(
             "Contexts should be written by a language model, and none is set.",
@@ -138,8 +138,8 @@ class Components:
         remembers=True,
     )
     cluster_writer: StepFactory[ClusterWriter] = StepFactory(
-        "tgraph.index.summary_tree.QuotingWriter",
-        "tgraph.index.summary_tree.ModelWriter",
+        "tgraph.index.cluster_summaries.QuotingWriter",
+        "tgraph.index.cluster_summaries.ModelWriter",
         lambda s: {"max_words": s.raptor.max_words},
         lambda s: {"max_tokens_in": s.raptor.max_cluster_tokens},
         remembers=True,

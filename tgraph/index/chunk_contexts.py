@@ -11,18 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol, Unpack
+from typing import Protocol
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.extract.model.replies import Row, Text
 from tgraph.index.sources import text_value
 from tgraph.model import Agent, Chunk, Prompt
-from tgraph.models.base import Author, CallSink, ChatModel, no_sink
-from tgraph.models.prompts import Options, Prompted, load_prompt
-from tgraph.models.tokens import encoding_for, token_offsets
+from tgraph.models.base import Author, CallSink, no_sink
 from tgraph.store.base import Store
 from tgraph.version import __version__
 
@@ -158,59 +154,3 @@ def standing_contexts(store: Store) -> dict[str, str]:
 def context_text(store: Store, context: str) -> str:
     """What a context says."""
     return text_value(store, context, v.tg("text"))
-
-
-NAME = "situate_chunk"
-MOST_WORDS = 80
-"""Words that are asked for; Anthropic's contexts have 50 to 100 tokens."""
-
-_LONGEST = 1_500
-
-
-class ContextReply(Row):
-    context: Text
-
-
-class ModelSituator(Prompted):
-    """A ``Situator`` that asks a language model by the prompt ``situate_chunk``.
-
-    The document comes first and is the same for all of its chunks, so that endpoints which remember
-    the beginning of a prompt read it once. Of one of more than ``max_document_tokens`` it is shown
-    the part that the chunk begins in; parts are the same for all chunks.
-    """
-
-    def __init__(
-        self,
-        model: ChatModel,
-        max_document_tokens: int,
-        prompts: Path | None = None,
-        **options: Unpack[Options],
-    ) -> None:
-        super().__init__(model, load_prompt(NAME, prompts), (max_document_tokens,), **options)
-        self._budget = max_document_tokens
-
-    def situate(self, setting: Setting, sink: CallSink = no_sink) -> str:
-        """As ``Situator.situate``."""
-        values = {
-            "title": setting.title,
-            "document": self._part(setting),
-            "chunk": setting.chunk.text,
-            "max_words": str(MOST_WORDS),
-        }
-        request = self._request(values, ContextReply)
-        reply = self._ask(request, ContextReply, sink)
-        context = " ".join(reply.value.context.split())
-        if not context or len(context) > _LONGEST:
-            raise self._refuse(request, "empty" if not context else "no short context")
-        return context
-
-    def _part(self, setting: Setting) -> str:
-        """The document, or the part of it that the chunk begins in."""
-        text = setting.document
-        if len(text.encode("utf-8", "surrogatepass")) <= self._budget:
-            return text  # a token has at least one byte
-        starts = token_offsets(text, encoding_for(self.agent.name))
-        edges = [starts[at] for at in range(0, len(starts), self._budget)]
-        begin = max(edge for edge in edges if edge <= max(setting.start, edges[0]))
-        end = next((edge for edge in edges if edge > begin), len(text))
-        return text[begin:end]

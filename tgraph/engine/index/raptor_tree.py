@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext, Made, Phase
-from tgraph.index.gaussian_mixture import Limits, soft_clusters
-from tgraph.index.sources import Texts, document_of_chunk, text_value
-from tgraph.index.summary_tree import (
+from tgraph.index.cluster_summaries import (
     ClusterPassage,
     ClusterSummary,
     ClusterWriter,
     QuotingWriter,
+)
+from tgraph.index.gaussian_mixture import Limits, soft_clusters
+from tgraph.index.sources import Texts, document_of_chunk, text_value
+from tgraph.index.summary_tree import (
     TreeNode,
     is_chunk,
     standing_tree,
