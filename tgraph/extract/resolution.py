@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from tgraph.resources import word_set
 from tgraph.vocabulary import normalise_name
 
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
 _ARTICLES = ("the ", "a ", "an ")
-_HONORIFICS = word_set("english", "honorifics")
 _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 
 
@@ -76,7 +76,12 @@ def _sole_claimant(claimants: list[Name]) -> Name | None:
 
 
 def _words(name: str) -> set[str]:
-    return set(name_key(name).split()) - _HONORIFICS
+    return set(name_key(name).split()) - _honorifics()
+
+
+@cache
+def _honorifics() -> frozenset[str]:
+    return word_set("english", "honorifics")  # read late: most commands resolve nothing
 
 
 def _compatible(left: str, right: str) -> bool:

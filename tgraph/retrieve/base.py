@@ -129,7 +129,7 @@ class Context:
         def open_() -> EvidenceReader:
             return EvidenceReader(self.table() or StoredEvidence(self.store), self.texts)
 
-        return self.once("evidence", open_)
+        return self.once("reader of evidence", open_)
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -154,24 +154,27 @@ def edge_candidate(
 
 
 def chunk_candidates(
-    context: Context, chunks: Iterable[tuple[str, float, tuple[str, ...]]]
+    context: Context,
+    chunks: Iterable[tuple[str, float, tuple[str, ...]]],
+    known: Mapping[str, Evidence] | None = None,
 ) -> list[Candidate]:
-    """Chunks, each with its score and reasons; those of what no longer stands are left out."""
+    """Chunks, each with its score and reasons; those of what no longer stands are left out.
+    ``known`` is their ``chunk_evidence``, where it has been read already."""
     found = list(chunks)
-    whole = chunk_evidence(context, [chunk for chunk, _, _ in found])
-    tokens = chunk_tokens(context, list(whole))
-    items = {chunk: chunk_item(evidence) for chunk, evidence in whole.items()}
+    whole = chunk_evidence(context, [chunk for chunk, _, _ in found]) if known is None else known
+    standing = [each for each in found if each[0] in whole]
+    tokens = chunk_tokens(context, [chunk for chunk, _, _ in standing])
+    items = [chunk_item(whole[chunk]) for chunk, _, _ in standing]
     return [
         Candidate(
-            items[chunk],
+            item,
             0,
             score,
             evidence=(whole[chunk],),
             reasons=reasons,
-            tokens=cost_of(items[chunk], tokens.get(chunk)),
+            tokens=cost_of(item, tokens.get(chunk)),
         )
-        for chunk, score, reasons in found
-        if chunk in whole
+        for item, (chunk, score, reasons) in zip(items, standing, strict=True)
     ]
 
 

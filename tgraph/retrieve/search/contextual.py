@@ -62,9 +62,9 @@ class ContextualRetriever:
         self._rerank_pool = rerank_pool
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        found, dropped = self._found(question, context)
+        found, evidence, dropped = self._found(question, context)
         best = ((each.chunk, each.score, each.reasons) for each in found[: self._settings.k])
-        candidates = ranked(chunk_candidates(context, best))
+        candidates = ranked(chunk_candidates(context, best, evidence))
         return Retrieval(candidates, 0, len(candidates), dropped=dropped)
 
     def order(self, question: Question, context: Context) -> list[str]:
@@ -73,7 +73,8 @@ class ContextualRetriever:
 
     def _found(
         self, question: Question, context: Context
-    ) -> tuple[list[_FusedChunk], Mapping[str, int]]:
+    ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int]]:
+        """The chunks that stand, best first, each as evidence of itself, and what was dropped."""
         settings = self._settings
         text = in_conversation(question)
         vector = context.embed([spelled_out(text)])
@@ -90,7 +91,7 @@ class ContextualRetriever:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
-        return found, dropped
+        return found, evidence, dropped
 
     def _ranked(
         self,
