@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tgraph.ingest.base import words
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_inline import Links, Piece, html_pieces, parser, pieces
-from tgraph.ingest.reading_text import ReadingText, joined_contexts
+from tgraph.ingest.reading_text import ReadingText
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Segment, SegmentKind
 
@@ -138,9 +138,12 @@ class _PageReader:
 
     # --- blocks -----------------------------------------------------------------------------
 
-    def _context(self, *more: str) -> tuple[str, ...]:
+    def _above(self) -> tuple[str, ...]:
+        return tuple(text for _, text in self._headings)
+
+    def _led(self, *more: str) -> tuple[str, ...]:
         lists = (text for level in self._lists for text in (level.lead, level.item))
-        return joined_contexts((text for _, text in self._headings), lists, more)
+        return tuple(dict.fromkeys(filter(None, (*lists, *more))))
 
     def _inline(self, token: Token, opening: Token) -> Iterator[Segment]:
         assert token.map is not None
@@ -158,7 +161,7 @@ class _PageReader:
             shown += piece.kind in ("text", "code") and not piece.text.isspace()
         if pictures and not shown:
             kind = "display"
-        segment = reading.segment(kind, self._context())
+        segment = reading.segment(kind, self._above(), self._led())
         if segment is None:
             return
         yield segment
@@ -174,7 +177,7 @@ class _PageReader:
         free = not opening.level
         if free:
             self._headings = [kept for kept in self._headings if kept[0] < level]
-        segment = reading.segment("heading", self._context())
+        segment = reading.segment("heading", self._above(), self._led())
         self._lead = ""
         if segment is not None:
             yield segment
@@ -190,7 +193,8 @@ class _PageReader:
         places = self._places(content, first)
         lead = len(content) - len(content.lstrip("\n"))
         content, places = content[lead:], places[lead:]
-        yield Segment("code", places[0], places[-1] + 1, content, places, self._context(self._lead))
+        end, led = places[-1] + 1, self._led(self._lead)
+        yield Segment("code", places[0], end, content, places, self._above(), led)
 
     def _row(self) -> Iterator[Segment]:
         table = self._table
@@ -206,19 +210,18 @@ class _PageReader:
             reading = ReadingText()
             for piece in pieces(cell.content, self._links):
                 _take(reading, piece, places)
-            readings.append(reading.segment("row", ()))
+            readings.append(reading.segment("row"))
+        kind: SegmentKind = "row"
         if table.in_head:
-            table.in_head = False
-            table.names = [cell.text if cell else "" for cell in readings]
-            joined = _joined_cells(readings, [""] * len(readings))
-            kind: SegmentKind = "display"
-        else:
-            joined = _joined_cells(readings, table.names)
-            kind = "row"
+            table.in_head, kind = False, "display"
+            table.names = [""] * len(readings)
         start, end = _trimmed(self._text, self._starts[number], self._ends[number])
-        segment = joined.segment(kind, self._context(table.lead), start, end)
-        if segment is not None:
-            yield segment
+        row = joined_cells(kind, readings, table.names)
+        if kind == "display":
+            table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
+        if row is not None:
+            led = self._led(table.lead)
+            yield replace(row, start=start, end=end, headings=self._above(), lead=led)
 
     # --- HTML -------------------------------------------------------------------------------
 
@@ -239,11 +242,11 @@ class _PageReader:
             if name in _UNSHOWN_TAGS:
                 unshown = "" if match[1] else name
             if name not in _INLINE_TAGS and len(reading):
-                segment = reading.segment("prose", self._context())
+                segment = reading.segment("prose", self._above(), self._led())
                 if segment is not None:
                     yield segment
                 reading = ReadingText()
-        segment = reading.segment("prose", self._context())
+        segment = reading.segment("prose", self._above(), self._led())
         if segment is not None:
             yield segment
 
@@ -283,14 +286,27 @@ def _cell_places(text: str, start: int, end: int, cells: Sequence[Token]) -> lis
     return found
 
 
-def _joined_cells(cells: Sequence[Segment | None], names: Sequence[str]) -> ReadingText:
-    row = ReadingText()
+def joined_cells(
+    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+) -> Segment | None:
+    """A row of the cells that aren't empty, each after the name of its column if that has one."""
+    parts: list[str] = []
+    offsets = array("q")
+    pairs = []
+    length = 0
     for cell, name in zip(cells, names, strict=True):
         if cell is None:
             continue
-        if len(row):
-            row.add_at("; ", row.offsets[-1])
-        if name:
-            row.add_at(f"{name.rstrip(':')}: ", cell.offsets[0])
-        row.add(cell.text, cell.offsets)
-    return row
+        lead = ("; " if parts else "") + (f"{name}: " if name else "")
+        if parts:
+            offsets.extend([offsets[-1]] * 2)
+        offsets.extend([cell.offsets[0]] * (len(lead) - 2 * bool(parts)))
+        offsets.extend(cell.offsets)
+        parts += (lead, cell.text)
+        begin, at = length + 2 * (len(parts) > 2), length + len(lead)
+        length = at + len(cell.text)
+        pairs.append(((begin, begin + len(name)), (at, length)))
+    if not parts:
+        return None
+    text = "".join(parts)
+    return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, pairs=tuple(pairs))

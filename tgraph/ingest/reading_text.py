@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tgraph.model import Segment, SegmentKind
 
@@ -72,18 +72,14 @@ class ReadingText:
         self._length += len(word)
 
     def segment(
-        self, kind: SegmentKind, context: tuple[str, ...], start: int = -1, end: int = -1
+        self, kind: SegmentKind, headings: tuple[str, ...] = (), lead: tuple[str, ...] = ()
     ) -> Segment | None:
-        """The segment of what was read, None where nothing was; reference marks are left out.
-
-        Without ``start`` and ``end`` it goes from its first to its last character.
-        """
+        """The segment of what was read, from its first to its last character and without reference
+        marks; None where nothing was read."""
         text, offsets = without_marks(self.text, self.offsets)
         if not text:
             return None
-        first = offsets[0] if start < 0 else start
-        last = offsets[-1] + 1 if end < 0 else end
-        return Segment(kind, first, last, text, offsets, context)
+        return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, headings, lead)
 
 
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
@@ -107,13 +103,3 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
     lead = len(joined) - len(joined.lstrip())
     joined = joined.strip()
     return joined, places[lead : lead + len(joined)]
-
-
-def joined_contexts(*parts: Iterable[str]) -> tuple[str, ...]:
-    """The contexts one after the other, without what is empty or said twice in a row."""
-    found: list[str] = []
-    for part in parts:
-        for text in part:
-            if text and (not found or found[-1] != text):
-                found.append(text)
-    return tuple(found)
