@@ -71,7 +71,7 @@ def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None
     reading.state(section, MENTIONS, subject, WEAK, block)
     for key, (start, end) in columns[1:]:
         value = block.text[start:end].strip()
-        if value.lower() not in _EMPTY:
+        if key and value.lower() not in _EMPTY:
             obj = _object(key, value, block, start, reading)
             reading.state(subject, _words(key), obj, _STRENGTH, block)
 
@@ -91,7 +91,7 @@ def _read_field(block: Segment, reading: ChunkReading, section: NamedEntity | No
 
 def _kind(key: str, name: str) -> str:
     """The type of a cell: by its column where that names one ("builder"), else by its own words."""
-    words = _words(key).split()
+    words = _words(key).split() or [""]
     return kind_of_noun(words[-1]) or ("place" if _PLACES & set(words) else kind_of_name(name))
 
 

@@ -57,6 +57,11 @@ class ReadingText:
         """Append what the reading adds to the source, said to stand at one place of it."""
         self.add(text, [place] * len(text))
 
+    def gap(self) -> None:
+        """A space where the source has none."""
+        if self._length:
+            self._space(self.offsets[-1])
+
     def _space(self, place: int) -> None:
         if self._gap is None:
             self._gap = place
@@ -103,3 +108,30 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
     lead = len(joined) - len(joined.lstrip())
     joined = joined.strip()
     return joined, places[lead : lead + len(joined)]
+
+
+def joined_cells(
+    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+) -> Segment | None:
+    """A row of the cells that aren't empty, each after the name of its column if that has one."""
+    parts: list[str] = []
+    offsets = array("q")
+    pairs = []
+    length = 0
+    for place, cell in enumerate(cells):
+        if cell is None:
+            continue
+        name = names[place] if place < len(names) else ""
+        lead = ("; " if parts else "") + (f"{name}: " if name else "")
+        if parts:
+            offsets.extend([offsets[-1]] * 2)
+        offsets.extend([cell.offsets[0]] * (len(lead) - 2 * bool(parts)))
+        offsets.extend(cell.offsets)
+        parts += (lead, cell.text)
+        begin, at = length + 2 * (len(parts) > 2), length + len(lead)
+        length = at + len(cell.text)
+        pairs.append(((begin, begin + len(name)), (at, length)))
+    if not parts:
+        return None
+    text = "".join(parts)
+    return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, pairs=tuple(pairs))

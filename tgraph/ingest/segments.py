@@ -6,8 +6,9 @@ read segments and nothing else.
 
 from __future__ import annotations
 
+from tgraph.ingest.apparatus import is_address, recognised
 from tgraph.ingest.front_matter import front_matter
-from tgraph.ingest.markdown_segments import markdown_segments
+from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import Span, sentences
 from tgraph.model import Segment
@@ -26,8 +27,10 @@ def segments(text: str, media_type: str) -> tuple[Segment, ...]:
     front matter is in one of them. The same text and media type always give the same segments; any
     text gives some, in time that grows with its length.
     """
-    read = markdown_segments if media_type == MARKDOWN else plain_segments
-    return tuple(read(text))
+    if media_type == MARKDOWN:
+        return read_page(text).segments
+    found = list(plain_segments(text))
+    return tuple(recognised(found, [is_address(segment.text) for segment in found]))
 
 
 def body_start(text: str, media_type: str) -> int:
