@@ -46,10 +46,10 @@ class _Index(Command):
 def index(paths: tuple[str, ...], **options: Any) -> None:
     """Take documents into the graph: files, folders, globs, or - for standard input.
 
-    Text, Markdown, HTML, PDF, DOCX, CSV, JSON and JSON Lines are read. What is unchanged is left
-    alone, what has changed supersedes what was there. A file that can't be read is named, and the
-    others go on; then the exit code is 1, as where no chunk got a reply that could be used. An
-    interrupted run continues where it stopped.
+    Text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON and JSON Lines are
+    read. What is unchanged is left alone, what has changed supersedes what was there. A file that
+    can't be read is named, and the others go on; then the exit code is 1, as where no chunk got a
+    reply that could be used. An interrupted run continues where it stopped.
 
     \b
     Examples:
