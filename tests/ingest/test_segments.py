@@ -208,6 +208,8 @@ def test_menus_and_contents_are_navigation_unless_a_sentence_leads_them_in():
     assert kinds(f"# Contents\n\n{links}") == ["heading", *["navigation"] * 3]
     assert kinds(f"Text.\n\n<!-- toc -->\n\n{links}") == ["prose", *["navigation"] * 3]
     assert kinds(f"The system is made of these parts:\n\n{links}") == ["prose", *["item"] * 3]
+    assert kinds(f"It now has:\n\n{links}") == ["prose", *["item"] * 3]
+    assert kinds(f"In this section:\n\n{links}") == ["prose", *["navigation"] * 3]
     assert kinds("- [One](#1) is first\n- [Two](#2)\n") == ["item", "item"]
     contents = "1. Of ships ........ 12\n\nIntroduction . . . . . . xi\n\nThey sailed.\n"
     assert kinds(contents, "text/plain") == ["navigation", "navigation", "prose"]
@@ -220,4 +222,7 @@ def test_licences_are_known_by_their_form():
         "software, subject to the following conditions:"
     )
     assert kinds(f"{notice}\n\n{grant}\n\nThe ship sailed.") == ["licence", "licence", "prose"]
+    between = "1.B. You may give it away."
+    whole = [notice, grant, between, notice]
+    assert kinds("\n\n".join(whole)) == ["licence"] * 4
     assert kinds("The code is MIT licensed, the pictures belong to nobody.") == ["prose"]

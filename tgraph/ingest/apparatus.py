@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from tgraph.model import Segment, SegmentKind
 from tgraph.resources import name_list
@@ -19,6 +19,8 @@ _TEXT = frozenset(("prose", "item", "display", "row"))
 _REFERENCE_SECTIONS = frozenset(name_list("apparatus", "references"))
 _CONTENTS_SECTIONS = frozenset(name_list("apparatus", "contents"))
 _LEAST_RUN = 3
+_LEAST_LEAD = 3
+_LONGEST_GAP = 6
 _LONGEST_ENTRY = 600
 # Each sign counts once. None of them backtracks over more than a few characters.
 _SIGNS = (
@@ -65,6 +67,7 @@ def is_address(text: str) -> bool:
 
 def _section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
     kinds = [_single_kind(segment) for segment in section]
+    _fill_licences(section, kinds)
     _mark_references(section, kinds)
     _mark_menus(section, linked, kinds)
     for segment, kind in zip(section, kinds, strict=True):
@@ -87,6 +90,18 @@ def _is_licence(text: str) -> bool:
         shouted = sum(map(str.isupper, letters)) > 0.6 * len(letters)
         return len(text) > 200 and shouted and len(_LEGAL.findall(text)) > 1
     return signs > 1 or len(_LEGAL.findall(text)) > 2 or len(text) < _LONGEST_NOTICE
+
+
+def _fill_licences(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
+    """Paragraphs between those of a licence belong to it."""
+    places = [k for k, kind in enumerate(kinds) if kind == "licence"]
+    if len(places) < _LEAST_RUN:
+        return
+    for first, last in pairwise(places):
+        if last - first <= _LONGEST_GAP:
+            for k in range(first, last):
+                if section[k].kind in _TEXT:
+                    kinds[k] = "licence"
 
 
 def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
@@ -125,7 +140,8 @@ def _mark_menus(
 
 def _is_led(segment: Segment) -> bool:
     lead = segment.lead[0] if segment.lead else ""
-    return lead.endswith((":", "：")) and len(lead.split()) > 3
+    named = lead.strip(" :：").lower() in _CONTENTS_SECTIONS
+    return lead.endswith((":", "：")) and not named and len(lead.split()) >= _LEAST_LEAD
 
 
 def _is_named(segment: Segment, names: frozenset[str]) -> bool:
