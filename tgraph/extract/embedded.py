@@ -38,7 +38,7 @@ from tgraph.resources import word_set
 from tgraph.vocabulary import canonical, digest
 
 NAME = "embedded-extractor"
-VERSION = "4"
+VERSION = "5"
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _LONGEST_NAME = 8
