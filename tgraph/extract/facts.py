@@ -172,7 +172,8 @@ def _extends(long: list[str], short: list[str]) -> bool:
     if len(long) <= len(short):
         return False
     if len(short) == 1:
-        return short[0] in (long[-1], long[0])
+        # Nobody is called by the place alone that their name names: "Richard of Normandy".
+        return short[0] == long[0] or (short[0] == long[-1] and "of" not in long)
     return long[-len(short) :] == short or (long[0], long[-1]) == (short[0], short[-1])
 
 

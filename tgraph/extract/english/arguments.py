@@ -24,6 +24,7 @@ from tgraph.extract.english.parser import (
     hyphenated,
     is_noun,
     lemma,
+    negating,
     phrase_bounds,
     phrase_text,
     text_of,
@@ -49,6 +50,9 @@ _CITATION = re.compile(
     r"|\[[\d,;–\- ]{1,30}\]"
     rf"|(?<!\w)[A-Z][\w-]{{1,30}} (?:et al\.|and [A-Z][\w-]{{1,30}}) \({_YEAR}\)"
 )
+_IDIOMATIC = frozenset({"in", "on", "by", "at", "of", "for", "to", "as", "with", "from"})
+_MEASURES = frozenset({"npadvmod", "advmod", "compound", "nmod", "amod"})
+_SITED = frozenset({"organization", "facility", "place", "event", "group"})
 _PLACED = frozenset({"of", "in", "at", "near", "from", "on"})
 _DASH = re.compile(r"[-–—]+|to")
 
@@ -183,6 +187,7 @@ class Arguments:
             return []
         if predicate.endswith(" @"):
             return self._dated(predicate.removesuffix(" @"), token)
+        predicate = f"{predicate} {negating(token)}".rstrip()
         if found := self.meant(token):
             return [Bound(predicate, entity) for entity in found]
         literal = self._literal(token)
@@ -259,7 +264,9 @@ class Arguments:
             if token.dep_ in ("nsubj", "nsubjpass", "dobj", "pobj"):
                 together = [e for t in conjuncts(token) if (e := self.named_at(t))]
                 people = sum(entity.is_person for entity in together)
-                if len(together) > 1 and (people or token.dep_.startswith("nsubj")):
+                placed = any(entity.type == "place" for entity in together)
+                acting = token.dep_.startswith("nsubj") and not placed
+                if len(together) > 1 and (people == len(together) or acting):
                     self._discourse.see_together(together)
                 for entity in together if people else ():  # single surnames are persons as well
                     if not (entity.is_person or entity.located or " " in entity.name):
@@ -310,7 +317,8 @@ class Arguments:
             self.dropped["unresolved pronoun"] += 1
             return []
         ranges = token.lower_ in _PERIODS and predicate.endswith((" to", " from"))
-        if ranges or (token.lower_ in _VAGUE and " " not in text):
+        idiom = predicate.rpartition(" ")[2] in _IDIOMATIC
+        if ranges or (token.lower_ in _VAGUE and (idiom or " " not in text)):
             self.dropped["vague object"] += 1
             return []
         if text.lower() in self._known.salient:
@@ -322,7 +330,10 @@ class Arguments:
             child.dep_ == "xcomp" for child in token.children
         ):
             return []
-        measures = [c for c in token.lefts if c.dep_ in ("npadvmod", "advmod") and c.tag_ != "WRB"]
+        if token.lower_ in _VAGUE:
+            self.dropped["vague object"] += 1
+            return []
+        measures = [c for c in token.lefts if c.dep_ in _MEASURES and c.tag_ != "WRB"]
         start = hyphenated(token.doc, measures[0].left_edge.i if measures else token.i)
         return [Bound(predicate, Literal(token.doc[start : token.i + 1].text))]
 
@@ -526,7 +537,8 @@ def _after_name(
 ) -> Iterator[Nominal]:
     """ "Museum in Valentano", "Ross Island, Antarctica"."""
     for child in token.rights:
-        if child.dep_ == "prep" and child.i == mention.end and child.lower_ in _PLACED:
+        placed = child.lower_ == "of" or (child.lower_ in _PLACED and entity.type in _SITED)
+        if child.dep_ == "prep" and child.i == mention.end and placed:
             for target in _targets(child)[:1]:
                 other = arguments.named_at(target)
                 if other is not None and other is not entity and _is_site(other, child):

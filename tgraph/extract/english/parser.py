@@ -277,6 +277,12 @@ def _right_edge(head: Token, limit: int) -> int:
     return end
 
 
+def negating(noun: Token) -> str:
+    """``no`` for a noun that there is none of: "has no claim"."""
+    negated = any(c.lower_ in ("no", "none", "neither") and c.i < noun.i for c in noun.children)
+    return "no" if negated else ""
+
+
 def measured(token: Token) -> str:
     """The predicate that leads to a number, such as ``number of wind turbines``.
 
