@@ -578,6 +578,10 @@ class Answer:
         default_factory=dict
     )
     notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
+    short: Annotated[str, "the answer in a few words; empty where there are none"] = ""
+    confidence: Annotated[
+        float | None, "how likely the answer is right, 0 to 1; null where nobody says"
+    ] = None
 
     @property
     def explain_id(self) -> Annotated[str, "IRI of the session"]:
