@@ -7,6 +7,8 @@ exclusive, so ``text[start:end]`` is the quote.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -60,6 +62,46 @@ class Document:
     def page_iri(self, page: Page) -> str:
         """What the page's chunks derive from: the page, or the document if it has no pages."""
         return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
+
+
+SegmentKind = Choice[
+    "prose",  # a paragraph, or the part of one
+    "item",  # an item of a list
+    "row",  # a row of a table, or a field such as "Author: Charles Dickens"
+    "code",  # a block of code, its lines kept
+    "heading",
+    "display",  # a line set apart that states nothing: a caption, the head of a table
+    "reference",  # an entry of a bibliography
+    "navigation",  # contents, menus, lists of links
+    "licence",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a page that is read as one: a paragraph, a list item, a row, a block of code.
+
+    ``text`` is what a reader sees of ``page[start:end]``: without mark-up, white space collapsed
+    (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is where
+    character ``i`` of it stands in the page, and never decreases; what the reading adds (a column's
+    name) has the place of what it belongs to. ``context`` is what it stands under: headings from
+    the highest, then the sentence that leads its list in, the item above it, its table's caption.
+    """
+
+    kind: SegmentKind
+    start: int
+    end: int
+    text: str
+    offsets: array[int]
+    context: tuple[str, ...] = ()
+
+    def locate(self, start: int, end: int) -> tuple[int, int]:
+        """Where ``text[start:end]``, which must not be empty, stands in the page."""
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+    def find(self, position: int) -> int:
+        """The first character of ``text`` at or after a position of the page."""
+        return bisect_left(self.offsets, position)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,137 @@
+"""The segments of text without a grammar: plain text, and what is stored of HTML, DOCX, PDF and
+tables, where paragraphs are parted by blank lines, headings begin with ``#``, items with a bullet
+or a number, and a row is a line ``Column: value; Column: value``.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+
+from tgraph.ingest.reading_text import ReadingText, joined_contexts
+from tgraph.ingest.sentences import sentences
+from tgraph.model import Segment, SegmentKind
+
+_BLANK = re.compile(r"\n[^\S\n]*\n\s*|(?<=\S)[^\S\n]{3,}(?=\S)")
+_FIELD = re.compile(r"[A-Z][\w]*(?: [\w]+){0,2}: \S(?:.{0,118}[^.!?,;:\s])?")
+_FIELD_LINE = re.compile(r"\s*[A-Z]\w*(?: \w+){0,2}:\s+\S")
+_MARKER = re.compile(r"\s*(?:(?P<item>[-*•‣–]\s+|\d{1,3}[.)]\s+)|(?P<heading>#{1,6})\s+|>\s+)")
+_DROPPED = r"\s_*`|\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+_PIECE = re.compile(rf"[^{_DROPPED}]+(?:_+[^{_DROPPED}]+)*")
+_PAIR = re.compile(r"\s*([^:;\n]{1,60}?)\s*:\s+([^;\n]*?)\s*(?:;|$)", re.MULTILINE)
+_HEADING = re.compile(r"\s*#{1,6}\s+\S")
+_RULED = re.compile(r"\S(?: {4,}|\t+)\S|^\s*\||={3,}|-{4,}")
+_GAP = re.compile(r"[\s|]")
+_LONGEST = 20_000
+
+
+def plain_segments(text: str) -> Iterator[Segment]:
+    """The segments of a text without a grammar, in order; lines without a letter are left out."""
+    headings: list[tuple[int, str]] = []
+    lead = item = ""
+    for start, end in _stretches(text):
+        marker = _MARKER.match(text, start, end)
+        reading = _read(text, marker.end() if marker else start, end)
+        shown = reading.text
+        if not any(map(str.isalnum, shown)):
+            continue
+        kind = _kind(shown, marker)
+        above = [heading for _, heading in headings]
+        if marker and marker["heading"]:
+            level = len(marker["heading"])
+            headings = [kept for kept in headings if kept[0] < level]
+            above = [heading for _, heading in headings]
+            headings.append((level, " ".join(shown.split())))
+        if kind == "item":
+            above.append(lead)
+        segment = reading.segment(kind, joined_contexts(above))
+        if segment is not None:
+            yield segment
+        if kind == "prose":
+            lead = _last_sentence(shown)
+        elif kind not in ("item", "row"):
+            lead = ""
+    del item
+
+
+def pairs(segment: Segment) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Where keys and values stand in the text of a row such as ``Name: Fram; Year: 1892``."""
+    return [(match.span(1), match.span(2)) for match in _PAIR.finditer(segment.text)]
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for gap in _BLANK.finditer(text):
+        yield from _lines(text, start, gap.start())
+        start = gap.end()
+    yield from _lines(text, start, len(text))
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A paragraph whole, or line by line where its lines are items, rows or headings."""
+    begin = position = start
+    previous = ""
+    for line in text[start:end].splitlines(keepends=True):
+        if position > begin and (_starts_block(line, previous) or position - begin > _LONGEST):
+            yield begin, position
+            begin = position
+        previous = line
+        position += len(line)
+    for cut_at in range(begin, end, _LONGEST):
+        yield cut_at, min(cut_at + _LONGEST, end)
+
+
+def _starts_block(line: str, previous: str) -> bool:
+    if _MARKER.match(line) or _FIELD_LINE.match(line) or _HEADING.match(previous):
+        return True
+    return any(_RULED.search(part) or _is_row(part) for part in (line, previous))
+
+
+def _is_row(text: str) -> bool:
+    if ";" not in text or text.count(": ") < 2:
+        return False
+    found = _PAIR.findall(text)
+    if len(found) < 2:
+        return False
+    covered = sum(len(key) + len(value) + 2 for key, value in found)
+    return covered > 0.8 * len(text.strip()) and all(
+        len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in found
+    )
+
+
+def _read(text: str, start: int, end: int) -> ReadingText:
+    reading = ReadingText()
+    position = start
+    for match in _PIECE.finditer(text, start, end):
+        if len(reading) and _GAP.search(text, position, match.start()):
+            reading.add_at(" ", position)
+        reading.add(match.group(), array("q", range(*match.span())))
+        position = match.end()
+    return reading
+
+
+def _kind(text: str, marker: re.Match[str] | None) -> SegmentKind:
+    if marker and marker["heading"]:
+        return "heading"
+    if _is_row(text) or _FIELD.fullmatch(text):
+        return "row"
+    if marker and marker["item"]:
+        return "item"
+    return "display" if _is_display(text) else "prose"
+
+
+def _last_sentence(text: str) -> str:
+    spans = sentences(text)
+    return text[slice(*spans[-1])] if spans else ""
+
+
+def _is_display(text: str) -> bool:
+    """Whether a line is set apart from the prose: in capitals, or a few words unended."""
+    letters = [c for c in text if c.isalpha()]
+    if sum(map(str.isupper, letters)) > 0.7 * len(letters):
+        return True
+    words = text.split()
+    if len(words) > 9 or text[-1] in ".,;:!?\"'”’)" or not text[0].isalpha():
+        return False
+    return all(word[0].isupper() or len(word) <= 3 for word in words)
