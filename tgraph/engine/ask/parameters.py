@@ -129,4 +129,6 @@ def _value(section: BaseModel, field: str, text: str | None) -> object:
         return tuple(json.loads(text)) if text else ()
     if isinstance(current, str):
         return text or ""
+    if text is None and isinstance(current, int | float):  # a setting that there was not yet
+        return type(section).model_fields[field].default
     return text or None

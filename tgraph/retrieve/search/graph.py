@@ -43,7 +43,7 @@ from tgraph.retrieve.text.question_analysis import (
     telling_words,
 )
 from tgraph.retrieve.text.sentence_ranking import (
-    LexicalScores,
+    LexicalFeatures,
     Place,
     Score,
     SentencePassage,
@@ -101,7 +101,7 @@ class GraphRetriever:
         subgraph = grow([match.entity for match in matches], meaning, context)
         found = _GraphCandidates(subgraph, context)
         found.read(reading_order(subgraph, meaning, matches))
-        worths: LexicalScores = {}
+        worths: LexicalFeatures = {}
         ratings = rate(found.passages.values(), inquiry, meaning, worths)
         found.read_around(ratings, meaning)
         bridge = _bridge(halves, inquiry, found, counts)
