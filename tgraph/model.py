@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 from typing import Literal as Choice
 
@@ -77,6 +77,9 @@ SegmentKind = Choice[
 ]
 
 
+TextSpan = tuple[int, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A stretch of a page that is read as one: a paragraph, a list item, a row, a block of code.
@@ -84,16 +87,42 @@ class Segment:
     ``text`` is what a reader sees of ``page[start:end]``: without mark-up, white space collapsed
     (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is where
     character ``i`` of it stands in the page, and never decreases; what the reading adds (a column's
-    name) has the place of what it belongs to. ``context`` is what it stands under: headings from
-    the highest, then the sentence that leads its list in, the item above it, its table's caption.
+    name) has the place of what it belongs to. ``headings`` are those that it stands under, the
+    highest first; ``lead`` is the sentence that leads its list, table or code in, and the item that
+    it is part of. ``pairs`` says of a row where each column's name and value stand in ``text``.
     """
 
     kind: SegmentKind
     start: int
     end: int
     text: str
-    offsets: array[int]
-    context: tuple[str, ...] = ()
+    offsets: array[int] = field(hash=False, repr=False)
+    headings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
+    pairs: tuple[tuple[TextSpan, TextSpan], ...] = ()
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """What the segment stands under: headings, then what leads it in."""
+        return (*self.headings, *self.lead)
+
+    def clip(self, start: int, end: int) -> Segment:
+        """The segment of ``text[start:end]`` alone, which must not be empty."""
+        first = self.start if start == 0 else self.offsets[start]
+        last = self.end if end == len(self.text) else self.offsets[end - 1] + 1
+        within = tuple(
+            ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
+            for key, value in self.pairs
+            if start <= key[0] and value[0] < end
+        )
+        return replace(
+            self,
+            start=first,
+            end=last,
+            text=self.text[start:end],
+            offsets=self.offsets[start:end],
+            pairs=within,
+        )
 
     def locate(self, start: int, end: int) -> tuple[int, int]:
         """Where ``text[start:end]``, which must not be empty, stands in the page."""
@@ -106,7 +135,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a page: ``page_text[start:end] == text``, always."""
+    """A stretch of a page: ``page_text[start:end] == text``, always.
+
+    ``segments`` is what of the page's segments lies in it; a chunk that was read from a store comes
+    without.
+    """
 
     sha256: str
     page: int | None
@@ -116,6 +149,7 @@ class Chunk:
     text: str
     tokens: int
     headings: tuple[str, ...] = ()
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def iri(self) -> str:

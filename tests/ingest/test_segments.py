@@ -160,3 +160,64 @@ def test_segmenting_takes_linear_time(piece: str, media_type: str):
 
     seconds(1000)
     assert seconds(80_000) < 12 * max(seconds(20_000), 0.05)
+
+
+def test_html_in_markdown_is_read():
+    text = (
+        "<h1 align='center'>A <b>ship</b></h1>\n\n<p>It&nbsp;was<br>big.</p>\n<script>\nno\n"
+        "</script>\n\n<table><tr><th>Name</th><th>Year</th></tr>\n<tr><td><a href='x'>Fram</a></td>"
+        "<td>1892</td></tr>\n</table>\n\n<details>\n<summary>More</summary>\n\nHidden *text*.\n\n"
+        "</details>\n"
+    )
+    found = checked(text)
+    assert [(s.kind, s.text) for s in found] == [
+        ("heading", "A ship"),
+        ("prose", "It was big."),
+        ("display", "Name; Year"),
+        ("row", "Name: Fram; Year: 1892"),
+        ("display", "More"),
+        ("prose", "Hidden text."),
+    ]
+    assert found[1].headings == ("A ship",)
+    assert found[3].pairs == (((0, 4), (6, 10)), ((12, 16), (18, 22)))
+
+
+def kinds(text: str, media_type: str = MARKDOWN) -> list[str]:
+    return [segment.kind for segment in checked(text, media_type)]
+
+
+BIBLIOGRAPHY = (
+    "1. Baker, A. M. (1987). *On the growth of reeds*. Northern Press, pp. 12–40.",
+    '2. C. Dole and E. Finch, "Rivers and their banks in winter", J. Waters 12(3): 44–51, 1999.',
+    "3. Gray, H. (2003). [Ponds](http://a.b). Retrieved 2004.",
+)
+
+
+def test_bibliographies_are_known_by_their_form():
+    entries = "\n".join(BIBLIOGRAPHY)
+    assert kinds(f"# Reeds\n\nReeds grow.\n\n{entries}\n")[2:] == ["reference"] * 3
+    assert kinds(f"# References\n\n{entries}\n\nSee also a note.\n")[1:] == ["reference"] * 3 + [
+        "prose"
+    ]
+    prose = "In 1912, the ship, led by F. Wild, left (it was late). She came back in 1914."
+    assert kinds(f"# Past\n\n{prose}\n\n{prose}\n\n{prose}\n")[1:] == ["prose"] * 3
+
+
+def test_menus_and_contents_are_navigation_unless_a_sentence_leads_them_in():
+    links = "- [One](#1)\n- [Two](#2)\n  - [Deep](#3)\n"
+    assert kinds(f"# Contents\n\n{links}") == ["heading", *["navigation"] * 3]
+    assert kinds(f"Text.\n\n<!-- toc -->\n\n{links}") == ["prose", *["navigation"] * 3]
+    assert kinds(f"The system is made of these parts:\n\n{links}") == ["prose", *["item"] * 3]
+    assert kinds("- [One](#1) is first\n- [Two](#2)\n") == ["item", "item"]
+    contents = "1. Of ships ........ 12\n\nIntroduction . . . . . . xi\n\nThey sailed.\n"
+    assert kinds(contents, "text/plain") == ["navigation", "navigation", "prose"]
+
+
+def test_licences_are_known_by_their_form():
+    notice = "Copyright (c) 2024 A. Writer. All rights reserved."
+    grant = (
+        "Permission is hereby granted, free of charge, to any person obtaining a copy of this "
+        "software, subject to the following conditions:"
+    )
+    assert kinds(f"{notice}\n\n{grant}\n\nThe ship sailed.") == ["licence", "licence", "prose"]
+    assert kinds("The code is MIT licensed, the pictures belong to nobody.") == ["prose"]

@@ -56,6 +56,14 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def shorten(text: str, most: int) -> str:
+    """The text on one line, at most so many characters of it, cut between words where it can be."""
+    line = one_line(text[: 2 * most])
+    if len(line) <= most:
+        return line
+    return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
+
+
 def reason(error: Exception) -> str:
     """What a library says of a file, on one line."""
     return one_line(str(error)).rstrip(".") or type(error).__name__

@@ -5,32 +5,44 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
-from tgraph.ingest.base import words
+from tgraph.ingest.apparatus import recognised
 from tgraph.ingest.front_matter import front_matter
-from tgraph.ingest.markdown_inline import Links, Piece, html_pieces, parser, pieces
-from tgraph.ingest.reading_text import ReadingText, joined_contexts
+from tgraph.ingest.markdown_html import HtmlReader
+from tgraph.ingest.markdown_inline import Links, Piece, parser, pieces
+from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
-from tgraph.model import Segment, SegmentKind
+from tgraph.model import Heading, Segment, SegmentKind
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LINE = re.compile(r"\r\n?|\n")
 _SPACES = " \t\n\r\f\v"
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-_INLINE_TAGS = words(
-    "a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark q s samp small "
-    "span strike strong sub sup time tt u var wbr"
-)
-_UNSHOWN_TAGS = words("script style template svg math iframe")
+_LONGEST_HEADING = 400
 
 
-def markdown_segments(text: str) -> Iterator[Segment]:
-    """The segments of a page of Markdown in order; front matter is none."""
-    yield from _PageReader(text).segments()
+class MarkdownPage(NamedTuple):
+    """What a page of Markdown holds."""
+
+    headings: tuple[Heading, ...]
+    segments: tuple[Segment, ...]
+
+
+@lru_cache(maxsize=2)
+def read_page(text: str) -> MarkdownPage:
+    """The segments of a page of Markdown in order, and the headings of its sections.
+
+    Front matter is neither. A heading's ``start`` is where its line's text begins; what stands in
+    code, quotes and lists heads no section.
+    """
+    reader = _PageReader(text)
+    found = list(reader.segments())
+    linked = [segment.start in reader.linked for segment in found]
+    return MarkdownPage(tuple(reader.headings), tuple(recognised(found, linked)))
 
 
 @dataclass(slots=True)
@@ -63,7 +75,10 @@ class _PageReader:
         self._ends.append(len(text))
         self._links: Links = {}
         self._tokens: Sequence[Token] = parser().parse(body, self._links)
-        self._headings: list[tuple[int, str]] = []
+        self.headings: list[Heading] = []
+        self._open: list[tuple[int, str]] = []
+        self._html_reader = HtmlReader()
+        self.linked: set[int] = set()
         self._lists: list[_OpenList] = []
         self._table: _OpenTable | None = None
         self._lead = ""
@@ -138,48 +153,37 @@ class _PageReader:
 
     # --- blocks -----------------------------------------------------------------------------
 
-    def _context(self, *more: str) -> tuple[str, ...]:
+    def _led(self) -> tuple[str, ...]:
         lists = (text for level in self._lists for text in (level.lead, level.item))
-        return joined_contexts((text for _, text in self._headings), lists, more)
+        return tuple(filter(None, lists))
 
     def _inline(self, token: Token, opening: Token) -> Iterator[Segment]:
         assert token.map is not None
         places = self._places(token.content, token.map[0])
-        if opening.type == "heading_open":
-            yield from self._heading(token, opening, places)
-            return
         reading = ReadingText()
+        shown: set[str] = set()
+        free = False
+        for piece in pieces(token.content, self._links):
+            _take(reading, piece, places)
+            if piece.text and not piece.text.isspace():
+                shown.add(piece.kind)
+            free = free or (not piece.link and any(map(str.isalnum, piece.text)))
         opens = self._lists and not self._lists[-1].item
         kind: SegmentKind = "item" if opens else "prose"
-        pictures = shown = 0
-        for piece in pieces(token.content, self._links):
-            _take(reading, piece, places)
-            pictures += piece.kind == "image"
-            shown += piece.kind in ("text", "code") and not piece.text.isspace()
-        if pictures and not shown:
+        level = 0
+        if opening.type == "heading_open" and len(token.content) <= _LONGEST_HEADING:
+            kind, level = "heading", 0 if opening.level else int(opening.tag[1])
+        elif shown == {"image"}:
             kind = "display"
-        segment = reading.segment(kind, self._context())
+        segment = reading.segment(kind)
         if segment is None:
             return
-        yield segment
+        start, _ = _trimmed(self._text, self._starts[token.map[0]], self._ends[token.map[0]])
+        if not free:
+            self.linked.add(segment.start)
+        yield from self._placed(segment, level, start)
         if opens:
             self._lists[-1].item = segment.text
-        self._lead = _last_sentence(segment.text)
-
-    def _heading(self, token: Token, opening: Token, places: array[int]) -> Iterator[Segment]:
-        reading = ReadingText()
-        for piece in pieces(token.content, self._links):
-            _take(reading, piece, places)
-        level = int(opening.tag[1])
-        free = not opening.level
-        if free:
-            self._headings = [kept for kept in self._headings if kept[0] < level]
-        segment = reading.segment("heading", self._context())
-        self._lead = ""
-        if segment is not None:
-            yield segment
-            if free:
-                self._headings.append((level, segment.text))
 
     def _code(self, token: Token) -> Iterator[Segment]:
         assert token.map is not None
@@ -190,7 +194,11 @@ class _PageReader:
         places = self._places(content, first)
         lead = len(content) - len(content.lstrip("\n"))
         content, places = content[lead:], places[lead:]
-        yield Segment("code", places[0], places[-1] + 1, content, places, self._context(self._lead))
+        led = (self._lead,) if self._lead else ()
+        code = Segment("code", places[0], places[-1] + 1, content, places, lead=led)
+        lead_in = self._lead
+        yield from self._placed(code, 0, code.start)
+        self._lead = lead_in
 
     def _row(self) -> Iterator[Segment]:
         table = self._table
@@ -206,46 +214,37 @@ class _PageReader:
             reading = ReadingText()
             for piece in pieces(cell.content, self._links):
                 _take(reading, piece, places)
-            readings.append(reading.segment("row", ()))
+            readings.append(reading.segment("row"))
+        kind: SegmentKind = "row"
+        if table.in_head:
+            kind = "display"
+        start, end = _trimmed(self._text, self._starts[number], self._ends[number])
+        row = joined_cells(kind, readings, table.names)
         if table.in_head:
             table.in_head = False
-            table.names = [cell.text if cell else "" for cell in readings]
-            joined = _joined_cells(readings, [""] * len(readings))
-            kind: SegmentKind = "display"
-        else:
-            joined = _joined_cells(readings, table.names)
-            kind = "row"
-        start, end = _trimmed(self._text, self._starts[number], self._ends[number])
-        segment = joined.segment(kind, self._context(table.lead), start, end)
-        if segment is not None:
-            yield segment
-
-    # --- HTML -------------------------------------------------------------------------------
+            table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
+        if row is not None:
+            led = (table.lead,) if table.lead else ()
+            yield from self._placed(replace(row, start=start, end=end, lead=led), 0, start)
 
     def _html(self, token: Token) -> Iterator[Segment]:
         assert token.map is not None
-        places = self._places(token.content.rstrip("\n"), token.map[0])
-        reading = ReadingText()
-        unshown = ""
-        for piece in html_pieces(token.content.rstrip("\n")):
-            if piece.text or piece.kind in ("text", "break"):
-                if not unshown:
-                    _take(reading, piece, places)
-                continue
-            match = _TAG.match(piece.kind)
-            if match is None:
-                continue
-            name = match[2].lower()
-            if name in _UNSHOWN_TAGS:
-                unshown = "" if match[1] else name
-            if name not in _INLINE_TAGS and len(reading):
-                segment = reading.segment("prose", self._context())
-                if segment is not None:
-                    yield segment
-                reading = ReadingText()
-        segment = reading.segment("prose", self._context())
-        if segment is not None:
-            yield segment
+        content = token.content.rstrip("\n")
+        places = self._places(content, token.map[0])
+        for segment, level in self._html_reader.read(content, places):
+            yield from self._placed(segment, 0 if token.level else level, segment.start)
+
+    def _placed(self, segment: Segment, level: int, start: int) -> Iterator[Segment]:
+        """The segment under what is open; from here on a heading heads a section."""
+        if level:
+            self._open = [kept for kept in self._open if kept[0] < level]
+        above = tuple(text for _, text in self._open)
+        led = tuple(dict.fromkeys((*self._led(), *segment.lead)))
+        yield replace(segment, headings=above, lead=led)
+        if level:
+            self._open.append((level, segment.text))
+            self.headings.append(Heading(segment.text, level, start))
+        self._lead = _last_sentence(segment.text) if segment.kind in ("prose", "item") else ""
 
 
 def _take(reading: ReadingText, piece: Piece, places: Sequence[int]) -> None:
@@ -281,16 +280,3 @@ def _cell_places(text: str, start: int, end: int, cells: Sequence[Token]) -> lis
             at += 1
         found.append(places)
     return found
-
-
-def _joined_cells(cells: Sequence[Segment | None], names: Sequence[str]) -> ReadingText:
-    row = ReadingText()
-    for cell, name in zip(cells, names, strict=True):
-        if cell is None:
-            continue
-        if len(row):
-            row.add_at("; ", row.offsets[-1])
-        if name:
-            row.add_at(f"{name.rstrip(':')}: ", cell.offsets[0])
-        row.add(cell.text, cell.offsets)
-    return row

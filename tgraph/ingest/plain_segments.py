@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 
-from tgraph.ingest.reading_text import ReadingText, joined_contexts
+from tgraph.ingest.reading_text import ReadingText
 from tgraph.ingest.sentences import sentences
-from tgraph.model import Segment, SegmentKind
+from tgraph.model import Segment, SegmentKind, TextSpan
 
 _BLANK = re.compile(r"\n[^\S\n]*\n\s*|(?<=\S)[^\S\n]{3,}(?=\S)")
 _FIELD = re.compile(r"[A-Z][\w]*(?: [\w]+){0,2}: \S(?:.{0,118}[^.!?,;:\s])?")
@@ -24,40 +25,31 @@ _HEADING = re.compile(r"\s*#{1,6}\s+\S")
 _RULED = re.compile(r"\S(?: {4,}|\t+)\S|^\s*\||={3,}|-{4,}")
 _GAP = re.compile(r"[\s|]")
 _LONGEST = 20_000
+Pairs = tuple[tuple[TextSpan, TextSpan], ...]
 
 
 def plain_segments(text: str) -> Iterator[Segment]:
     """The segments of a text without a grammar, in order; lines without a letter are left out."""
-    headings: list[tuple[int, str]] = []
-    lead = item = ""
+    above: list[tuple[int, str]] = []
+    lead = ""
     for start, end in _stretches(text):
         marker = _MARKER.match(text, start, end)
-        reading = _read(text, marker.end() if marker else start, end)
-        shown = reading.text
-        if not any(map(str.isalnum, shown)):
+        segment = _read(text, marker.end() if marker else start, end).segment("prose")
+        if segment is None or not any(map(str.isalnum, segment.text)):
             continue
-        kind = _kind(shown, marker)
-        above = [heading for _, heading in headings]
+        kind, pairs = _kind(segment.text, marker)
         if marker and marker["heading"]:
             level = len(marker["heading"])
-            headings = [kept for kept in headings if kept[0] < level]
-            above = [heading for _, heading in headings]
-            headings.append((level, " ".join(shown.split())))
-        if kind == "item":
-            above.append(lead)
-        segment = reading.segment(kind, joined_contexts(above))
-        if segment is not None:
-            yield segment
+            above = [kept for kept in above if kept[0] < level]
+        headings = tuple(heading for _, heading in above)
+        led = (lead,) if lead and kind == "item" else ()
+        yield replace(segment, kind=kind, headings=headings, lead=led, pairs=pairs)
+        if marker and marker["heading"]:
+            above.append((level, segment.text))
         if kind == "prose":
-            lead = _last_sentence(shown)
+            lead = _last_sentence(segment.text)
         elif kind not in ("item", "row"):
             lead = ""
-    del item
-
-
-def pairs(segment: Segment) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where keys and values stand in the text of a row such as ``Name: Fram; Year: 1892``."""
-    return [(match.span(1), match.span(2)) for match in _PAIR.finditer(segment.text)]
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
@@ -111,14 +103,14 @@ def _read(text: str, start: int, end: int) -> ReadingText:
     return reading
 
 
-def _kind(text: str, marker: re.Match[str] | None) -> SegmentKind:
+def _kind(text: str, marker: re.Match[str] | None) -> tuple[SegmentKind, Pairs]:
     if marker and marker["heading"]:
-        return "heading"
+        return "heading", ()
     if _is_row(text) or _FIELD.fullmatch(text):
-        return "row"
+        return "row", tuple((match.span(1), match.span(2)) for match in _PAIR.finditer(text))
     if marker and marker["item"]:
-        return "item"
-    return "display" if _is_display(text) else "prose"
+        return "item", ()
+    return ("display" if _is_display(text) else "prose"), ()
 
 
 def _last_sentence(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from tgraph.model import Segment, SegmentKind
 
@@ -57,6 +57,11 @@ class ReadingText:
         """Append what the reading adds to the source, said to stand at one place of it."""
         self.add(text, [place] * len(text))
 
+    def gap(self) -> None:
+        """A space where the source has none."""
+        if self._length:
+            self._space(self.offsets[-1])
+
     def _space(self, place: int) -> None:
         if self._gap is None:
             self._gap = place
@@ -72,18 +77,14 @@ class ReadingText:
         self._length += len(word)
 
     def segment(
-        self, kind: SegmentKind, context: tuple[str, ...], start: int = -1, end: int = -1
+        self, kind: SegmentKind, headings: tuple[str, ...] = (), lead: tuple[str, ...] = ()
     ) -> Segment | None:
-        """The segment of what was read, None where nothing was; reference marks are left out.
-
-        Without ``start`` and ``end`` it goes from its first to its last character.
-        """
+        """The segment of what was read, from its first to its last character and without reference
+        marks; None where nothing was read."""
         text, offsets = without_marks(self.text, self.offsets)
         if not text:
             return None
-        first = offsets[0] if start < 0 else start
-        last = offsets[-1] + 1 if end < 0 else end
-        return Segment(kind, first, last, text, offsets, context)
+        return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, headings, lead)
 
 
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
@@ -109,11 +110,28 @@ def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
     return joined, places[lead : lead + len(joined)]
 
 
-def joined_contexts(*parts: Iterable[str]) -> tuple[str, ...]:
-    """The contexts one after the other, without what is empty or said twice in a row."""
-    found: list[str] = []
-    for part in parts:
-        for text in part:
-            if text and (not found or found[-1] != text):
-                found.append(text)
-    return tuple(found)
+def joined_cells(
+    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+) -> Segment | None:
+    """A row of the cells that aren't empty, each after the name of its column if that has one."""
+    parts: list[str] = []
+    offsets = array("q")
+    pairs = []
+    length = 0
+    for place, cell in enumerate(cells):
+        if cell is None:
+            continue
+        name = names[place] if place < len(names) else ""
+        lead = ("; " if parts else "") + (f"{name}: " if name else "")
+        if parts:
+            offsets.extend([offsets[-1]] * 2)
+        offsets.extend([cell.offsets[0]] * (len(lead) - 2 * bool(parts)))
+        offsets.extend(cell.offsets)
+        parts += (lead, cell.text)
+        begin, at = length + 2 * (len(parts) > 2), length + len(lead)
+        length = at + len(cell.text)
+        pairs.append(((begin, begin + len(name)), (at, length)))
+    if not parts:
+        return None
+    text = "".join(parts)
+    return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, pairs=tuple(pairs))

@@ -6,13 +6,16 @@ read segments and nothing else.
 
 from __future__ import annotations
 
-from tgraph.ingest.markdown_segments import markdown_segments
+from tgraph.ingest.apparatus import is_address, recognised
+from tgraph.ingest.front_matter import front_matter
+from tgraph.ingest.markdown_segments import read_page
 from tgraph.ingest.plain_segments import plain_segments
 from tgraph.ingest.sentences import Span, sentences
 from tgraph.model import Segment
 
 __all__ = ["Segment", "segments", "sentences_of"]
 
+MARKDOWN = "text/markdown"
 _WHOLE = frozenset(("row", "heading", "display"))
 _LINES = 12
 
@@ -24,8 +27,16 @@ def segments(text: str, media_type: str) -> tuple[Segment, ...]:
     front matter is in one of them. The same text and media type always give the same segments; any
     text gives some, in time that grows with its length.
     """
-    read = markdown_segments if media_type == "text/markdown" else plain_segments
-    return tuple(read(text))
+    if media_type == MARKDOWN:
+        return read_page(text).segments
+    found = list(plain_segments(text))
+    return tuple(recognised(found, [is_address(segment.text) for segment in found]))
+
+
+def body_start(text: str, media_type: str) -> int:
+    """Where a page's text begins, after its front matter."""
+    front = front_matter(text) if media_type == MARKDOWN else None
+    return front.end if front else 0
 
 
 def sentences_of(segment: Segment) -> list[Span]:
