@@ -103,7 +103,7 @@ def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]
 
 
 def _signs(text: str) -> int:
-    if len(text) > _LONGEST_ENTRY:
+    if len(text) > _LONGEST_ENTRY or not any(map(str.isdigit, text)):
         return 0
     return sum(sign.search(text) is not None for sign in _SIGNS)
 
@@ -124,7 +124,8 @@ def _mark_menus(
 
 
 def _is_led(segment: Segment) -> bool:
-    return bool(segment.lead) and len(segment.lead[0].split()) > 3
+    lead = segment.lead[0] if segment.lead else ""
+    return lead.endswith((":", "：")) and len(lead.split()) > 3
 
 
 def _is_named(segment: Segment, names: frozenset[str]) -> bool:

@@ -29,7 +29,7 @@ def segments(text: str, media_type: str) -> tuple[Segment, ...]:
     """
     if media_type == MARKDOWN:
         return read_page(text).segments
-    found = list(plain_segments(text))
+    found = list(plain_segments(text, marked=media_type == "text/plain"))
     return tuple(recognised(found, [is_address(segment.text) for segment in found]))
 
 
