@@ -247,7 +247,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 @command("ask", ModeFlagsCommand)
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @click.option("-q", "--question", help="The question, instead of the argument.")
-@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.")
+@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
 )
@@ -281,7 +281,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "Who was in command?" --document "nimrod*" --type person
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
-      tgraph ask -m auto "What are the main themes?"
+      tgraph ask "What are the main themes?"
       tgraph ask -m global "What are the main themes?"
     """
     if options.pop("json_schema"):

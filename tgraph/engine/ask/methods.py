@@ -16,7 +16,7 @@ from tgraph.retrieve.text.sentence_ranking import sharpened
 
 if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
-    from tgraph.answer.mode_choice import QuestionBreadth
+    from tgraph.answer.mode_choice import ModeReason
 
 Gathering = Generator[str, None, tuple[Question, Selection]]
 """The IRI of each stage once it is on disk; in the end what the answer is made from."""
@@ -148,7 +148,7 @@ class Chosen(MethodAround):
     ``calls`` are those that the choice took, before there was a record.
     """
 
-    about: QuestionBreadth
+    about: ModeReason
     agent: Agent
     calls: tuple[Call, ...] = ()
 

@@ -23,7 +23,16 @@ COUNT = "count"
 
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
-    "auto": ("by_model", "one", "several", "whole"),
+    "auto": (
+        "by_model",
+        "one",
+        "linked",
+        "compared",
+        "listed",
+        "whole",
+        "long",
+        "long_chunks",
+    ),
     "rerank": ("pool",),
 }
 """Of these sections only some settings count; others tell of a server, or are secret."""
