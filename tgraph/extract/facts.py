@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal
 
@@ -113,7 +113,8 @@ class NameTable:
             return
         other = self.find(alias)
         if other is not None and other is not entity:
-            self._join(_key(alias), entity)
+            if other.name == alias:  # else somebody else has it by now
+                self._join(_key(alias), entity)
         elif other is None:
             self._by_key[_key(alias)] = entity
             entity.aliases[_tidy(alias)] = None
@@ -224,6 +225,23 @@ class ChunkReading:
             self.first[id(entity)] = block, start, end
             self.found.append(entity)
         return entity
+
+    def join_names(self) -> None:
+        """States of one entity what was stated before its two names were known to be one's."""
+        facts = []
+        for fact in self.facts:
+            subject, obj = self._current(fact.subject), fact.object
+            obj = self._current(obj) if isinstance(obj, NamedEntity) else obj
+            if subject is not obj:
+                facts.append(replace(fact, subject=subject, object=obj))
+        self.facts = facts
+        found, self.found = self.found, []
+        first, self.first = self.first, {}
+        for entity in found:
+            self.see(self._current(entity), *first[id(entity)])
+
+    def _current(self, entity: NamedEntity) -> NamedEntity:
+        return self.names.find(entity.name) or entity
 
     def state(
         self,

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from tgraph.extract.english.parser import conjuncts, core_text, is_noun, verb_lemma
+from tgraph.extract.english.parser import conjuncts, core_text, is_noun, lemma, verb_lemma
+from tgraph.extract.entity_types import denotes_person
 from tgraph.resources import word_set
 
 if TYPE_CHECKING:
@@ -22,8 +24,11 @@ if TYPE_CHECKING:
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "oprd", "attr"})
 _PREPOSITIONS = frozenset({"prep", "agent", "dative"})
+_OF_ADJECTIVES = frozenset({"prep", "ccomp", "xcomp", "advcl", "pcomp"})
 _RELATIVE = frozenset({"WDT", "WP"})
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
+_NOT = frozenset({"from", "without", "of", "against"})
+_HEDGES = frozenset({"would", "could", "might", "may", "can", "should", "'d", "’d"})
 _SAYING = word_set("english", "saying")
 _IMPLICATIVE = word_set("english", "implicative")
 _OF_VERBS = word_set("english", "of_verbs")
@@ -59,14 +64,21 @@ def statements(sentence: Span) -> Iterator[Statement]:
 
 
 def antecedent(relative: Token) -> Token | None:
-    """The noun that a relative pronoun stands for."""
-    return next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
+    """The noun that a relative pronoun stands for: in "a lawyer from Cardiff, who ..." the
+    person, though the clause may hang on the place."""
+    noun = next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
+    if noun is None or noun.dep_ != "pobj" or relative.lower_ not in ("who", "whom"):
+        return noun
+    person = noun.head.head
+    return person if is_noun(person) and denotes_person(lemma(person.lower_, "noun")) else noun
 
 
 def _of_verb(verb: Token) -> Iterator[Statement]:
-    if any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children):
-        return  # a condition: "if Scott had ..."
+    if _is_conditional(verb):
+        return
     subjects, direct = _subjects(verb)
+    if len(subjects) > 1 and any(token.lower_ == "respectively" for token in verb.sent):
+        return  # which belongs to which is not said by the grammar
     reported = bool(subjects) and _is_reported(verb)
     for predicate, obj in _complements(verb, predicate_of(verb)) if subjects else ():
         for subject in subjects:
@@ -74,11 +86,31 @@ def _of_verb(verb: Token) -> Iterator[Statement]:
                 yield Statement(subject, predicate, obj, verb, direct, reported)
 
 
+def _is_conditional(verb: Token) -> bool:
+    """Whether a verb stands in a condition ("if Scott had ..."), or holds under one alone."""
+    if any(map(_has_condition, chain([verb], verb.ancestors))):
+        return True
+    while verb.dep_ == "conj":
+        verb = verb.head
+    if any(child.tag_ == "MD" and child.lower_ in _HEDGES for child in verb.children):
+        return False  # the predicate says so: "would ..."
+    return any(child.dep_ == "advcl" and _has_condition(child) for child in verb.children)
+
+
+def _has_condition(verb: Token) -> bool:
+    return any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children)
+
+
 def _is_reported(verb: Token) -> bool:
     clause = verb
     while clause.dep_ == "conj":
         clause = clause.head
     return clause.dep_ == "ccomp" and verb_lemma(clause.head) in _SAYING
+
+
+def subjects_of(verb: Token) -> list[Token]:
+    """The subject tokens of a verb, of its own clause or of the one that it goes on from."""
+    return _subjects(verb)[0]
 
 
 def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
@@ -111,7 +143,7 @@ def _inherited(verb: Token, depth: int) -> list[Token]:
         return _subjects(head, depth + 1)[0]
     if any(child.dep_ == "poss" for child in verb.children):
         return []
-    if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG":
+    if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG" and head.lower_ not in _NOT:
         return _subjects(head.head, depth + 1)[0]
     return []
 
@@ -191,8 +223,10 @@ def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement
 
 
 def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
-    yield (base, adjective)
-    for child in adjective.children:
+    said_of = [child for child in adjective.children if child.dep_ in _OF_ADJECTIVES]
+    if not any(child.i > adjective.i for child in said_of):
+        yield (base, adjective)
+    for child in said_of:
         if child.dep_ == "prep":
             yield from _prepositional(f"{base} {adjective.lower_}", child)
 
@@ -209,6 +243,8 @@ def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_C
 
 def _with_object(base: str, direct: list[Token]) -> str:
     """The predicate of what is said beside the direct object: "reach the South Pole" + "on"."""
+    if direct and direct[0].tag_ == "PRP":
+        return f"{base} {direct[0].lower_}"
     if not direct or not is_noun(direct[0]):
         return base
     words = core_text(direct[0])

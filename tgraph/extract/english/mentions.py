@@ -25,7 +25,7 @@ from tgraph.extract.english.name_spans import (
     run_end,
     runs,
 )
-from tgraph.extract.english.parser import is_common_word, lemma
+from tgraph.extract.english.parser import is_common_word, lemma, speaks, text_of
 from tgraph.extract.entity_types import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN
 from tgraph.extract.literals import find_literals
@@ -34,6 +34,7 @@ from tgraph.resources import word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
+_TO_VERB = 5
 _COMMON = word_set("english", "no_names")
 _ARTICLES = frozenset({"the", "a", "an"})
 _BEFORE = _ARTICLES | {"of", "and", "in", "at", "by"}
@@ -71,10 +72,11 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
     taken = bytearray(len(doc))
     found: list[Mention] = []
     literals = _literals(doc)
+    joined = [_mention(doc, *place) for place in joined_places(doc)]
     for source in (
         _titles(doc, titles),
         _quoted(doc),
-        (_mention(doc, *place) for place in joined_places(doc)),
+        joined,
         (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
     ):
         _take(source, taken, found)
@@ -86,7 +88,7 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
         if mention.is_name
         for other in _variants(doc, mention, mention.text.lower() in known)
     ]
-    others += [_mention(doc, *place) for place in joined_places(doc)]
+    others += joined
     _take(literals, taken, found)
     distinct = {(m.start, -m.end): m for m in reversed(found + others)}  # the first of each place
     return [distinct[place] for place in sorted(distinct)]
@@ -113,10 +115,11 @@ def _variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
 
 def _literals(doc: Doc) -> list[Mention]:
     found = []
-    for literal in find_literals(doc.text):
+    text = text_of(doc)
+    for literal in find_literals(text):
         span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
         if span is not None:
-            words = doc.text[literal.start : literal.end]
+            words = text[literal.start : literal.end]
             found.append(Mention(span.start, span.end, words, "", literal.value, literal.is_time))
     return found
 
@@ -139,8 +142,8 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
 
 def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
     """The document's own title where the text repeats it, whatever its capitals."""
-    lowered = doc.text.lower()
-    if len(lowered) != len(doc.text):
+    lowered = text_of(doc).lower()
+    if len(lowered) != len(text_of(doc)):
         return
     for place, title in enumerate(titles):
         if _is_name_like(title, main=place == 0):
@@ -170,11 +173,16 @@ def _stands_alone(doc: Doc, span: Span, common: bool) -> bool:
 
 
 def _quoted(doc: Doc) -> Iterator[Mention]:
-    for match in _QUOTED.finditer(doc.text):
+    for match in _QUOTED.finditer(text_of(doc)):
         group = 1 if match[1] else 2
         span = doc.char_span(*match.span(group), alignment_mode="contract")
-        if span is not None and _is_title_case(span):
+        if span is not None and _is_title_case(span) and not _is_said(span):
             yield _mention(doc, span.start, span.end, "work")
+
+
+def _is_said(span: Span) -> bool:
+    """Whether a verb of saying follows a quotation: "Yes, sir," he answered."""
+    return any(map(speaks, span.doc[span.end : span.end + _TO_VERB]))
 
 
 def _is_title_case(span: Span) -> bool:
