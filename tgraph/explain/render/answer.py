@@ -83,22 +83,42 @@ def answer_block(answer: Answer) -> Iterator[RenderableType]:
     if answer.short:
         yield _line((_flat(answer.short), "bold"), (_sure(answer), _FAINT))
         yield ""
-    groups = list(by_document(answer.sentences))
-    for at, (document, group) in enumerate(groups):
-        if (at and groups[at - 1][0] is not None) or at == 1:
-            yield ""
-        if document is None:
-            label = at > 0 and at + 1 < len(groups) and groups[at + 1][0] is not None
-            yield from (_line((_flat(s.text), "bold" if label else "")) for _, s in group)
-            continue
-        yield _DocumentHeading(*document)
-        yield from (_quote(number, sentence) for number, sentence in group)
+    if all(quoted(sentence) for sentence in answer.sentences):
+        yield from _documents(answer.sentences)
+    else:
+        yield from _parts(answer.sentences)
     for note in answer.notes:
         yield ""
         yield _line((_note(note), "yellow"))
     if not answer.short and answer.confidence is not None:
         yield ""
         yield _line((_sure(answer).strip(), _FAINT))
+
+
+def _documents(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
+    """The quotes under their documents."""
+    number = 0
+    for document, group in by_document(sentences):
+        if number:
+            yield ""
+        yield _DocumentHeading(*(document or ("", "")))
+        for _, sentence in group:
+            number += 1
+            yield _quote(number, sentence)
+
+
+def _parts(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
+    """What is in nobody's words, as what it heads, and below each the quotes with their places."""
+    number = 0
+    for at, sentence in enumerate(sentences):
+        if quoted(sentence) is not None:
+            number += 1
+            yield _quote(number, sentence, named=True)
+            continue
+        if at:
+            yield ""
+        heads = at > 0 and at + 1 < len(sentences) and quoted(sentences[at + 1]) is not None
+        yield _line((_flat(sentence.text), "bold" if heads else ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +144,8 @@ def _near(path: str) -> str:
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
 
 
-def _quote(number: int, sentence: Sentence) -> RenderableType:
-    """A quote beside its number, with its place below."""
+def _quote(number: int, sentence: Sentence, *, named: bool = False) -> RenderableType:
+    """A quote beside its number, with its place below, by name where no document stands above."""
     from rich.table import Table
     from rich.text import Text
 
@@ -135,7 +155,8 @@ def _quote(number: int, sentence: Sentence) -> RenderableType:
         style = " ".join(_STYLES[name] for name in sorted(run.styles))
         words.append(safe(run.text if "code" in run.styles else _breaks(run.text)), style)
     words.append("”")
-    words.append(f"\n{_place(cited)}{_others(sentence, cited)}", _FAINT)
+    where = f"{one_line(cited.title)}, {_place(cited)}" if named else _place(cited)
+    words.append(f"\n{where}{_others(sentence, cited)}", _FAINT)
     grid = Table.grid(padding=0)
     grid.add_column(width=_NUMBER, no_wrap=True)
     grid.add_column(overflow="fold")
