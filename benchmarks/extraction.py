@@ -25,7 +25,8 @@ from pyoxigraph import Literal
 
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.literals import parse_literal
-from tgraph.model import Chunk, Extraction
+from tgraph.ingest.chunk import page_chunks
+from tgraph.model import Chunk, Document, Extraction, Page
 
 FILE = "openie_musique_train_results_ner_gpt-3.5-turbo-1106_1890.json"
 TUNED_ON = 600
@@ -140,7 +141,9 @@ def measure(documents: Sequence[dict[str, Any]]) -> tuple[dict[str, Score], floa
     seconds = 0.0
     for place, document in enumerate(documents):
         text = document["text"]
-        chunk = Chunk(f"{place:064x}", None, 0, 0, len(text), text, 0)
+        page = Page(None, text)
+        source = Document(f"{place:064x}", document["title"], "text/plain", (page,))
+        (chunk,) = page_chunks(source, page, [(0, len(text), 0)])
         begin = time.process_time()
         extraction = extractor.extract(chunk, document["title"])
         seconds += time.process_time() - begin

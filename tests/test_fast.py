@@ -9,6 +9,7 @@ import pytest
 from pyoxigraph import NamedNode
 
 import tgraph
+from tests.chunks import chunk_of
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.index.cooccurrence_graph import RELATION
@@ -16,7 +17,6 @@ from tgraph.extract.english import parser
 from tgraph.extract.fast import FastExtractor
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
-from tgraph.model import Chunk
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ticking_clock
 
@@ -177,7 +177,7 @@ def test_both_methods_share_a_graph(place):
 
 def read(text: str, title: str = "Notes") -> list[tuple[str, list[str]]]:
     """Each sentence with what it names."""
-    chunk = Chunk("0" * 64, None, 0, 50, 50 + len(text), text, 9)
+    chunk = chunk_of(text, 50)
     found = FastExtractor().extract(chunk, title)
     for entity in found.entities:
         assert entity.span is not None

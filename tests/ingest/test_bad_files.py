@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import io
 import random
+import time
 import zipfile
+from contextlib import suppress
 
 import pypdf
 import pytest
@@ -31,7 +33,8 @@ def encrypted(plain: bytes, user: str = "password") -> bytes:
 
 
 @pytest.mark.parametrize(
-    "suffix", ["txt", "md", "html", "csv", "json", "jsonl", "pdf", "docx", "bin"]
+    "suffix",
+    ["txt", "md", "rst", "adoc", "html", "epub", "csv", "json", "jsonl", "pdf", "docx", "bin"],
 )
 def test_noise_and_nothing_are_refused_in_every_format(suffix):
     refused(NOISE, f"a.{suffix}")
@@ -89,7 +92,7 @@ def test_json_without_values(source):
     assert "no values" in str(refused(source, "a.json"))
 
 
-@pytest.mark.parametrize("suffix", ["txt", "md", "html", "csv", "json", "jsonl"])
+@pytest.mark.parametrize("suffix", ["txt", "md", "rst", "adoc", "html", "csv", "json", "jsonl"])
 def test_an_endless_line_is_refused_at_once(suffix):
     assert "line of more than" in str(refused(b"word " * 20_000_000, f"a.{suffix}"))
 
@@ -128,6 +131,44 @@ def test_an_archive_bomb_is_not_unpacked(word):
     assert "more than allowed" in str(
         refused(bomb, "a.docx", FileLimits(unpacked_bytes=10_000_000))
     )
+
+
+def test_an_epub_that_is_broken_encrypted_or_a_bomb(book):
+    assert "ZIP" in str(refused(b"just text", "a.epub"))
+    assert "container.xml" in str(
+        refused(book("<p>x</p>").replace(b"container", b"contained"), "a.epub")
+    )
+    assert "no text" in str(refused(book("<img src='a'/>"), "a.epub"))
+    bomb = book("<p>" + "ice " * 5_000_000 + "</p>")
+    assert len(bomb) < 200_000
+    assert "more than allowed" in str(
+        refused(bomb, "a.epub", FileLimits(unpacked_bytes=10_000_000))
+    )
+    locked = (
+        b'<encryption xmlns:e="http://www.w3.org/2001/04/xmlenc#"><e:EncryptedData>'
+        b'<e:CipherData><e:CipherReference URI="OPS/text/0.xhtml"/></e:CipherData>'
+        b"</e:EncryptedData></encryption>"
+    )
+    data = book("<p>x</p>", parts={"META-INF/encryption.xml": locked})
+    assert "DRM" in str(refused(data, "a.epub"))
+    laughs = "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    package = f'<!DOCTYPE p [<!ENTITY a "ha">{laughs}]><package><metadata>&i;</metadata></package>'
+    refused(book("<p>x</p>", parts={"OPS/book.opf": package.encode()}), "a.epub")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["* ", "`a", "**a", ".. x::\n\n   ", "|a", "[", "a::\n", "== x\n", "   ", ":a: b\n", "x_ "],
+)
+@pytest.mark.parametrize("suffix", ["rst", "adoc"])
+def test_mark_up_without_end_is_read_or_refused_soon(piece, suffix):
+    started = time.process_time()
+    source = (piece * (20_000 // len(piece)) + "\n\nText.\n").encode()
+    with suppress(IngestError):
+        assert load(source, f"a.{suffix}").pages
+    assert time.process_time() - started < 20
 
 
 def with_entities(plain: bytes, entities: str, reference: str) -> bytes:

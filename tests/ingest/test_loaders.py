@@ -52,7 +52,7 @@ def shared_text() -> Path:
     return path
 
 
-def files(text: str, word) -> dict[str, bytes]:
+def files(text: str, word, book) -> dict[str, bytes]:
     """The same text as a real file of every format that can hold any text."""
     marked = "".join(f"<p>{escape(line)}</p>" for line in text.split("\n"))
     return {
@@ -63,6 +63,9 @@ def files(text: str, word) -> dict[str, bytes]:
         "a.json": json.dumps([{"title": "One", "text": text}, {"deep": {"er": [text]}}]).encode(),
         "a.jsonl": (json.dumps({"text": text}) + "\n" + json.dumps({"n": 1})).encode(),
         "a.docx": word(text, "End."),
+        "a.rst": f"Head\n====\n\n{text}\n".encode(),
+        "a.adoc": f"= Head\n\n{text}\n".encode(),
+        "a.epub": book(f"<h1>Head</h1>{marked}", "<h2>Next</h2><p>End.</p>"),
     }
 
 
@@ -80,8 +83,8 @@ def check_exact(document: Document) -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(text=PROSE)
-def test_every_loader_gives_exact_chunks(word, text):
-    for name, data in files(text, word).items():
+def test_every_loader_gives_exact_chunks(word, book, text):
+    for name, data in files(text, word, book).items():
         document = load(data, name)
         assert document.sha256 == hashlib.sha256(data).hexdigest()
         if not name.endswith(("json", "jsonl")):
@@ -148,8 +151,8 @@ def test_html_is_readable_text():
     document = load(source.encode(), "a.html")
     (page,) = document.pages
     assert page.text == (
-        "Main title\n\nHello bold, world.\nSecond line\n\n- One\n- Two\n\nName: Ada; Born: 1815"
-        "\n\nDied: 1852\n\n  code\n      more"
+        "# Main title\n\nHello bold, world.\nSecond line\n\n- One\n- Two\n\nName: Ada; Born: 1815"
+        "\n\nDied: 1852\n\n```\n  code\n      more\n```"
     )
     assert document.title == "A & B"
     assert document.metadata == {"language": "en", "author": "Jo"}
@@ -247,7 +250,7 @@ def test_docx_keeps_the_order_of_paragraphs_and_tables():
     document.save(out)
     loaded = load(out.getvalue(), "a.docx")
     (page,) = loaded.pages
-    assert page.text == "Top\n\nBefore.\n\nName: Ada; Born: 1815\n\nSection\n\n- one\n- two"
+    assert page.text == "# Top\n\nBefore.\n\nName: Ada; Born: 1815\n\n## Section\n\n- one\n- two"
     assert [(h.text, h.level) for h in page.headings] == [("Top", 1), ("Section", 2)]
     assert (loaded.title, loaded.metadata["author"]) == ("Top", "Ada")
 

@@ -7,11 +7,11 @@ import time
 import pytest
 
 from tgraph.ingest.files import load
-from tgraph.ingest.markdown import markdown_headings
+from tgraph.ingest.markdown_segments import read_page
 
 
-def found(text: str, start: int = 0) -> list[tuple[str, int, int]]:
-    return [(h.text, h.level, h.start) for h in markdown_headings(text, start)]
+def found(text: str) -> list[tuple[str, int, int]]:
+    return [(h.text, h.level, h.start) for h in read_page(text).headings]
 
 
 def test_headings_stand_where_their_line_s_text_begins():

@@ -103,7 +103,8 @@ class CachedExtractor:
         return self._extractor.prompts
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
-        name = digest(chunk.iri, chunk.text, title, *chunk.headings, "", self.key)
+        read = (f"{s.kind} {s.start} {s.text} {s.context}" for s in chunk.segments)
+        name = digest(chunk.iri, chunk.text, title, *chunk.headings, "", *read, "", self.key)
         path = self._folder / name[:2] / f"{name}.json"
         with suppress(KeyError, TypeError, ValueError):  # none, damaged or of another version
             return _decode(read_json(path))

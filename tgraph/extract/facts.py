@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal
 
-from tgraph.extract.blocks import Block
 from tgraph.extract.entity_types import gender_of_name, is_title, without_title
-from tgraph.model import ExtractedEntity, Span
+from tgraph.model import ExtractedEntity, Segment, Span
 from tgraph.vocabulary import normalise_name
 
 UNKNOWN = "thing"
@@ -206,7 +205,7 @@ class StatedFact:
     predicate: str
     object: Argument
     strength: float
-    block: Block
+    block: Segment
     start: int
     end: int
 
@@ -217,11 +216,11 @@ class ChunkReading:
 
     names: NameTable
     facts: list[StatedFact] = field(default_factory=list)
-    first: dict[int, tuple[Block, int, int]] = field(default_factory=dict)
+    first: dict[int, tuple[Segment, int, int]] = field(default_factory=dict)
     found: list[NamedEntity] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
 
-    def see(self, entity: NamedEntity, block: Block, start: int, end: int) -> NamedEntity:
+    def see(self, entity: NamedEntity, block: Segment, start: int, end: int) -> NamedEntity:
         """Takes note of a mention; the first one is where the entity is said to stand."""
         if id(entity) not in self.first:
             self.first[id(entity)] = block, start, end
@@ -251,7 +250,7 @@ class ChunkReading:
         predicate: str,
         obj: Argument,
         strength: float,
-        block: Block,
+        block: Segment,
         span: tuple[int, int] | None = None,
     ) -> None:
         """Adds a fact, of the whole block without a span; none about nothing or a thing itself."""

@@ -16,7 +16,6 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from tgraph.extract import language
-from tgraph.extract.blocks import Block, cut
 from tgraph.extract.embedded import titles_of
 from tgraph.extract.english import parser
 from tgraph.extract.english.mentions import Mention, find_mentions
@@ -25,8 +24,17 @@ from tgraph.extract.english.rules import without_common_words
 from tgraph.extract.entity_types import kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN, NamedEntity, NameTable
 from tgraph.extract.language import language_of
-from tgraph.ingest.sentences import sentences
-from tgraph.model import Agent, Chunk, ExtractedEntity, Extraction, Occurrence, Prompt, Span
+from tgraph.ingest.segments import sentences_of
+from tgraph.model import (
+    Agent,
+    Chunk,
+    ExtractedEntity,
+    Extraction,
+    Occurrence,
+    Prompt,
+    Segment,
+    Span,
+)
 from tgraph.models.base import CallSink, no_sink
 from tgraph.resources import word_set
 from tgraph.vocabulary import digest
@@ -35,10 +43,11 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 NAME = "fast-extractor"
-VERSION = "2"
+VERSION = "3"
 _NOUNS = frozenset({"NN", "NNS"})
 _INSIDE = _NOUNS | {"JJ", "HYPH"}
 _TERM = "concept"
+_READ = frozenset(("prose", "item", "row", "heading"))
 _LONGEST_TERM = 5
 _EMPTY = word_set("english", "telling_nothing")
 
@@ -47,7 +56,7 @@ _EMPTY = word_set("english", "telling_nothing")
 class _NamedPlace:
     """An entity named in a sentence, both as positions in the block's text."""
 
-    block: Block
+    block: Segment
     sentence: tuple[int, int]
     entity: NamedEntity
     place: tuple[int, int]
@@ -73,15 +82,17 @@ class FastExtractor:
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """What the sentences of a chunk name; never raises for its text, whatever it holds."""
-        blocks = [block for block in cut(chunk.text, chunk.headings) if block.kind != "display"]
+        blocks = [block for block in chunk.segments if block.kind in _READ]
         titles = titles_of(title, chunk.headings)
-        prose = " ".join(block.text for block in blocks if block.kind == "prose")
+        prose = " ".join(block.text for block in blocks if block.kind in ("prose", "item"))
         tagged = language_of(prose) == "en" and all(parser.versions())
         found = _tagged(blocks, titles, self._longest) if tagged else _counted(blocks)
         return _extraction(chunk, list(found))
 
 
-def _tagged(blocks: Sequence[Block], titles: Sequence[str], longest: int) -> Iterator[_NamedPlace]:
+def _tagged(
+    blocks: Sequence[Segment], titles: Sequence[str], longest: int
+) -> Iterator[_NamedPlace]:
     docs = parser.tag([block.text for block in blocks])
     mentions = without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
     named = [[mention for mention in found if mention.is_name] for found in mentions]
@@ -138,7 +149,7 @@ def _is_term(texts: Sequence[str], longest: int) -> bool:
 
 
 def _by_sentence(
-    block: Block, places: Sequence[tuple[NamedEntity, tuple[int, int]]]
+    block: Segment, places: Sequence[tuple[NamedEntity, tuple[int, int]]]
 ) -> Iterator[_NamedPlace]:
     """Rows are one sentence; what a sentence's end cuts in two is left out, and so are names inside
     longer ones."""
@@ -146,14 +157,13 @@ def _by_sentence(
     for named in sorted(places, key=lambda item: (item[1][0], -item[1][1])):
         if not outer or named[1][1] > outer[-1][1][1]:
             outer.append(named)
-    whole = [(0, len(block.text))]
-    for sentence in whole if block.kind == "row" else sentences(block.text):
+    for sentence in sentences_of(block):
         for entity, place in outer:
             if sentence[0] <= place[0] and place[1] <= sentence[1]:
                 yield _NamedPlace(block, sentence, entity, place)
 
 
-def _counted(blocks: Sequence[Block]) -> Iterator[_NamedPlace]:
+def _counted(blocks: Sequence[Segment]) -> Iterator[_NamedPlace]:
     terms = language.terms_of(blocks)
     names = NameTable()
     for term in terms:
@@ -176,7 +186,7 @@ def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
         known = index.setdefault(id(item.entity), len(entities))
         if known == len(entities):
             entities.append(_entity(chunk, item))
-        start, end = _located(chunk, item.block, item.sentence)
+        start, end = item.block.locate(*item.sentence)
         by_sentence.setdefault((start, end), {})[known] = None
         paragraph_of[start, end] = paragraphs.setdefault(id(item.block), len(paragraphs))
     occurrences = [
@@ -186,12 +196,7 @@ def _extraction(chunk: Chunk, found: Sequence[_NamedPlace]) -> Extraction:
 
 
 def _entity(chunk: Chunk, item: _NamedPlace) -> ExtractedEntity:
-    start, end = _located(chunk, item.block, item.place)
+    start, end = item.block.locate(*item.place)
     quote = chunk.text[start - chunk.start : end - chunk.start]
     kind = _TERM if item.entity.type == UNKNOWN else item.entity.type
     return item.entity.extracted(kind, Span(start, end, quote))
-
-
-def _located(chunk: Chunk, block: Block, place: tuple[int, int]) -> tuple[int, int]:
-    start, end = block.locate(*place)
-    return chunk.start + start, chunk.start + end

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Literal as Choice
 
-from tgraph.extract.blocks import Block
 from tgraph.extract.facts import MENTIONS, WEAK, ChunkReading, NamedEntity, NameTable
 from tgraph.ingest.sentences import trimmed
+from tgraph.model import Segment
 from tgraph.resources import word_set
 
 Language = Choice["en", "zh", "other"]
@@ -57,7 +57,7 @@ def language_of(text: str) -> Language:
     return "other" if others >= many else "en"
 
 
-def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
+def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
     """The reading of prose in any language. Names are runs of capitalised words that don't only
     open sentences, or, in scripts without capitals, word sequences that recur in the chunk. Two
     names in one sentence are related, weakly; how, is not claimed."""
@@ -79,7 +79,7 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> Ch
 
 def relate(
     reading: ChunkReading,
-    block: Block,
+    block: Segment,
     span: tuple[int, int],
     found: Sequence[NamedEntity],
     topic: NamedEntity | None,
@@ -98,7 +98,7 @@ def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
         yield from trimmed(text, *match.span())
 
 
-def terms_of(blocks: Sequence[Block]) -> set[str]:
+def terms_of(blocks: Sequence[Segment]) -> set[str]:
     """The names of a text, or, in scripts without capitals, the word sequences that recur in it."""
     if any(c.isupper() for block in blocks for c in block.text):
         return _capitalised(blocks)
@@ -111,7 +111,7 @@ def terms_of(blocks: Sequence[Block]) -> set[str]:
     return set(kept[:_MOST_GRAMS])
 
 
-def _capitalised(blocks: Sequence[Block]) -> set[str]:
+def _capitalised(blocks: Sequence[Segment]) -> set[str]:
     """Capitalised spans seen inside a sentence, or of several words, or never in small letters."""
     small = {w for block in blocks for w in _LETTERS.findall(block.text) if w[0].islower()}
     found = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tgraph.errors import IngestError
 from tgraph.model import Heading, Page
@@ -26,6 +26,8 @@ class FileLimits:
     line_characters: int = 10_000_000
 
 
+FENCE = "```"
+_LOWEST = 6
 DEFAULT_LIMITS = FileLimits()
 
 
@@ -54,6 +56,14 @@ def words(text: str) -> frozenset[str]:
 def one_line(text: str) -> str:
     """The text with every run of white space made one space, trimmed."""
     return " ".join(text.split())
+
+
+def shorten(text: str, most: int) -> str:
+    """The text on one line, at most so many characters of it, cut between words where it can be."""
+    line = one_line(text[: 2 * most])
+    if len(line) <= most:
+        return line
+    return f"{line[:most].rpartition(' ')[0] or line[:most]} …"
 
 
 def reason(error: Exception) -> str:
@@ -90,14 +100,26 @@ class TextBuilder:
         self._length += len(lead) + len(block)
 
     def heading(self, text: str, level: int, separator: str = "\n\n") -> None:
-        """Append a heading as a block of its own."""
+        """Append a heading as a block of its own, marked as one in the text."""
         self.mark(text, level, separator)
-        self.add(text, separator)
+        self.add(f"{'#' * min(level, _LOWEST)} {text}", separator)
+
+    def code(self, text: str, separator: str = "\n\n") -> None:
+        """Append lines that stay as they are, fenced."""
+        self.add(f"{FENCE}\n{text}\n{FENCE}", separator)
 
     def mark(self, text: str, level: int, separator: str = "\n\n") -> None:
         """Record a heading where the next block will start, without adding its text."""
         start = self._length + (len(separator) if self._parts else 0)
         self._headings.append(Heading(text, level, start))
+
+    def append(self, page: Page) -> None:
+        """Append a page's text with its headings."""
+        start = self._length + (2 if self._parts else 0)
+        self._headings += [
+            replace(heading, start=start + heading.start) for heading in page.headings
+        ]
+        self.add(page.text)
 
     def page(self, number: int | None = None) -> Page:
         return Page(number, "".join(self._parts), tuple(self._headings))

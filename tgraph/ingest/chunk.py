@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal as Choice
 
 from tgraph.errors import UsageError
-from tgraph.ingest.sentences import sentences
-from tgraph.model import Chunk, Document, Heading, Page
+from tgraph.ingest.segments import body_start, segments, sentences_of
+from tgraph.ingest.sentences import trimmed
+from tgraph.model import Chunk, Document, Heading, Page, Segment
 from tgraph.models.tokens import DEFAULT_ENCODING, count_tokens, token_offsets
 
 ChunkBy = Choice["tokens", "sentences"]
@@ -33,23 +35,113 @@ def chunk_document(
     ``size`` tokens, the last ones repeated as far as they fit into ``overlap``; a sentence that is
     longer than ``size`` is cut by tokens. No chunk counts more than ``size`` tokens, ``tokens`` is
     the exact count of its text, and together the chunks hold every character that isn't white
-    space. ``headings`` is the section path where the chunk starts, highest first; a section goes on
-    over pages. Raises ``UsageError`` for sizes that make no sense.
+    space or front matter. ``headings`` is the section path where the chunk starts, highest first; a
+    section goes on over pages. ``segments`` is what may be read in the chunk: whole sentences, and
+    parts only of those that no chunk holds whole. Raises ``UsageError`` for sizes that make no
+    sense.
     """
     _check(size, overlap, by)
-    cut = _windows if by == "tokens" else _packed
     chunks: list[Chunk] = []
     above: tuple[Heading, ...] = ()
     for page in document.pages:
-        paths = _section_paths(above, page.headings)
-        for start, end, tokens in cut(page.text, size, overlap, encoding):
-            path = _path_at(page, paths, start)
-            text = page.text[start:end]
-            chunks.append(
-                Chunk(document.sha256, page.number, len(chunks), start, end, text, tokens, path)
-            )
-        above = paths[-1]
+        if by == "tokens":
+            body = body_start(page.text, document.media_type)
+            pieces = list(_windows(page.text, body, size, overlap, encoding))
+        else:
+            spans = _sentence_spans(page.text, document.media_type)
+            pieces = list(_packed(page.text, spans, size, overlap, encoding))
+        chunks += page_chunks(document, page, pieces, above, len(chunks))
+        above = _section_paths(above, page.headings)[-1]
     return chunks
+
+
+def page_chunks(
+    document: Document,
+    page: Page,
+    pieces: Sequence[_Piece],
+    above: tuple[Heading, ...] = (),
+    index: int = 0,
+) -> list[Chunk]:
+    """The pieces of a page, given by ``(start, end, tokens)`` in order, as chunks.
+
+    They are numbered from ``index``; ``above`` are the headings that the page's first text stands
+    under.
+    """
+    paths = _section_paths(above, page.headings)
+    read = segments(page.text, document.media_type)
+    held = _segments_within([(start, end) for start, end, _ in pieces], read)
+    return [
+        Chunk(
+            document.sha256,
+            page.number,
+            place,
+            start,
+            end,
+            page.text[start:end],
+            tokens,
+            _path_at(page, paths, start),
+            within,
+        )
+        for place, ((start, end, tokens), within) in enumerate(
+            zip(pieces, held, strict=True), index
+        )
+    ]
+
+
+def _sentence_spans(text: str, media_type: str) -> list[tuple[int, int]]:
+    """The sentences of the page's segments, with the mark-up before and after them."""
+    starts = {body_start(text, media_type)}
+    for segment in segments(text, media_type):
+        begins = [segment.locate(*span)[0] for span in sentences_of(segment)]
+        starts.update((segment.start, *begins[1:]))
+    edges = [*sorted(starts), len(text)]
+    return [span for edge in pairwise(edges) for span in trimmed(text, *edge)]
+
+
+def _segments_within(
+    pieces: Sequence[tuple[int, int]], read: Sequence[Segment]
+) -> list[tuple[Segment, ...]]:
+    """For each piece of a page, given by their starts, what of the segments is read in it.
+
+    A row without its beginning doesn't say what it is about and is in none.
+    """
+    held: list[list[Segment]] = [[] for _ in pieces]
+    for segment in read:
+        whole, touching = _holding(pieces, segment.start, segment.end)
+        for k in whole:
+            held[k].append(segment)
+        if not whole and touching:
+            for k, part in _parts(segment, pieces):
+                held[k].append(segment.clip(*part))
+    return [tuple(found) for found in held]
+
+
+def _holding(
+    pieces: Sequence[tuple[int, int]], start: int, end: int
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Which pieces hold all of a stretch, and which at least some of it."""
+    first = bisect_right(pieces, start, key=lambda piece: piece[1])
+    touching = range(first, bisect_left(pieces, end, lo=first, key=lambda piece: piece[0]))
+    return [k for k in touching if pieces[k][0] <= start and end <= pieces[k][1]], touching
+
+
+def _parts(
+    segment: Segment, pieces: Sequence[tuple[int, int]]
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """What of a segment that no piece holds whole each of the pieces has."""
+    parts: dict[int, tuple[int, int]] = {}
+    for start, end in sentences_of(segment):
+        whole, touching = _holding(pieces, *segment.locate(start, end))
+        for k in whole or touching:
+            begin = max(start, segment.find(pieces[k][0]))
+            stop = min(end, segment.find(pieces[k][1]))
+            if begin < stop:
+                parts[k] = parts.get(k, (begin, stop))[0], stop
+    for k, (start, end) in parts.items():
+        text = segment.text[start:end]
+        start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+        if start < end and (start == 0 or segment.kind != "row"):
+            yield k, (start, end)
 
 
 def _check(size: int, overlap: int, by: str) -> None:
@@ -66,10 +158,13 @@ def _check(size: int, overlap: int, by: str) -> None:
         )
 
 
-def _windows(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
-    if not text.strip():
+def _windows(text: str, start: int, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
+    """Windows of the text from ``start`` on."""
+    if not text[start:].strip():
         return
-    offsets = token_offsets(text, encoding)
+    offsets = token_offsets(text[start:], encoding)
+    if start:
+        offsets = array("I", (start + offset for offset in offsets))
     offsets.append(len(text))
     last = len(offsets) - 1
     first = 0
@@ -104,8 +199,11 @@ def _window(
         until -= tokens - size
 
 
-def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piece]:
-    spans = sentences(text)
+def _packed(
+    text: str, spans: Sequence[tuple[int, int]], size: int, overlap: int, encoding: str
+) -> Iterator[_Piece]:
+    if not spans:
+        return
     # A sentence's cost includes the white space that follows it.
     starts = [start for start, _ in spans] + [len(text)]
     costs = [count_tokens(text[a:b], encoding) for a, b in pairwise(starts)]
@@ -118,7 +216,7 @@ def _packed(text: str, size: int, overlap: int, encoding: str) -> Iterator[_Piec
         if tokens <= size:
             yield start, end, tokens
         else:
-            for a, b, tokens in _windows(text[start:end], size, overlap, encoding):
+            for a, b, tokens in _windows(text[start:end], 0, size, overlap, encoding):
                 yield start + a, start + b, tokens
         if until == len(spans):
             return

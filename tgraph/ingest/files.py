@@ -56,17 +56,21 @@ STANDARD_INPUT = "-"
 _LONGEST = 512
 # Formats that may begin with nothing but text.
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
+_EPUB = "application/epub+zip"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 # Media type to the module and function that read it, imported when it is needed, and its suffixes.
 _READERS = {
     "text/plain": ("text", "read_text", ".txt .text"),
     "text/markdown": ("markdown", "read_markdown", ".md .markdown"),
+    "text/x-rst": ("rst", "read_rst", ".rst"),
+    "text/asciidoc": ("asciidoc", "read_asciidoc", ".adoc .asciidoc"),
     "text/html": ("html", "read_html", ".html .htm .xhtml"),
     "text/csv": ("tables", "read_csv", ".csv .tsv"),
     "application/json": ("tables", "read_json", ".json"),
     "application/jsonl": ("tables", "read_json_lines", ".jsonl .ndjson"),
     "application/pdf": ("pdf", "read_pdf", ".pdf"),
     _DOCX: ("office", "read_docx", ".docx"),
+    _EPUB: ("epub", "read_epub", ".epub"),
 }
 _SUFFIXES = {suffix: kind for kind, (*_, known) in _READERS.items() for suffix in known.split()}
 _HTML_START = re.compile(
@@ -97,10 +101,11 @@ def load(
     """The document in ``source``: a path, bytes, or a binary stream that is read to its end.
 
     ``name`` (default: the path) tells the format by its suffix, names the file in errors and gives
-    the title where the document states none. A file of an unknown suffix is read as PDF, DOCX or
-    HTML if its first bytes say so, else as plain text. Its ``sha256`` is that of the bytes; the
+    the title where the document states none. A file of an unknown suffix is read as PDF, DOCX, EPUB
+    or HTML if its first bytes say so, else as plain text. Its ``sha256`` is that of the bytes; the
     text of every page can be stored anywhere (no NUL, no lone surrogates). ``metadata`` may have
-    the keys ``author``, ``date``, ``language`` and ``description``. Raises ``IngestError``, which
+    the keys ``author``, ``date``, ``language``, ``description`` and ``tags``
+    (parted by commas). Raises ``IngestError``, which
     carries the name, for a file that can't be read, isn't what it says, or is beyond the limits.
     """
     name = name or (str(source) if isinstance(source, Path) else "document")
@@ -144,6 +149,8 @@ def media_type(name: str, data: bytes) -> str:
         return known
     if data.startswith(b"%PDF-"):
         return "application/pdf"
+    if data.startswith(b"PK\x03\x04") and _EPUB.encode() in data[:100]:
+        return _EPUB
     if data.startswith(b"PK\x03\x04") and b"word/" in data:
         return _DOCX
     return "text/html" if _HTML_START.match(data[:4096]) else "text/plain"
@@ -284,7 +291,7 @@ def _file(path: Path, asked: bool) -> FoundFile:
             head = stream.read(_LONGEST)
     except OSError as error:
         return Unread(_shown(path), _why(path, error))
-    # The loader tells a PDF or DOCX without a known suffix by its content.
+    # The loader tells a PDF, DOCX or EPUB without a known suffix by its content.
     readable = has_known_suffix(path.name) or head.startswith((b"%PDF-", b"PK\x03\x04"))
     if not readable and (kind := signature(head)):
         return Unread(_shown(path), f"It is {kind}, which tgraph doesn't read.", skipped=not asked)

@@ -17,6 +17,11 @@ _UNSEEN = words(
 )
 _BOILERPLATE = frozenset(("nav", "footer"))
 _WHOLE = frozenset(("html", "head", "body"))
+# Roles of ARIA and of EPUB's structural semantics; classes of MediaWiki.
+_ASIDES = words(
+    "navigation doc-toc doc-noteref doc-backlink noteref toc landmarks page-list pagebreak"
+)
+_MARKS = words("reference mw-editsection noprint")
 _TABLE = frozenset(("table", "tr", "td", "th"))
 _LEVELS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = words(
@@ -66,6 +71,17 @@ def _tree(markup: str, name: str) -> etree._Element | None:
     return root
 
 
+def _is_aside(element: etree._Element) -> bool:
+    """Whether an element is hidden, a menu, contents, or a mark of a reference or an editor."""
+    if "hidden" in element.attrib:
+        return True
+    said = f"{element.get('role') or ''} {element.get('epub:type') or ''}".split()
+    if not _ASIDES.isdisjoint(said):
+        return True
+    classes = (element.get("class") or "").split()
+    return not _MARKS.isdisjoint(classes) and element.tag in ("sup", "span")
+
+
 class _Walk:
     """Goes over the elements in their order, without recursion, and collects one block after
     another."""
@@ -103,7 +119,7 @@ class _Walk:
     def _enter(self, element: etree._Element) -> bool:
         """Take note of an element; whether its content is to be read as text."""
         tag = element.tag
-        if tag in self._skipped or ("hidden" in element.attrib and tag not in _WHOLE):
+        if tag in self._skipped or (element.attrib and tag not in _WHOLE and _is_aside(element)):
             self._end_block()
             return False
         if tag == "title":
@@ -169,6 +185,9 @@ class _Walk:
             return
         if level and not self._tables:
             self._builder.heading(one_line(text), level)
+            self._tight = False
+        elif self._preformatted and not self._tables:
+            self._builder.code(text)
             self._tight = False
         else:
             self._add(prefix + text, tight=self._tight and prefix != "")

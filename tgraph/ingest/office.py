@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
+from tgraph.ingest.archive import broken, open_archive
 from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
 from tgraph.ingest.tables import table_lines
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from docx.text.paragraph import Paragraph
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_MAX_ENTRIES = 10_000
 _HEADING = re.compile(r"Heading ([1-9])$")
 
 
@@ -26,7 +25,11 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
 
     Raises ``IngestError`` for what isn't a DOCX, is encrypted, or unpacks to more than the limit.
     """
-    _check_archive(data, name, limits)
+    if data.startswith(_OLE):
+        raise IngestError(
+            name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."
+        )
+    open_archive(data, name, limits, "DOCX").close()
     import docx
 
     try:
@@ -34,7 +37,7 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
         built = _rendered(document).page()
         title, metadata = _properties(document)
     except Exception as error:  # a damaged package makes the XML libraries fail in any way whatever
-        raise _broken(name, reason(error)) from None
+        raise broken(name, "DOCX", reason(error)) from None
     if not built.text.strip():
         raise IngestError(name, "The DOCX holds no text.")
     title = title or (built.headings[0].text if built.headings else "")
@@ -49,29 +52,6 @@ def _properties(document: WordDocument) -> tuple[str, dict[str, str]]:
         found["date"] = core.created.date().isoformat() if core.created else ""
     said = {key: one_line(storable(value or "")) for key, value in found.items()}
     return one_line(storable(core.title or "")), {key: said[key] for key in said if said[key]}
-
-
-def _broken(name: str, reason: str) -> IngestError:
-    return IngestError(name, f"The DOCX can't be read: {reason}.", "Save it again as DOCX.")
-
-
-def _check_archive(data: bytes, name: str, limits: FileLimits) -> None:
-    if data.startswith(_OLE):
-        raise IngestError(
-            name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."
-        )
-    try:
-        with zipfile.ZipFile(BytesIO(data)) as archive:
-            entries = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-        raise _broken(name, "it isn't a ZIP archive, as every DOCX is") from None
-    unpacked = sum(entry.file_size for entry in entries)
-    if unpacked > limits.unpacked_bytes or len(entries) > _MAX_ENTRIES:
-        raise IngestError(
-            name,
-            f"The DOCX unpacks to {unpacked:,} bytes in {len(entries):,} parts, more than allowed.",
-            f"The limit is {limits.unpacked_bytes:,} bytes.",
-        )
 
 
 def _rendered(document: WordDocument) -> TextBuilder:

@@ -80,7 +80,8 @@ def _not_text(name: str, why: str) -> IngestError:
     return IngestError(
         name,
         f"The file is binary, not text: {why}.",
-        "tgraph reads text, Markdown, HTML, PDF, DOCX, CSV, JSON and JSON Lines.",
+        "tgraph reads text, Markdown, reStructuredText, AsciiDoc, HTML, EPUB, PDF, DOCX, CSV, JSON"
+        " and JSON Lines.",
     )
 
 
@@ -139,10 +140,15 @@ def read_text(data: bytes, name: str, limits: FileLimits) -> FileContent:
     return FileContent((Page(None, text),), title, metadata if title else {})
 
 
+def metadata_key(name: str) -> str:
+    """The metadata's key for a field as documents name it, empty for any other."""
+    return _FIELDS.get(name.strip().lower(), "")
+
+
 def fields(text: str) -> dict[str, str]:
     """The first value of each known field, in the spelling of the metadata's keys."""
     found: dict[str, str] = {}
     for match in _FIELD.finditer(text):
-        if key := _FIELDS.get(match[1].strip().lower()):
+        if key := metadata_key(match[1]):
             found.setdefault(key, one_line(_NOTE.sub("", match[2]).strip("\"'")))
     return found

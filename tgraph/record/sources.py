@@ -37,6 +37,7 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
     out = Statements(v.SOURCE_GRAPH)
     length = sum(len(page.text) for page in document.pages)
     paged = document.pages and document.pages[0].number is not None
+    tags = [tag for tag in document.metadata.get("tags", "").split(", ") if tag]
     out.add(
         document.iri,
         (v.RDF_TYPE, [v.prov("Entity"), v.tg("Document")]),
@@ -50,6 +51,8 @@ def document_quads(document: Document, bytes_hash: str, text_hashes: Sequence[st
         (v.dcterms("creator"), document.metadata.get("author")),
         (v.dcterms("date"), document.metadata.get("date")),
         (v.dcterms("language"), document.metadata.get("language")),
+        (v.dcterms("description"), document.metadata.get("description")),
+        (v.dcterms("subject"), tags or None),
     )
     offset = 0
     for page, text_hash in zip(document.pages, text_hashes, strict=True):

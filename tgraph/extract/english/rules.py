@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import Literal
 
-from tgraph.extract.blocks import Block
 from tgraph.extract.english import parser
 from tgraph.extract.english.arguments import (
     Arguments,
@@ -48,6 +47,7 @@ from tgraph.extract.facts import (
     NameTable,
 )
 from tgraph.extract.literals import is_number
+from tgraph.model import Segment
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
@@ -59,7 +59,7 @@ _FIRST_WORDS = 12
 _SURE, _RESOLVED, _LOOSE, _SAID = 8.0, 6.0, 5.0, 4.0
 
 
-def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> ChunkReading:
+def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
     """The reading of a chunk's prose blocks. ``titles``, the document's first, are known names."""
     docs = parser.analyse([block.text for block in blocks])
     mentions = without_common_words(docs, [find_mentions(doc, titles) for doc in docs])
@@ -90,7 +90,7 @@ def read(blocks: Sequence[Block], titles: Sequence[str], names: NameTable) -> Ch
 @dataclass
 class _ProseReader:
     _reading: ChunkReading
-    _block: Block
+    _block: Segment
     _arguments: Arguments
     _topic: NamedEntity | None
     _dialogue: Dialogue

@@ -1,0 +1,223 @@
+"""Segments: what may be quoted of a page, exactly where it stands, and under what."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tgraph.ingest.segments import Segment, segments, sentences_of
+
+MARKDOWN = "text/markdown"
+
+
+def read(text: str, media_type: str = MARKDOWN) -> list[tuple[str, str]]:
+    return [(s.kind, s.text) for s in checked(text, media_type)]
+
+
+def checked(text: str, media_type: str = MARKDOWN) -> tuple[Segment, ...]:
+    """The segments, after what holds for every page has been held against them."""
+    found = segments(text, media_type)
+    for segment in found:
+        assert segment.text.strip()
+        assert len(segment.text) == len(segment.offsets)
+        assert 0 <= segment.start <= segment.offsets[0]
+        assert segment.offsets[-1] < segment.end <= len(text)
+        assert all(a <= b for a, b in pairwise(segment.offsets))
+        if segment.kind not in ("row", "display"):
+            for character, place in zip(segment.text, segment.offsets, strict=True):
+                same = character == text[place]
+                assert same or character in " \n\ufffd" or text[place] in "&\t", (segment, place)
+        for start, end in sentences_of(segment):
+            assert segment.text[start:end].strip()
+            first, last = segment.locate(start, end)
+            assert segment.start <= first < last <= segment.end
+    assert all(a.end <= b.start for a, b in pairwise(found))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("A [link](https://x.y/z 'T') and *more*.", "A link and more."),
+        ("See ![the *ship*](a.png) at sea.", "See the ship at sea."),
+        ("An ***odd*** **b*c*d** snake_case `co de`.", "An odd bcd snake_case co de."),
+        ("`` a ` b `` and ` c `", "a ` b and c"),
+        ("a\\*b &amp; c&nbsp;d \\d", "a*b & c d \\d"),
+        ("[Label][1] and [two].\n\n[1]: http://x\n[two]: <y z> 'Title'", "Label and two."),
+        ("See <https://x.y/%20z> or <a@b.cd>.", "See https://x.y/%20z or a@b.cd."),
+        ("It was <b>bold</b><!-- no --> <br/>here.", "It was bold here."),
+        ("Paris[^1] is big.[27][28] Yes. [edit]", "Paris is big. Yes."),
+        ("~~gone~~ ~~~three", "gone ~~~three"),
+        ("two  \nlines\\\nhere", "two lines here"),
+        ("> quoted\n> text *over\n> lines*", "quoted text over lines"),
+        ("Use {{< version >}} of {% raw %} it {#id}", "Use of it"),
+        ("{ a: b } and {c}", "{ a: b } and {c}"),
+    ],
+)
+def test_markup_is_not_read(text: str, shown: str):
+    assert read(text) == [("prose", shown)]
+
+
+def test_front_matter_is_no_text():
+    text = "---\ntitle: T\ntags: [a]\n---\n\n# Head\n\nText.\n"
+    assert read(text) == [("heading", "Head"), ("prose", "Text.")]
+    assert read("+++\ntitle = 'T'\n+++\nText.") == [("prose", "Text.")]
+    assert read("---\n\nText.\n\n---\n\nMore.") == [("prose", "Text."), ("prose", "More.")]
+
+
+def test_a_table_is_rows_with_their_columns():
+    text = "T:\n\n| Key | *Value* |\n|---|:--:|\n| [a](b) | `x\\|y` |\n|  | z |\n"
+    assert read(text) == [
+        ("prose", "T:"),
+        ("display", "Key; Value"),
+        ("row", "Key: a; Value: x|y"),
+        ("row", "Value: z"),
+    ]
+    row = segments(text, MARKDOWN)[2]
+    assert text[row.start : row.end] == "| [a](b) | `x\\|y` |"
+    assert text[slice(*row.locate(row.text.index("x|y"), len(row.text)))] == "x\\|y"
+    assert row.context == ("T:",)
+
+
+def test_code_keeps_its_lines():
+    text = "So:\n\n- item\n\n  ```sh\n  a b\n    c\n\n  d\n  ```\n\n      indented\n"
+    found = checked(text)
+    assert [(s.kind, s.text) for s in found] == [
+        ("prose", "So:"),
+        ("item", "item"),
+        ("code", "a b\n  c\n\nd"),
+        ("code", "indented"),
+    ]
+    assert found[2].context == ("So:", "item")
+
+
+def test_items_know_their_heading_list_and_parent():
+    text = "# A\n\n## B\n\nIntro. These are:\n\n1. one\n   - sub\n\n   more\n2. two\n"
+    found = checked(text)
+    assert [(s.kind, s.text, s.context) for s in found[3:]] == [
+        ("item", "one", ("A", "B", "These are:")),
+        ("item", "sub", ("A", "B", "These are:", "one")),
+        ("prose", "more", ("A", "B", "These are:", "one")),
+        ("item", "two", ("A", "B", "These are:")),
+    ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_are_as_they_are_stored(end: str):
+    text = end.join(["# 𝔗wo", "", "It *is", "so*.", "", "| a | b |", "|---|---|", "| c | d |"])
+    assert read(text) == [
+        ("heading", "𝔗wo"),
+        ("prose", "It is so."),
+        ("display", "a; b"),
+        ("row", "a: c; b: d"),
+    ]
+
+
+WORDS = st.text("abc é𝔗*_`[]()!<>&;\\|~#-+=:.^{}\"' \t\n\r123", max_size=60)
+
+
+@given(st.lists(WORDS, max_size=8).map("\n".join))
+def test_any_markdown_gives_exact_segments(text: str):
+    checked(text)
+
+
+@given(st.lists(WORDS, max_size=8).map("\n".join))
+def test_any_text_gives_exact_segments(text: str):
+    checked(text, "text/plain")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *("`", "```\n", "> ", "- ", "# x\n", "[a]: (\n", "*a ", "![[](", "a\n", "<!--\n", "[a"),
+        *(
+            "a <!--",
+            "{{",
+            "{%",
+            "[^a]",
+            "[1",
+            "| a ",
+            "|a|\n|-|\n",
+            "~~a",
+            "<a ",
+            "&",
+            "<p>",
+            "**a*",
+        ),
+        *("[a](b) ", "![a](b) ", "a: b; ", "- a\n  - b\n", "\\", "^[", "1. a\n\n"),
+    ],
+)
+@pytest.mark.parametrize("media_type", [MARKDOWN, "text/plain"])
+def test_segmenting_takes_linear_time(piece: str, media_type: str):
+    def seconds(length: int) -> float:
+        started = time.process_time()
+        segments(piece * (length // len(piece)), media_type)
+        return time.process_time() - started
+
+    seconds(1000)
+    assert seconds(80_000) < 12 * max(seconds(20_000), 0.05)
+
+
+def test_html_in_markdown_is_read():
+    text = (
+        "<h1 align='center'>A <b>ship</b></h1>\n\n<p>It&nbsp;was<br>big.</p>\n<script>\nno\n"
+        "</script>\n\n<table><tr><th>Name</th><th>Year</th></tr>\n<tr><td><a href='x'>Fram</a></td>"
+        "<td>1892</td></tr>\n</table>\n\n<details>\n<summary>More</summary>\n\nHidden *text*.\n\n"
+        "</details>\n"
+    )
+    found = checked(text)
+    assert [(s.kind, s.text) for s in found] == [
+        ("heading", "A ship"),
+        ("prose", "It was big."),
+        ("display", "Name; Year"),
+        ("row", "Name: Fram; Year: 1892"),
+        ("display", "More"),
+        ("prose", "Hidden text."),
+    ]
+    assert found[1].headings == ("A ship",)
+    assert found[3].pairs == (((0, 4), (6, 10)), ((12, 16), (18, 22)))
+
+
+def kinds(text: str, media_type: str = MARKDOWN) -> list[str]:
+    return [segment.kind for segment in checked(text, media_type)]
+
+
+BIBLIOGRAPHY = (
+    "1. Baker, A. M. (1987). *On the growth of reeds*. Northern Press, pp. 12–40.",
+    '2. C. Dole and E. Finch, "Rivers and their banks in winter", J. Waters 12(3): 44–51, 1999.',
+    "3. Gray, H. (2003). [Ponds](http://a.b). Retrieved 2004.",
+)
+
+
+def test_bibliographies_are_known_by_their_form():
+    entries = "\n".join(BIBLIOGRAPHY)
+    assert kinds(f"# Reeds\n\nReeds grow.\n\n{entries}\n")[2:] == ["reference"] * 3
+    assert kinds(f"# References\n\n{entries}\n\nSee also a note.\n")[1:] == ["reference"] * 3 + [
+        "prose"
+    ]
+    prose = "In 1912, the ship, led by F. Wild, left (it was late). She came back in 1914."
+    assert kinds(f"# Past\n\n{prose}\n\n{prose}\n\n{prose}\n")[1:] == ["prose"] * 3
+
+
+def test_menus_and_contents_are_navigation_unless_a_sentence_leads_them_in():
+    links = "- [One](#1)\n- [Two](#2)\n  - [Deep](#3)\n"
+    assert kinds(f"# Contents\n\n{links}") == ["heading", *["navigation"] * 3]
+    assert kinds(f"Text.\n\n<!-- toc -->\n\n{links}") == ["prose", *["navigation"] * 3]
+    assert kinds(f"The system is made of these parts:\n\n{links}") == ["prose", *["item"] * 3]
+    assert kinds("- [One](#1) is first\n- [Two](#2)\n") == ["item", "item"]
+    contents = "1. Of ships ........ 12\n\nIntroduction . . . . . . xi\n\nThey sailed.\n"
+    assert kinds(contents, "text/plain") == ["navigation", "navigation", "prose"]
+
+
+def test_licences_are_known_by_their_form():
+    notice = "Copyright (c) 2024 A. Writer. All rights reserved."
+    grant = (
+        "Permission is hereby granted, free of charge, to any person obtaining a copy of this "
+        "software, subject to the following conditions:"
+    )
+    assert kinds(f"{notice}\n\n{grant}\n\nThe ship sailed.") == ["licence", "licence", "prose"]
+    assert kinds("The code is MIT licensed, the pictures belong to nobody.") == ["prose"]

@@ -1,0 +1,132 @@
+"""What surrounds a text and isn't it: bibliographies, contents, menus, licences.
+
+They are told by their form: an entry of a bibliography has initials, a year in brackets, pages; a
+menu is nothing but links; contents end in dots and a page's number. Names of sections only lower
+how much of it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from tgraph.model import Segment, SegmentKind
+from tgraph.resources import name_list
+
+_TEXT = frozenset(("prose", "item", "display", "row"))
+_REFERENCE_SECTIONS = frozenset(name_list("apparatus", "references"))
+_CONTENTS_SECTIONS = frozenset(name_list("apparatus", "contents"))
+_LEAST_RUN = 3
+_LONGEST_ENTRY = 600
+# Each sign counts once. None of them backtracks over more than a few characters.
+_SIGNS = (
+    re.compile(r"\(?\b(?:1[5-9]|20)\d\d[a-z]?\)?[.,:;)]"),
+    re.compile(r"\b[^\W\d_]{2,30}, (?:[^\W\d_]\.[ -]?){1,4}"),
+    re.compile(r"(?:^|[\s(])(?:[A-Z]\.[ -]?){1,3} ?[A-Z][^\W\d_]{1,30}(?:,|\.| and| &)"),
+    re.compile(r"\b(?:doi|DOI|ISBN|ISSN|arXiv|PMID|OCLC)\b|https?://"),
+    re.compile(
+        r"\bpp?\. ?\d|\b[Vv]ol\. ?\d|\b[Nn]o\. ?\d|\b\d{1,4} ?\(\d{1,3}\) ?[:,]|\d[–-]\d{2,4}\.?$"
+    ),
+    re.compile(
+        r"\b(?:Retrieved|Accessed|Archived|Abgerufen|Consulté)\b|\bet al\b|\bIn: |\b[Ee]ds?\.\B"
+    ),
+    re.compile(r"\b(?:Press|Verlag|Publishers?|Proceedings|Proc\.|Journal|Univ\.|Books)\b"),
+    re.compile(r"^\^|[\"“][^\"”]{8,200}[.,]?[\"”]"),
+)
+_CONTENTS = re.compile(r"(?:\. ?){4,}[\divxlc]{1,6}$")
+_LICENCE = re.compile(
+    r"(?i)permission is hereby granted|without (?:any )?warrant(?:y|ies)|redistribution and use in"
+    r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"
+    r"|merchantability|project gutenberg(?:™|-tm)? (?:license|electronic|literary)"
+    r"|subject to the following conditions|(?:©|\bcopyright \(c\)|\bcopyright ©) ?(?:1[5-9]|20)\d\d"
+)
+_LONGEST_NOTICE = 120
+_LEGAL = re.compile(
+    r"(?i)\b(?:licen[cs]es?|liable|liability|damages|copyright|warrant\w{1,4}|terms)\b"
+)
+
+
+def recognised(found: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
+    """The segments, those of a text's apparatus under its kind; ``linked`` says of each whether
+    all of it is a link."""
+    at = 0
+    for _, group in groupby(found, lambda segment: segment.headings):
+        section = list(group)
+        yield from _section(section, linked[at : at + len(section)])
+        at += len(section)
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is nothing but an address of the Web."""
+    return text.startswith(("http://", "https://", "www.")) and not any(map(str.isspace, text))
+
+
+def _section(section: Sequence[Segment], linked: Sequence[bool]) -> Iterator[Segment]:
+    kinds = [_single_kind(segment) for segment in section]
+    _mark_references(section, kinds)
+    _mark_menus(section, linked, kinds)
+    for segment, kind in zip(section, kinds, strict=True):
+        yield segment if kind is None or kind == segment.kind else replace(segment, kind=kind)
+
+
+def _single_kind(segment: Segment) -> SegmentKind | None:
+    """What a segment is by itself."""
+    if segment.kind not in _TEXT:
+        return None
+    if _CONTENTS.search(segment.text[-80:]):
+        return "navigation"
+    return "licence" if _is_licence(segment.text) else None
+
+
+def _is_licence(text: str) -> bool:
+    signs = len(set(map(str.lower, _LICENCE.findall(text))))
+    if not signs:
+        letters = [c for c in text if c.isalpha()]
+        shouted = sum(map(str.isupper, letters)) > 0.6 * len(letters)
+        return len(text) > 200 and shouted and len(_LEGAL.findall(text)) > 1
+    return signs > 1 or len(_LEGAL.findall(text)) > 2 or len(text) < _LONGEST_NOTICE
+
+
+def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
+    """Entries of a bibliography: they have most signs, or fewer among many of their like."""
+    named = bool(section) and _is_named(section[0], _REFERENCE_SECTIONS)
+    free = [k for k, segment in enumerate(section) if segment.kind in _TEXT and kinds[k] is None]
+    signs = {k: _signs(section[k].text) for k in free}
+    likely = sum(count > 2 for count in signs.values())
+    dense = likely >= _LEAST_RUN and likely > 0.5 * len(signs)
+    least = 2 if named else 3 if dense else 5
+    for k, count in signs.items():
+        if count >= least:
+            kinds[k] = "reference"
+
+
+def _signs(text: str) -> int:
+    if len(text) > _LONGEST_ENTRY or not any(map(str.isdigit, text)):
+        return 0
+    return sum(sign.search(text) is not None for sign in _SIGNS)
+
+
+def _mark_menus(
+    section: Sequence[Segment], linked: Sequence[bool], kinds: list[SegmentKind | None]
+) -> None:
+    """Runs of links that no sentence leads in."""
+    contents = bool(section) and _is_named(section[0], _CONTENTS_SECTIONS)
+    is_link: Callable[[int], bool] = lambda k: (  # noqa: E731
+        linked[k] and section[k].kind in _TEXT and (contents or not _is_led(section[k]))
+    )
+    for run, places in groupby(range(len(section)), is_link):
+        found = list(places)
+        if run and (contents or len(found) >= _LEAST_RUN):
+            for k in found:
+                kinds[k] = "navigation"
+
+
+def _is_led(segment: Segment) -> bool:
+    lead = segment.lead[0] if segment.lead else ""
+    return lead.endswith((":", "：")) and len(lead.split()) > 3
+
+
+def _is_named(segment: Segment, names: frozenset[str]) -> bool:
+    return any(heading.strip(" :.0123456789").lower() in names for heading in segment.headings)

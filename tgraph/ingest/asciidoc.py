@@ -1,0 +1,257 @@
+"""AsciiDoc as plain blocks: headings, paragraphs, items, rows, code.
+
+A reader of its blocks of our own: the libraries that read it are under the GPL (asciidoc-py),
+alpha releases, or need Ruby. Nothing is included and no condition is evaluated; a macro is read as
+what it shows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, storable
+from tgraph.ingest.tables import table_lines
+from tgraph.ingest.text import decode, metadata_key
+
+_HEADING = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
+_ATTRIBUTE = re.compile(r":(!?[\w-]{1,60}!?):(?:[ \t]+(.*))?$")
+_VERBATIM = re.compile(r"(-{4,}|\.{4,}|`{3}\w*)[ \t]*$")
+_SKIPPED = re.compile(r"(/{4,}|\+{4,})[ \t]*$")
+_FENCE = re.compile(r"(?:={4,}|\*{4,}|_{4,}|--|'{3,}|<{3,}|-{3}|\*{3})[ \t]*$")
+_TABLE = re.compile(r"[|,:!]={3,}[ \t]*$")
+_BLOCK_LINE = re.compile(r"\[[^\[\]]{0,300}\][ \t]*$|\[\[[^\[\]]{1,100}\]\][ \t]*$")
+_TITLE = re.compile(r"\.([^\s.].*)$")
+_MACRO = re.compile(r"([\w-]{1,20})::(\S{0,500}?)\[(.{0,500})\][ \t]*$")
+_ITEM = re.compile(
+    r"[ \t]*(?:\*{1,5}|-|\.{1,5}|\d{1,3}\.|<(?:\d{1,2}|\.)>)[ \t]+(?:\[[ xX*]\][ \t]+)?(\S.*)$"
+)
+_TERM = re.compile(r"[ \t]*(\S.{0,200}?)(?:::{1,3}|;;)(?:[ \t]+(.*))?$")
+_ADMONITION = re.compile(r"(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+")
+_HEAD_OPTION = re.compile(r"%header|options=\"?[^\"]{0,40}header")
+_COLUMNS = re.compile(r"cols=\"([^\"]{1,200})\"|cols=([\d*]{1,6})")
+_CELL = re.compile(
+    r"(?<!\\)(?:(?:\d{1,3}(?:\.\d{1,3})?[+*]|\.\d{1,3}\+)?[<^>.]{0,4}[aehlmsdv]?)?\|"
+)
+_INLINE = re.compile(
+    r"\(\(\([^()]{0,200}\)\)\)|\[\[[^\[\]]{1,100}\]\]|(?:footnote|indexterm2?|anchor):\w{0,40}\[[^\[\]]{0,500}\]"
+    r"|(?:link|xref|mailto|image|kbd|btn|menu|pass|stem|icon):(?P<target>[^\s\[\]]{0,500})\[(?P<label>[^\[\]]{0,500})\]"
+    r"|(?P<url>https?://[^\s\[\]<>]{1,500})\[(?P<text>[^\[\]]{0,500})\]"
+    r"|<<(?P<id>[^<>,]{1,200})(?:,(?P<shown>[^<>]{1,200}))?>>"
+    r"|\{[\w-]{1,60}\}[^\s\[\]{}]{0,300}\[(?P<linked>[^\[\]]{1,500})\]"
+    r"|\{(?P<name>[\w-]{1,60})\}"
+)
+_MARKED = re.compile(
+    r"(?<![\w\\])(?P<mark>\*\*|__|``|\*|_|`|#|\+)(?P<inner>(?=\S).{1,300}?(?<=\S))(?P=mark)(?!\w)"
+)
+_CHARACTERS = {"nbsp": " ", "empty": "", "sp": " ", "amp": "&", "lt": "<", "gt": ">", "plus": "+"}
+_LISTING = ("source", "listing", "literal", ",")
+
+
+def read_asciidoc(data: bytes, name: str, limits: FileLimits) -> FileContent:
+    """A text in AsciiDoc as one page of its blocks, with its headings and its header's fields."""
+    reader = _AsciiDocReader(storable(decode(data, name, limits)))
+    reader.read()
+    page = reader.builder.page()
+    if not page.text.strip():
+        raise IngestError(name, "The AsciiDoc shows no text.")
+    title = page.headings[0].text if page.headings else ""
+    return FileContent((page,), title, reader.metadata)
+
+
+class _AsciiDocReader:
+    def __init__(self, source: str) -> None:
+        self._lines = [line.rstrip() for line in re.split(r"\r\n?|\n", source)]
+        self._at = 0
+        self._tight = False
+        self._style = ""
+        self._attributes: dict[str, str] = {}
+        self.builder = TextBuilder()
+        self.metadata: dict[str, str] = {}
+
+    def read(self) -> None:
+        while self._at < len(self._lines):
+            line = self._lines[self._at]
+            if not line:
+                self._at += 1
+            elif not (self._delimited(line) or self._single(line)):
+                self._text(line)
+
+    # --- blocks between delimiters ------------------------------------------------------------
+
+    def _delimited(self, line: str) -> bool:
+        if match := _VERBATIM.match(line):
+            self._code("\n".join(self._until("```" if line[0] == "`" else match[1])))
+        elif match := _SKIPPED.match(line):
+            self._until(match[1])
+        elif _TABLE.match(line):
+            style, self._style = self._style, ""
+            self._table(self._until(line), style)
+        else:
+            return False
+        self._style = ""
+        return True
+
+    def _until(self, closing: str) -> Sequence[str]:
+        """The lines up to a closing delimiter, or to the end."""
+        start = self._at + 1
+        self._at = start
+        while self._at < len(self._lines) and self._lines[self._at] != closing:
+            self._at += 1
+        found = self._lines[start : self._at]
+        self._at += 1
+        return found
+
+    def _code(self, text: str) -> None:
+        if text.strip():
+            self.builder.code(text.strip("\n"))
+            self._tight = False
+
+    def _table(self, lines: Sequence[str], style: str) -> None:
+        filled = [k for k, line in enumerate(lines) if line]
+        cells = list(self._cells(lines))
+        first = len(_CELL.findall(lines[filled[0]])) if filled else 0
+        columns = max(_columns(style) or first, 1)
+        implicit = bool(filled) and lines[filled[0] + 1 : filled[0] + 2] == [""]
+        headed = True if _HEAD_OPTION.search(style) or (implicit and first == columns) else None
+        rows = [cells[k : k + columns] for k in range(0, len(cells), columns)]
+        for index, row in enumerate(table_lines(rows, headed)):
+            self.builder.add(row, "\n" if index else "\n\n")
+        self._tight = False
+
+    def _cells(self, lines: Sequence[str]) -> Iterator[str]:
+        cell: list[str] | None = None
+        for line in lines:
+            before, *parts = _CELL.split(line)
+            if cell is not None:
+                cell.append(before)
+            for part in parts:
+                if cell is not None:
+                    yield self._inline(one_line(" ".join(cell)))
+                cell = [part.replace("\\|", "|")]
+        if cell is not None:
+            yield self._inline(one_line(" ".join(cell)))
+
+    # --- blocks of one line -------------------------------------------------------------------
+
+    def _single(self, line: str) -> bool:
+        """Whether the line is by itself: a heading, an attribute, a comment, a macro."""
+        if line.startswith("//") or _FENCE.match(line) or line == "+":
+            pass
+        elif match := _HEADING.match(line):
+            self._heading(len(match[1]), match[2])
+        elif match := _ATTRIBUTE.match(line):
+            self._attribute(match[1], match[2] or "")
+        elif _BLOCK_LINE.match(line):
+            self._style = line.strip("[] ")
+        elif match := _MACRO.match(line):
+            if match[1] == "image":
+                self._say(match[3].partition(",")[0].strip('"'))
+        elif match := _TITLE.match(line):
+            self._say(match[1])
+        else:
+            return False
+        self._at += 1
+        return True
+
+    def _heading(self, marks: int, text: str) -> None:
+        is_title = marks == 1 and not self.builder.page().text
+        self.builder.heading(self._inline(one_line(text.rstrip("= "))), marks)
+        self._tight = False
+        if is_title:
+            self._header()
+
+    def _header(self) -> None:
+        """The lines under the document's title: its author, and its revision with a date."""
+        for key in ("author", "date"):
+            line = self._lines[self._at + 1] if self._at + 1 < len(self._lines) else ""
+            if not line or line.startswith((":", "//", "=")):
+                return
+            self._at += 1
+            value = line.partition("<")[0] if key == "author" else line.rpartition(", ")[2]
+            if value := one_line(value.partition(":")[0] if key == "date" else value):
+                self.metadata.setdefault(key, value)
+
+    def _attribute(self, name: str, value: str) -> None:
+        self._attributes[name] = value
+        if value and (key := metadata_key(name)) and key != "title":
+            self.metadata.setdefault(key, one_line(value))
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def _text(self, line: str) -> None:
+        style, self._style = self._style, ""
+        item, term = _ITEM.match(line), _TERM.match(line)
+        if style.startswith(_LISTING) or (line[0] in " \t" and not item and not term):
+            self._code("\n".join(self._paragraph(line)))
+        elif item:
+            self._say("\n".join([item[1], *self._paragraph(line)[1:]]), "- ")
+        elif term:
+            self._definition(term)
+        else:
+            self._say(_ADMONITION.sub("", "\n".join(self._paragraph(line)), count=1))
+
+    def _definition(self, term: re.Match[str]) -> None:
+        rest = self._paragraph(term.string)[1:]
+        if not term[2] and not rest and self._lines[self._at + 1 : self._at + 2]:
+            following = self._lines[self._at + 1]
+            if not self._lines[self._at] and following and not self._opens(following):
+                self._at += 1
+                rest = self._paragraph(following)
+        said = "\n".join(filter(None, (term[2], *rest)))
+        self._say(f"{term[1]}: {said}" if said else term[1], "- ")
+
+    def _paragraph(self, first: str) -> list[str]:
+        """The line and those that go on from it."""
+        found = [first]
+        self._at += 1
+        while self._at < len(self._lines) and (line := self._lines[self._at]):
+            if self._opens(line):
+                break
+            found.append(line)
+            self._at += 1
+        return found
+
+    @staticmethod
+    def _opens(line: str) -> bool:
+        """Whether a line ends the paragraph before it."""
+        kinds = (_ITEM, _TERM, _VERBATIM, _SKIPPED, _FENCE, _TABLE, _BLOCK_LINE)
+        return line == "+" or line.startswith("//") or any(kind.match(line) for kind in kinds)
+
+    def _say(self, text: str, lead: str = "") -> None:
+        lines = (one_line(line.removesuffix(" +")) for line in self._inline(text).split("\n"))
+        if shown := "\n".join(filter(None, lines)):
+            self.builder.add(lead + shown, "\n" if lead and self._tight else "\n\n")
+            self._tight = bool(lead)
+
+    def _inline(self, text: str) -> str:
+        shown = _INLINE.sub(self._macro, text)
+        for _ in range(2):  # one mark within another
+            shown = _MARKED.sub(lambda match: match["inner"], shown)
+        return shown.replace("\\", "")
+
+    def _macro(self, match: re.Match[str]) -> str:
+        if match["name"] is not None:
+            name = match["name"]
+            return self._attributes.get(name, _CHARACTERS.get(name, match.group()))[:500]
+        if match["linked"] is not None:
+            return match["linked"].rstrip("^")
+        if match["url"] is not None:
+            return match["text"].rstrip("^") or match["url"]
+        if match["id"] is not None:
+            return (match["shown"] or match["id"]).strip()
+        if match["label"] is not None:
+            return match["label"].rstrip("^") or match["target"]
+        return ""
+
+
+def _columns(style: str) -> int:
+    match = _COLUMNS.search(style)
+    if match is None:
+        return 0
+    total = 0
+    for part in (match[1] or match[2]).split(","):
+        times = part.strip().partition("*")
+        total += int(times[0]) if times[1] and times[0].isdigit() else 1
+    return min(total, 1000)

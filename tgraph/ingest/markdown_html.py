@@ -1,0 +1,105 @@
+"""Blocks of HTML inside Markdown, as segments without a context."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tgraph.ingest.base import words
+from tgraph.ingest.markdown_inline import html_pieces
+from tgraph.ingest.reading_text import ReadingText, joined_cells
+from tgraph.model import Segment, SegmentKind
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+_INLINE_TAGS = words(
+    "a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark q s samp small "
+    "span strike strong sub sup time tt u var wbr"
+)
+_UNSHOWN_TAGS = words("script style template svg math iframe")
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_KINDS: dict[str, SegmentKind] = {
+    **dict.fromkeys(_LEVELS, "heading"),
+    **dict.fromkeys(("li", "dd", "dt"), "item"),
+    **dict.fromkeys(("caption", "figcaption", "summary", "legend"), "display"),
+}
+
+
+class HtmlBlock(NamedTuple):
+    """A block of text, and the level of a heading (0 for what is none)."""
+
+    segment: Segment
+    level: int
+
+
+class HtmlReader:
+    """Reads a page's blocks of HTML one after the other; a table may go on from one to the next."""
+
+    def __init__(self) -> None:
+        self._reading = ReadingText()
+        self._kind: SegmentKind = "prose"
+        self._level = 0
+        self._unshown = ""
+        self._cells: list[Segment | None] = []
+        self._heads: list[bool] = []
+        self._names: list[str] = []
+        self._in_cell = False
+
+    def read(self, content: str, places: Sequence[int]) -> Iterator[HtmlBlock]:
+        """The blocks of a stretch of HTML whose character ``i`` stands at ``places[i]``."""
+        for piece in html_pieces(content):
+            if piece.kind in ("text", "break"):
+                if not self._unshown:
+                    self._reading.add(piece.text, [places[at] for at in piece.places])
+            elif tag := _TAG.match(piece.kind):
+                yield from self._tag(tag[2].lower(), tag[1] == "")
+        if not self._in_cell:
+            yield from self._flush()
+
+    def _tag(self, name: str, opens: bool) -> Iterator[HtmlBlock]:
+        if name in _UNSHOWN_TAGS:
+            self._unshown = name if opens else ""
+        if name in _INLINE_TAGS or self._unshown:
+            return
+        if name == "br" or (self._in_cell and name not in ("td", "th", "tr", "table")):
+            self._reading.gap()
+            return
+        if name in ("td", "th"):
+            self._cell(name == "th", opens)
+            return
+        if self._in_cell:
+            self._cell(False, False)
+        yield from self._flush()
+        if name == "tr" or (name == "table" and not opens):
+            yield from self._row()
+        if name == "table":
+            self._names = []
+        self._kind = _KINDS.get(name, "prose") if opens else "prose"
+        self._level = _LEVELS.get(name, 0) if opens else 0
+
+    def _cell(self, heads: bool, opens: bool) -> None:
+        if self._in_cell:
+            self._cells.append(self._reading.segment("row"))
+            self._reading = ReadingText()
+        self._in_cell = opens
+        if opens:
+            self._heads.append(heads)
+
+    def _row(self) -> Iterator[HtmlBlock]:
+        cells, heads = self._cells, self._heads
+        self._cells, self._heads = [], []
+        if not cells:
+            return
+        is_head = all(heads) and len(cells) > 1 and not self._names
+        names = [] if is_head else self._names
+        row = joined_cells("display" if is_head else "row", cells, names)
+        if is_head:
+            self._names = [cell.text.rstrip(":") if cell else "" for cell in cells]
+        if row is not None:
+            yield HtmlBlock(row, 0)
+
+    def _flush(self) -> Iterator[HtmlBlock]:
+        segment = self._reading.segment(self._kind)
+        if segment is not None:
+            yield HtmlBlock(segment, self._level)
+            self._reading = ReadingText()

@@ -1,0 +1,282 @@
+"""The segments of a page of Markdown: a parser's blocks, each with what it stands under."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tgraph.ingest.apparatus import recognised
+from tgraph.ingest.front_matter import front_matter
+from tgraph.ingest.markdown_html import HtmlReader
+from tgraph.ingest.markdown_inline import Links, Piece, parser, pieces
+from tgraph.ingest.reading_text import ReadingText, joined_cells
+from tgraph.ingest.sentences import sentences
+from tgraph.model import Heading, Segment, SegmentKind
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_LINE = re.compile(r"\r\n?|\n")
+_SPACES = " \t\n\r\f\v"
+_LONGEST_HEADING = 400
+
+
+class MarkdownPage(NamedTuple):
+    """What a page of Markdown holds."""
+
+    headings: tuple[Heading, ...]
+    segments: tuple[Segment, ...]
+
+
+@lru_cache(maxsize=2)
+def read_page(text: str) -> MarkdownPage:
+    """The segments of a page of Markdown in order, and the headings of its sections.
+
+    Front matter is neither. A heading's ``start`` is where its line's text begins; what stands in
+    code, quotes and lists heads no section.
+    """
+    reader = _PageReader(text)
+    found = list(reader.segments())
+    linked = [segment.start in reader.linked for segment in found]
+    return MarkdownPage(tuple(reader.headings), tuple(recognised(found, linked)))
+
+
+@dataclass(slots=True)
+class _OpenList:
+    """An open list: what leads it in, and the item that is being read."""
+
+    lead: str
+    item: str = ""
+
+
+@dataclass(slots=True)
+class _OpenTable:
+    lead: str
+    names: list[str] = field(default_factory=list)
+    in_head: bool = True
+    cells: list[Token] = field(default_factory=list)
+
+
+class _PageReader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        front = front_matter(text)
+        self._shift = front.end if front else 0
+        body = text[self._shift :]
+        self._starts = array("q", [self._shift])
+        self._ends = array("q")
+        for match in _LINE.finditer(body):
+            self._ends.append(self._shift + match.start())
+            self._starts.append(self._shift + match.end())
+        self._ends.append(len(text))
+        self._links: Links = {}
+        self._tokens: Sequence[Token] = parser().parse(body, self._links)
+        self.headings: list[Heading] = []
+        self._open: list[tuple[int, str]] = []
+        self._html_reader = HtmlReader()
+        self.linked: set[int] = set()
+        self._lists: list[_OpenList] = []
+        self._table: _OpenTable | None = None
+        self._lead = ""
+
+    def segments(self) -> Iterator[Segment]:
+        for before, token in zip([None, *self._tokens], self._tokens, strict=False):
+            kind = token.type
+            if kind == "inline" and self._table is not None:
+                self._table.cells.append(token)
+            elif kind == "inline" and before is not None:
+                yield from self._inline(token, before)
+            elif kind in ("fence", "code_block"):
+                yield from self._code(token)
+            elif kind == "html_block":
+                yield from self._html(token)
+            elif kind == "tr_close":
+                yield from self._row()
+            else:
+                self._enter_or_leave(kind)
+
+    def _enter_or_leave(self, kind: str) -> None:
+        """Take note of lists and tables that open and close."""
+        if kind in ("bullet_list_open", "ordered_list_open"):
+            self._lists.append(_OpenList(self._lead))
+        elif kind in ("bullet_list_close", "ordered_list_close"):
+            self._lists.pop()
+        elif kind == "list_item_open":
+            self._lists[-1].item = ""
+        elif kind == "table_open":
+            self._table = _OpenTable(self._lead)
+        elif kind == "table_close":
+            self._table = None
+        else:
+            return
+        self._lead = ""
+
+    # --- places -----------------------------------------------------------------------------
+
+    def _places(self, content: str, first_line: int) -> array[int]:
+        """Where each character of a block's content stands, whose lines end as the source's do."""
+        places = array("q")
+        for number, line in enumerate(content.split("\n"), first_line):
+            if places or number > first_line:
+                places.append(self._ends[number - 1])
+            if line:
+                places.extend(self._line_places(line, number))
+        return places
+
+    def _line_places(self, line: str, number: int) -> Sequence[int]:
+        start, end = self._starts[number], self._ends[number]
+        raw = self._text[start:end]
+        at = len(raw) - len(line)
+        if at >= 0 and raw.endswith(line):
+            return range(start + at, end)
+        bare = raw.rstrip(_SPACES)
+        if bare.endswith(line):
+            return range(start + len(bare) - len(line), start + len(bare))
+        at = raw.find(line)
+        if at >= 0:  # a heading with closing marks
+            return range(start + at, start + at + len(line))
+        return self._expanded(line, raw, start)
+
+    @staticmethod
+    def _expanded(line: str, raw: str, start: int) -> Sequence[int]:
+        """Places where a tab was made spaces, or a character replaced by the parser."""
+        shown = line.lstrip(" ")
+        lead = len(line) - len(shown)
+        at = max(len(raw) - len(shown), 0)
+        first = start + max(at - 1, 0)
+        rest = [min(start + at + i, start + max(len(raw) - 1, 0)) for i in range(len(shown))]
+        return [first] * lead + rest
+
+    # --- blocks -----------------------------------------------------------------------------
+
+    def _led(self) -> tuple[str, ...]:
+        lists = (text for level in self._lists for text in (level.lead, level.item))
+        return tuple(filter(None, lists))
+
+    def _inline(self, token: Token, opening: Token) -> Iterator[Segment]:
+        assert token.map is not None
+        places = self._places(token.content, token.map[0])
+        reading = ReadingText()
+        shown: set[str] = set()
+        free = False
+        for piece in pieces(token.content, self._links):
+            _take(reading, piece, places)
+            if piece.text and not piece.text.isspace():
+                shown.add(piece.kind)
+            free = free or (not piece.link and any(map(str.isalnum, piece.text)))
+        opens = self._lists and not self._lists[-1].item
+        kind: SegmentKind = "item" if opens else "prose"
+        level = 0
+        if opening.type == "heading_open" and len(token.content) <= _LONGEST_HEADING:
+            kind, level = "heading", 0 if opening.level else int(opening.tag[1])
+        elif shown == {"image"}:
+            kind = "display"
+        segment = reading.segment(kind)
+        if segment is None:
+            return
+        start, _ = _trimmed(self._text, self._starts[token.map[0]], self._ends[token.map[0]])
+        if not free:
+            self.linked.add(segment.start)
+        yield from self._placed(segment, level, start)
+        if opens:
+            self._lists[-1].item = segment.text
+
+    def _code(self, token: Token) -> Iterator[Segment]:
+        assert token.map is not None
+        content = token.content.rstrip("\n")
+        if not content.strip():
+            return
+        first = token.map[0] + (token.type == "fence")
+        places = self._places(content, first)
+        lead = len(content) - len(content.lstrip("\n"))
+        content, places = content[lead:], places[lead:]
+        led = (self._lead,) if self._lead else ()
+        code = Segment("code", places[0], places[-1] + 1, content, places, lead=led)
+        lead_in = self._lead
+        yield from self._placed(code, 0, code.start)
+        self._lead = lead_in
+
+    def _row(self) -> Iterator[Segment]:
+        table = self._table
+        assert table is not None
+        cells, table.cells = table.cells, []
+        if not cells:
+            return
+        assert cells[0].map is not None
+        number = cells[0].map[0]
+        spans = _cell_places(self._text, self._starts[number], self._ends[number], cells)
+        readings = []
+        for cell, places in zip(cells, spans, strict=True):
+            reading = ReadingText()
+            for piece in pieces(cell.content, self._links):
+                _take(reading, piece, places)
+            readings.append(reading.segment("row"))
+        kind: SegmentKind = "row"
+        if table.in_head:
+            kind = "display"
+        start, end = _trimmed(self._text, self._starts[number], self._ends[number])
+        row = joined_cells(kind, readings, table.names)
+        if table.in_head:
+            table.in_head = False
+            table.names = [cell.text.rstrip(":") if cell else "" for cell in readings]
+        if row is not None:
+            led = (table.lead,) if table.lead else ()
+            yield from self._placed(replace(row, start=start, end=end, lead=led), 0, start)
+
+    def _html(self, token: Token) -> Iterator[Segment]:
+        assert token.map is not None
+        content = token.content.rstrip("\n")
+        places = self._places(content, token.map[0])
+        for segment, level in self._html_reader.read(content, places):
+            yield from self._placed(segment, 0 if token.level else level, segment.start)
+
+    def _placed(self, segment: Segment, level: int, start: int) -> Iterator[Segment]:
+        """The segment under what is open; from here on a heading heads a section."""
+        if level:
+            self._open = [kept for kept in self._open if kept[0] < level]
+        above = tuple(text for _, text in self._open)
+        led = tuple(dict.fromkeys((*self._led(), *segment.lead)))
+        yield replace(segment, headings=above, lead=led)
+        if level:
+            self._open.append((level, segment.text))
+            self.headings.append(Heading(segment.text, level, start))
+        self._lead = _last_sentence(segment.text) if segment.kind in ("prose", "item") else ""
+
+
+def _take(reading: ReadingText, piece: Piece, places: Sequence[int]) -> None:
+    if piece.text:
+        reading.add(piece.text, [places[at] for at in piece.places])
+
+
+def _last_sentence(text: str) -> str:
+    spans = sentences(text)
+    return text[slice(*spans[-1])] if spans else ""
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    raw = text[start:end]
+    return start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip())
+
+
+def _cell_places(text: str, start: int, end: int, cells: Sequence[Token]) -> list[Sequence[int]]:
+    """Where the characters of a row's cells stand; ``\\|`` is a bar of the cell that it is in."""
+    found: list[Sequence[int]] = []
+    at = start
+    for cell in cells:
+        places = array("q")
+        begin = at
+        for character in cell.content:
+            while at < end and text[at] != character:
+                at += 1
+            places.append(min(at, end - 1))
+            at += 1
+        if not cell.content:
+            at = begin
+        while at < end and text[at] != "|":
+            at += 1
+        found.append(places)
+    return found

@@ -1,0 +1,162 @@
+"""The segments of text without a grammar: plain text, and what is stored of HTML, DOCX, PDF and
+tables, where paragraphs are parted by blank lines, headings begin with ``#``, items with a bullet
+or a number, and a row is a line ``Column: value; Column: value``.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tgraph.ingest.reading_text import ReadingText
+from tgraph.ingest.sentences import sentences
+from tgraph.model import Segment, SegmentKind, TextSpan
+
+_BLANK = re.compile(r"\n[^\S\n]*\n\s*|(?<=\S)[^\S\n]{3,}(?=\S)")
+_FIELD = re.compile(r"[A-Z][\w]*(?: [\w]+){0,2}: \S(?:.{0,118}[^.!?,;:\s])?")
+_FIELD_LINE = re.compile(r"\s*[A-Z]\w*(?: \w+){0,2}:\s+\S")
+_MARKER = re.compile(r"\s*(?:(?P<item>[-*•‣–]\s+|\d{1,3}[.)]\s+)|(?P<heading>#{1,6})\s+|>\s+)")
+_UNREAD = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
+_WORD = re.compile(rf"[^{_UNREAD}]+")
+# Written by hand, a text may have marks of emphasis and bars.
+_MARKS = rf"{_UNREAD}_*`|"
+_MARKED_WORD = re.compile(rf"[^{_MARKS}]+(?:_+[^{_MARKS}]+)*")
+_PAIR = re.compile(r"\s*([^:;\n]{1,60}?)\s*:\s+([^;\n]*?)\s*(?:;|$)", re.MULTILINE)
+_HEADING = re.compile(r"\s*#{1,6}\s+\S")
+_RULED = re.compile(r"\S(?: {4,}|\t+)\S|^\s*\||={3,}|-{4,}")
+_GAP = re.compile(r"[\s|]")
+_FENCED = re.compile(r"^```[^`\r\n]{0,80}$((?:(?!^```).*+(?:\r\n?|\n))*+)^```[ \t]*$", re.MULTILINE)
+_LED = frozenset(("item", "row", "code"))
+_CODE: SegmentKind = "code"
+_LONGEST = 20_000
+Pairs = tuple[tuple[TextSpan, TextSpan], ...]
+NO_PAIRS: Pairs = ()
+
+
+def plain_segments(text: str, marked: bool = False) -> Iterator[Segment]:
+    """The segments of a text without a grammar, in order; lines without a letter are left out.
+
+    ``marked`` says that somebody wrote it so, with marks such as ``*`` and ``_`` that aren't read.
+    """
+    above: list[tuple[int, str]] = []
+    lead = ""
+    for start, end, is_code in _parts(text):
+        marker = None if is_code else _MARKER.match(text, start, end)
+        if is_code:
+            segment: Segment | None = _code(text, start, end)
+        else:
+            words = _MARKED_WORD if marked else _WORD
+            segment = _read(text, marker.end() if marker else start, end, words).segment("prose")
+        if segment is None or not any(map(str.isalnum, segment.text)):
+            continue
+        kind, pairs = (_CODE, NO_PAIRS) if is_code else _kind(segment.text, marker)
+        level = len(marker["heading"] or "") if marker else 0
+        if level:
+            above = [kept for kept in above if kept[0] < level]
+        headings = tuple(heading for _, heading in above)
+        led = (lead,) if lead and kind in _LED else ()
+        yield replace(segment, kind=kind, headings=headings, lead=led, pairs=pairs)
+        if level:
+            above.append((level, segment.text))
+        if kind == "prose":
+            lead = _last_sentence(segment.text)
+        elif kind not in _LED:
+            lead = ""
+
+
+def _parts(text: str) -> Iterator[tuple[int, int, bool]]:
+    """The stretches of a text, and whether each is code between fences."""
+    start = 0
+    for match in _FENCED.finditer(text):
+        if text[match.start(1) : match.end(1)].strip():
+            yield from ((*part, False) for part in _stretches(text, start, match.start()))
+            yield match.start(1), match.end(1), True
+            start = match.end()
+    yield from ((*part, False) for part in _stretches(text, start, len(text)))
+
+
+def _code(text: str, start: int, end: int) -> Segment:
+    raw = text[start:end]
+    start += len(raw) - len(raw.lstrip("\r\n"))
+    end = start + len(text[start:end].rstrip())
+    return Segment("code", start, end, text[start:end], array("q", range(start, end)))
+
+
+def _stretches(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    start = begin
+    for gap in _BLANK.finditer(text, begin, stop):
+        yield from _lines(text, start, gap.start())
+        start = gap.end()
+    yield from _lines(text, start, stop)
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A paragraph whole, or line by line where its lines are items, rows or headings."""
+    begin = position = start
+    previous = ""
+    for line in text[start:end].splitlines(keepends=True):
+        if position > begin and (_starts_block(line, previous) or position - begin > _LONGEST):
+            yield begin, position
+            begin = position
+        previous = line
+        position += len(line)
+    for cut_at in range(begin, end, _LONGEST):
+        yield cut_at, min(cut_at + _LONGEST, end)
+
+
+def _starts_block(line: str, previous: str) -> bool:
+    if _MARKER.match(line) or _FIELD_LINE.match(line) or _HEADING.match(previous):
+        return True
+    return any(_RULED.search(part) or _is_row(part) for part in (line, previous))
+
+
+def _is_row(text: str) -> bool:
+    if ";" not in text or text.count(": ") < 2:
+        return False
+    found = _PAIR.findall(text)
+    if len(found) < 2:
+        return False
+    covered = sum(len(key) + len(value) + 2 for key, value in found)
+    return covered > 0.8 * len(text.strip()) and all(
+        len(key.split()) <= 6 and key.count("(") == key.count(")") for key, _ in found
+    )
+
+
+def _read(text: str, start: int, end: int, words: re.Pattern[str]) -> ReadingText:
+    reading = ReadingText()
+    position = start
+    for match in words.finditer(text, start, end):
+        if len(reading) and _GAP.search(text, position, match.start()):
+            reading.add_at(" ", position)
+        reading.add(match.group(), array("q", range(*match.span())))
+        position = match.end()
+    return reading
+
+
+def _kind(text: str, marker: re.Match[str] | None) -> tuple[SegmentKind, Pairs]:
+    if marker and marker["heading"]:
+        return "heading", NO_PAIRS
+    is_item = marker is not None and marker["item"] is not None
+    if _is_row(text) or (not is_item and _FIELD.fullmatch(text)):
+        return "row", tuple((match.span(1), match.span(2)) for match in _PAIR.finditer(text))
+    if is_item:
+        return "item", NO_PAIRS
+    return ("display" if _is_display(text) else "prose"), NO_PAIRS
+
+
+def _last_sentence(text: str) -> str:
+    spans = sentences(text)
+    return text[slice(*spans[-1])] if spans else ""
+
+
+def _is_display(text: str) -> bool:
+    """Whether a line is set apart from the prose: in capitals, or a few words unended."""
+    letters = [c for c in text if c.isalpha()]
+    if sum(map(str.isupper, letters)) > 0.7 * len(letters):
+        return True
+    words = text.split()
+    if len(words) > 9 or text[-1] in ".,;:!?\"'”’)" or not text[0].isalpha():
+        return False
+    return all(word[0].isupper() or len(word) <= 3 for word in words)

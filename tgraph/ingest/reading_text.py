@@ -1,0 +1,137 @@
+"""Text as it reads, built piece by piece, each character with its place in the source."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+
+from tgraph.model import Segment, SegmentKind
+
+# What is put between words and never read: soft hyphens, marks of width and direction.
+_UNREAD = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff").union(
+    map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+)
+_UNREAD_MARK = re.compile(f"[{''.join(sorted(_UNREAD))}]")
+# "[27]", "[^note]", "[edit]": marks of references and of a wiki's editors.
+_MARK = re.compile(
+    r"\[(?:\d{1,3}(?:[,–-] ?\d{1,3}){0,4}|\^[^\[\]\s]{1,40}|[a-z]|(?:note|n|nb) \d{1,3}|edit"
+    r"|edit source|citation needed|clarification needed|better source needed|when\?|who\?"
+    r"|according to whom\?| |X|![A-Z]{3,12})\]"
+)
+
+
+class ReadingText:
+    """A text under construction: white space collapsed, what isn't read left out."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self.offsets = array("q")
+        self._gap: int | None = None
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    def add(self, text: str, places: Sequence[int]) -> None:
+        """Append what reads as ``text``, whose character ``i`` stands at ``places[i]``."""
+        if _UNREAD_MARK.search(text):
+            kept = [i for i, character in enumerate(text) if character not in _UNREAD]
+            text = "".join(text[i] for i in kept)
+            places = [places[i] for i in kept]
+        at = 0
+        for word in text.split():
+            begin = text.index(word, at)
+            if begin > at or (at and begin == at):
+                self._space(places[at])
+            self._word(word, places[begin : begin + len(word)])
+            at = begin + len(word)
+        if at < len(text):
+            self._space(places[at])
+
+    def add_at(self, text: str, place: int) -> None:
+        """Append what the reading adds to the source, said to stand at one place of it."""
+        self.add(text, [place] * len(text))
+
+    def gap(self) -> None:
+        """A space where the source has none."""
+        if self._length:
+            self._space(self.offsets[-1])
+
+    def _space(self, place: int) -> None:
+        if self._gap is None:
+            self._gap = place
+
+    def _word(self, word: str, places: Sequence[int]) -> None:
+        if self._gap is not None and self._length:
+            self._parts.append(" ")
+            self.offsets.append(self._gap)
+            self._length += 1
+        self._gap = None
+        self._parts.append(word)
+        self.offsets.extend(places)
+        self._length += len(word)
+
+    def segment(
+        self, kind: SegmentKind, headings: tuple[str, ...] = (), lead: tuple[str, ...] = ()
+    ) -> Segment | None:
+        """The segment of what was read, from its first to its last character and without reference
+        marks; None where nothing was read."""
+        text, offsets = without_marks(self.text, self.offsets)
+        if not text:
+            return None
+        return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, headings, lead)
+
+
+def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
+    """The text without marks such as ``[27]`` and ``[edit]``, and without the space that they
+    leave before punctuation."""
+    if "[" not in text or not _MARK.search(text):
+        return text, offsets
+    kept, places, at = [], array("q"), 0
+    for match in _MARK.finditer(text):
+        begin, end = match.span()
+        if begin and text[begin - 1] == " " and (end == len(text) or not text[end].isalnum()):
+            begin -= 1
+        if begin < at:
+            begin = at
+        kept.append(text[at:begin])
+        places.extend(offsets[at:begin])
+        at = end
+    kept.append(text[at:])
+    places.extend(offsets[at:])
+    joined = "".join(kept)
+    lead = len(joined) - len(joined.lstrip())
+    joined = joined.strip()
+    return joined, places[lead : lead + len(joined)]
+
+
+def joined_cells(
+    kind: SegmentKind, cells: Sequence[Segment | None], names: Sequence[str]
+) -> Segment | None:
+    """A row of the cells that aren't empty, each after the name of its column if that has one."""
+    parts: list[str] = []
+    offsets = array("q")
+    pairs = []
+    length = 0
+    for place, cell in enumerate(cells):
+        if cell is None:
+            continue
+        name = names[place] if place < len(names) else ""
+        lead = ("; " if parts else "") + (f"{name}: " if name else "")
+        if parts:
+            offsets.extend([offsets[-1]] * 2)
+        offsets.extend([cell.offsets[0]] * (len(lead) - 2 * bool(parts)))
+        offsets.extend(cell.offsets)
+        parts += (lead, cell.text)
+        begin, at = length + 2 * (len(parts) > 2), length + len(lead)
+        length = at + len(cell.text)
+        pairs.append(((begin, begin + len(name)), (at, length)))
+    if not parts:
+        return None
+    text = "".join(parts)
+    return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, pairs=tuple(pairs))

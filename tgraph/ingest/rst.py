@@ -1,0 +1,203 @@
+"""reStructuredText, read by docutils into plain blocks: headings, paragraphs, items, rows, code.
+
+Nothing is included, nothing is run. What Sphinx adds is read as text: a role by what it shows, a
+directive that docutils doesn't know by its argument and its content.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.parsers.rst import Parser
+from docutils.parsers.rst.states import Inliner
+
+from tgraph.errors import IngestError
+from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
+from tgraph.ingest.tables import table_lines
+from tgraph.ingest.text import decode, metadata_key
+
+_SETTINGS = {
+    "_disable_config": True,
+    "doctitle_xform": False,
+    "docinfo_xform": False,
+    "file_insertion_enabled": False,
+    "halt_level": 5,
+    "raw_enabled": False,
+    "report_level": 5,
+    "smart_quotes": False,
+    "syntax_highlight": "none",
+    "warning_stream": io.StringIO(),
+}
+_UNSHOWN = (
+    *(nodes.comment, nodes.substitution_definition, nodes.target, nodes.raw, nodes.pending),
+    *(nodes.meta, nodes.decoration, nodes.topic, nodes.label),
+)
+_MARKS = (nodes.footnote_reference, nodes.citation_reference, nodes.raw, nodes.system_message)
+_MARK = "\x01"
+_MARKED = re.compile(r" ?\x01")
+_UNKNOWN = "Unknown directive type"
+_DIRECTIVE = re.compile(r"\s*\.\. ([\w:.+-]{1,60})::[ \t]*(.*)")
+_OPTION = re.compile(r"\s*:[\w -]{1,40}:(?:\s|$)")
+_NO_TEXT = frozenset(("toctree", "contents", "index", "highlight", "currentmodule", "only"))
+_ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
+_DEEPEST = 5
+
+
+def read_rst(data: bytes, name: str, limits: FileLimits) -> FileContent:
+    """A text in reStructuredText as one page of its blocks, with its headings."""
+    source = storable(decode(data, name, limits))
+    walk = _RstReader()
+    try:
+        walk.read(_tree(source, name), 0)
+    except RecursionError:
+        raise IngestError(name, "Its blocks are nested too deep to be read.") from None
+    except Exception as error:  # docutils fails on some broken mark-up in any way whatever
+        raise IngestError(name, f"It can't be read: {reason(error)}.") from None
+    page = walk.builder.page()
+    if not page.text.strip():
+        raise IngestError(name, "The reStructuredText shows no text.")
+    title = walk.metadata.pop("title", "") or (page.headings[0].text if page.headings else "")
+    return FileContent((page,), title, walk.metadata)
+
+
+def _tree(source: str, name: str) -> nodes.document:
+    """The tree of a text in which every role, known or not, is read as the text that it shows."""
+    inliner = Inliner()  # no class of our own: it looks for its patterns in the very class
+    vars(inliner)["interpreted"] = _interpreted
+    return publish_doctree(
+        source, source_path=name, parser=Parser(inliner=inliner), settings_overrides=_SETTINGS
+    )
+
+
+def _interpreted(rawsource: str, text: str, role: str, lineno: int) -> Any:
+    shown = _ROLE_TARGET.sub("", text).lstrip("!~") or text
+    return [nodes.literal(rawsource, shown.replace("\0", ""))], []
+
+
+class _RstReader:
+    """Goes over a tree of docutils and builds the page."""
+
+    def __init__(self) -> None:
+        self.builder = TextBuilder()
+        self.metadata: dict[str, str] = {}
+        self._level = 0
+        self._tight = False
+
+    def read(self, node: nodes.Element, depth: int) -> None:
+        for child in node.children:
+            if isinstance(child, nodes.Element):
+                self._block(child, depth)
+
+    def _block(self, node: nodes.Element, depth: int) -> None:
+        if isinstance(node, _UNSHOWN):
+            return
+        if isinstance(node, nodes.section):
+            self._level += 1
+            self.read(node, depth)
+            self._level -= 1
+        elif isinstance(node, nodes.title) and self._level:
+            self.builder.heading(one_line(_shown(node)), self._level)
+        elif isinstance(node, nodes.system_message):
+            self._unknown(node, depth)
+        elif isinstance(node, nodes.field_list):
+            self._fields(node)
+        elif isinstance(node, nodes.FixedTextElement) and not isinstance(node, nodes.address):
+            self._code(node.astext())
+        elif isinstance(node, nodes.table):
+            self._table(node)
+        elif isinstance(node, (nodes.list_item, nodes.definition_list_item)):
+            self._item(node, depth)
+        elif isinstance(node, (nodes.TextElement, nodes.line_block)):
+            self._say(_shown(node))
+        else:
+            self.read(node, depth)
+            self._tight = False
+
+    def _say(self, text: str, lead: str = "") -> None:
+        lines = (one_line(line) for line in storable(text).split("\n"))
+        if shown := "\n".join(filter(None, lines)):
+            self.builder.add(lead + shown, "\n" if lead and self._tight else "\n\n")
+            self._tight = bool(lead)
+
+    def _code(self, text: str) -> None:
+        if text.strip():
+            self.builder.code(storable(text).strip("\n"))
+            self._tight = False
+
+    def _item(self, node: nodes.Element, depth: int) -> None:
+        """An item: what it says first on its line, the rest as blocks of their own."""
+        children = [child for child in node.children if isinstance(child, nodes.Element)]
+        if isinstance(node, nodes.definition_list_item):
+            term = "".join(_shown(c) for c in children if isinstance(c, nodes.term))
+            bodies = [c for c in children if isinstance(c, nodes.definition)]
+            children = [c for body in bodies for c in body.children if isinstance(c, nodes.Element)]
+            first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
+            self._say(": ".join([one_line(term), *map(_shown, first)]), "- ")
+        else:
+            first = children[:1] if children and isinstance(children[0], nodes.paragraph) else []
+            self._say("".join(map(_shown, first)), "- ")
+        for child in children[len(first) :]:
+            self._block(child, depth)
+
+    def _fields(self, node: nodes.Element) -> None:
+        """Fields at the very beginning describe the document, others are lines ``Name: value``."""
+        is_head = "\n" not in self.builder.page().text  # after the title, or before it
+        for field in node.children:
+            name, body = (one_line(part.astext()) for part in field.children[:2])
+            key = metadata_key(name) if is_head else ""
+            if key and body:
+                self.metadata.setdefault(key, storable(body))
+            elif body and not is_head:
+                self._say(f"{name}: {body}")
+
+    def _table(self, node: nodes.Element) -> None:
+        titles = [child for child in node.children if isinstance(child, nodes.title)]
+        for title in titles:
+            self._say(_shown(title))
+        rows = [
+            [storable(entry.astext()) for entry in row.children] for row in node.findall(nodes.row)
+        ]
+        headed = next(iter(node.findall(nodes.thead)), None) is not None or None
+        for index, line in enumerate(table_lines(rows, headed)):
+            self.builder.add(line, "\n" if index else "\n\n")
+        self._tight = False
+
+    def _unknown(self, node: nodes.Element, depth: int) -> None:
+        """A directive that docutils doesn't know: its argument, and its content read by itself."""
+        blocks = [child for child in node.children if isinstance(child, nodes.literal_block)]
+        if not blocks or _UNKNOWN not in node.astext()[:200] or depth >= _DEEPEST:
+            return
+        first, *rest = blocks[0].astext().split("\n")
+        match = _DIRECTIVE.match(first)
+        if match is None or match[1] in _NO_TEXT:
+            return
+        while rest and _OPTION.match(rest[0]):
+            rest.pop(0)
+        if any(map(str.isalpha, match[2])):
+            self._say(match[2])
+        margin = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
+        if content := "\n".join(line[margin:] for line in rest).strip():
+            self.read(_tree(content, ""), depth + 1)
+
+
+def _shown(node: nodes.Node) -> str:
+    """The text of a node without marks of references and messages; lines of verse stay lines."""
+    return _MARKED.sub("", _marked_text(node))
+
+
+def _marked_text(node: nodes.Node) -> str:
+    if isinstance(node, nodes.Text):
+        return " ".join(node.astext().split("\n"))
+    if isinstance(node, nodes.image):
+        return str(node.get("alt", ""))
+    if isinstance(node, nodes.problematic):  # what it refers to is defined elsewhere
+        text = node.astext()
+        return _MARK if text.startswith("[") and text.endswith("]_") else text.strip("`|_*")
+    if isinstance(node, _MARKS):
+        return _MARK
+    separator = "\n" if isinstance(node, nodes.line_block) else ""
+    return separator.join(map(_marked_text, node.children))
