@@ -39,6 +39,8 @@ Numbered = tuple[int, "ShownSentence"]
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
+WORD = 40
+"""Characters of the longest word that isn't cut there."""
 MOST_QUOTED = 1200
 """Characters of a quote that are shown unasked; a click shows the rest of a whole chunk."""
 MOST_ASKED = 3000
@@ -163,6 +165,7 @@ def to_html(
         sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
         agents=agents_text(trace),
         words=item_text,
+        label=lambda item: item_text(item) if item.kind == "edge" else item.label,
         verdict=verdict_text,
         seconds=seconds,
         proven=PROVEN,
@@ -194,6 +197,8 @@ def styled(run: TextRun) -> Markup:
     """A run in the elements that mean its styles; none of them does anything."""
     from markupsafe import Markup
 
+    if run.text == "\n":
+        return Markup("<br>")
     said = Markup("{}").format(safe(run.text))
     for name in sorted(run.styles):
         said = Markup(f"<{_TAGS[name]}>{{}}</{_TAGS[name]}>").format(said)  # noqa: S704
@@ -254,13 +259,15 @@ def _place(
 
 
 def _around(text: str, start: int, end: int) -> tuple[int, int]:
-    """How far the context of a quote reaches: from a word's beginning to a word's end."""
+    """How far the context of a quote reaches: from a word's beginning to a word's end, where words
+    are told apart and are not longer than any."""
     begun, done = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
     if begun:
-        begun += len(text[begun:start].split(maxsplit=1)[0]) if text[begun:start].split() else 0
+        spaces = (at for at in range(begun, min(begun + WORD, start)) if text[at].isspace())
+        begun = next(spaces, begun)
     if done < len(text):
-        kept = text[end:done].rsplit(maxsplit=1)
-        done = end + len(kept[0]) if len(kept) > 1 else done
+        spaces = (at for at in range(done, max(done - WORD, end), -1) if text[at - 1].isspace())
+        done = next(spaces, done)
     return begun, done
 
 
