@@ -167,7 +167,7 @@ def judge(request: ServerRequest) -> str:
     data = blocks(request.body["messages"])
     texts = [json.loads(line)["text"] for line in data["TEXTS"].splitlines()]
     found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
-    verdicts = {"supported": "full", "partly": "partial", "unsupported": "none"}
+    verdicts = {"supported": "full", "quoted": "full", "partly": "partial", "unsupported": "none"}
     return json.dumps({"reason": found.reason, "support": verdicts[found.verdict]})
 
 

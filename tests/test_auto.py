@@ -10,6 +10,7 @@ from tests.corpora import opened, write
 from tests.test_modes import CATALOGUE, TEXTS
 from tgraph import Filters
 from tgraph.answer.mode_choice import EmbeddedChooser
+from tgraph.cli.main import invoke_graph_rag, main
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import stage_lines
@@ -35,42 +36,47 @@ def context(home):
 
 
 @pytest.mark.parametrize(
-    ("text", "breadth", "why"),
+    ("text", "form", "why"),
     [
-        (NAMED, "one", "it names one thing, Marie Curie"),
-        ("Who was Robert Scott?", "one", "it names one thing, Robert Scott"),
+        (NAMED, "one", "it asks for one thing, Marie Curie"),
+        ("When did marie curie teach?", "one", "it asks for one thing, marie curie"),
         ("When was physics taught?", "one", "it names nothing that is known"),
+        ("What does the main character want?", "one", "it names nothing that is known"),
         ("Who is it?", "one", "it names nothing that is known"),
-        ("What did Marie Curie do in Paris?", "several", "it names Marie Curie and Paris"),
-        (
-            "Did Oslo, Paris, Marie Curie, Polonium and Henri Becquerel meet?",
-            "several",
-            "and 2 more",
-        ),
-        ("How does the Sorbonne compare with others?", "several", "(compare)"),
-        ("Who sailed the ship that reached the pole first?", "several", "it describes “ship that"),
-        ("What are the main themes?", "whole", "it asks about the documents as a whole"),
-        ("Give me an overview of polar travel.", "whole", "it names nothing and speaks of"),
         ("¿Quién?", "one", "it names nothing that is known"),
+        ("What did Marie Curie do in Paris?", "one", "one fact about Marie Curie and Paris"),
+        ("Who of Oslo, Paris, Marie Curie, Polonium met Henri Becquerel?", "one", "and 2 more"),
+        ("Who sailed the ship that reached the pole first?", "linked", "“the ship that reached"),
+        ("When was Marie Curie's husband born?", "linked", "“Marie Curie's husband”"),
+        ("Who came first, Marie Curie or Henri Becquerel?", "compared", "between Marie Curie and"),
+        ("Were Marie Curie and Henri Becquerel both teachers?", "compared", "(both)"),
+        ("How does the Sorbonne compare with others?", "compared", "(compare)"),
+        ("How many ships sailed to the pole?", "listed", "a count (how many)"),
+        ("List all the ships.", "listed", "it asks for a list"),
+        ("Which elements were found?", "listed", "several things (elements)"),
+        ("What are the main themes?", "whole", "it asks about the documents as a whole"),
+        ("What are the main policies?", "whole", "asks for what is foremost (main)"),
+        ("What are these all about?", "whole", "it asks about the documents as a whole"),
+        ("Give me an overview of polar travel.", "whole", "asks to sum up (overview)"),
     ],
 )
-def test_what_a_question_is_about(context, text, breadth, why):
+def test_the_form_of_a_question(context, text, form, why):
     about = EmbeddedChooser().choose(Question(text), context)
-    assert about.breadth == breadth
+    assert about.form == form
     assert why in about.reason
 
 
 def test_the_question_before_says_what_it_is_about(context):
     told = (Turn("Who was Marie Curie?", "A physicist."),)
     about = EmbeddedChooser().choose(Question("When did she teach?", told), context)
-    assert about.reason == "it names one thing, Marie Curie"
+    assert about.reason == "it asks for one thing, Marie Curie"
 
 
 @pytest.mark.parametrize(
     ("text", "mode"),
     [
-        (NAMED, "local"),
-        ("What did Marie Curie do in Paris?", "graph"),
+        (NAMED, "graph"),
+        ("Who sailed the ship that reached the pole first?", "ppr"),
         ("What are the main themes?", "global"),
     ],
 )
@@ -97,24 +103,24 @@ def test_the_settings_say_which_mode_is_for_what(home):
 
 
 def test_the_model_chooses_where_the_settings_say_so(home):
-    reply = '{"about": "several", "reason": "it asks for links."}'
+    reply = '{"form": "linked", "reason": "it asks for links."}'
     model = ScriptedModel({"choose_mode": reply})
     with opened(home, model, {"auto.by_model": True}) as graph:
         answer = graph.ask(NAMED, "auto", history=[])
         trace = graph.trace(answer.session)
-        assert trace.choice_text == "auto chose graph because it asks for links"
+        assert trace.choice_text == "auto chose ppr because it asks for links"
         assert any("choose_mode" in call.label for call in trace.calls)
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
     assert model.count("choose_mode") == 1
     with opened(home, model) as graph:
-        assert graph.ask(NAMED, "auto", history=[]).mode == "local"
+        assert graph.ask(NAMED, "auto", history=[]).mode == "graph"
     assert model.count("choose_mode") == 1
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (["nonsense", '{"about": "many"}'], "whose reply can't be used"),
+        (["nonsense", '{"form": "many"}'], "whose reply can't be used"),
         (EndpointError("No server.", "Start it."), "which can't be reached"),
     ],
 )
@@ -123,7 +129,7 @@ def test_a_model_that_cannot_choose_costs_nothing_but_its_choice(home, said, why
     with opened(home, model, {"auto.by_model": True}) as graph:
         answer = graph.ask(NAMED, "auto", history=[])
         trace = graph.trace(answer.session)
-        assert answer.mode == "local"
+        assert answer.mode == "graph"
         assert trace.dropped[f"mode choice without the model, {why}"] == 1
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
 
@@ -134,6 +140,37 @@ def test_a_choice_under_filters_that_leave_nothing(home):
         assert answer.no_evidence
         assert graph.trace(answer.session).choice_text
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
+
+
+def test_documents_that_are_long_are_asked_by_the_mode_for_them(home):
+    with opened(home, settings={"auto.long_chunks": 1}) as graph:
+        answer = graph.ask(NAMED, "auto", history=[])
+        assert answer.mode == "contextual"
+        assert "the documents are long (1 chunks each)" in graph.trace(answer.session).choice
+        assert graph.ask("What are the main themes?", "auto", history=[]).mode == "global"
+
+
+def test_auto_is_the_default(home):
+    with opened(home) as graph:
+        answer = graph.ask(NAMED, history=[])
+        assert graph.trace(answer.session).choice_text.startswith("auto chose graph")
+
+
+def test_trustgraphs_command_keeps_the_specifications_mode(capsys):
+    for command, mode in ((main, "auto"), (invoke_graph_rag, "graph")):
+        with pytest.raises(SystemExit):
+            command([*(["ask"] if command is main else []), "--help"])
+        assert f"[default: {mode}]" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_choice_is_told_and_so_is_the_mode_that_can_answer(home):
+    told: list[str] = []
+    with opened(home, message=told.append) as graph:
+        graph.ask("What are the main themes?", history=[])
+        assert told == ["Mode: global, because it asks about the documents as a whole."]
+        told.clear()
+        assert graph.ask("What are the main themes?", "graph", history=[]).no_evidence
+        assert "try -m global, which -m auto chooses" in told[0]
 
 
 def test_modes_are_told_with_auto_among_them(home):

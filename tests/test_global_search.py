@@ -23,6 +23,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.shacl import check_shapes
+from tgraph.explain.render.answer import quoted
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.reports.report_cache import read_report_cache
 from tgraph.index.sources import Texts
@@ -463,8 +464,12 @@ def test_the_embedded_default_quotes_what_answers(root, dynamic):
         answer = kg.ask("Who built the Fram?", "global", history=[])
         assert not check_shapes(kg.read(), CATALOGUE, answer.session)
     assert "Colin Archer built the Fram in Larvik." in answer.text
-    for sentence in answer.sentences:
+    quotes = [s for s in answer.sentences if quoted(s)]
+    assert quotes
+    for sentence in quotes:
         assert [c.quote for c in sentence.citations] == [sentence.text]
+    for sentence in answer.sentences:
+        assert sentence.citations
         assert all(c.via for c in sentence.citations)
 
 
@@ -473,8 +478,19 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     with opened(root, None, dynamic=dynamic) as kg:
         answer = kg.ask("What are the main themes?", "global", history=[])
         nothing = kg.ask("What are the main themes of astrophysics?", "global", history=[])
+        assert not check_shapes(kg.read(), CATALOGUE, answer.session)
     assert len({source.path for source in answer.sources}) == len(TEXTS)
     assert nothing.no_evidence
+    first, *rest = answer.sentences
+    headings = [s for s in rest if not quoted(s)]
+    assert first.text.startswith(f"Summary: {len(TEXTS)} documents; {len(headings)} themes: ")
+    assert {s.lead for s in headings} == {"\n\n"}
+    assert any("Fram" in s.text and s.text.endswith("(1 document)") for s in headings)
+    for heading, below in pairwise(rest):
+        if not quoted(heading):
+            assert quoted(below)
+            assert below.lead == "\n- "
+            assert {c.document for c in below.citations} <= {c.document for c in heading.citations}
 
 
 @pytest.mark.parametrize(

@@ -491,12 +491,26 @@ class EntityMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the documents answer a question, judged from the sentences that answer best.
+
+    ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
+    few words and ``evidence`` the IRI of the place that it stands in; both are empty where nothing
+    was read.
+    """
+
+    confidence: float
+    answer: str = ""
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
     """What a question retrieved: the candidates, best first, and how they were found.
 
     ``total`` counts the edges retrieved, ``items`` everything else; ``cut`` lists them all
     by IRI where a limit left some out of the candidates. ``dropped`` counts what was left out, by
-    reason.
+    reason. ``judgement`` is there once the candidates were read.
     """
 
     candidates: tuple[Candidate, ...]
@@ -506,6 +520,7 @@ class Retrieval:
     matches: tuple[EntityMatch, ...] = ()
     cut: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
+    judgement: Judgement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -537,12 +552,15 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up."""
+    """What was selected and what was not; ``unknown_ids`` counts ids that a model made up.
+
+    ``judgement`` says whether it answers the question, where it was read before it was selected."""
 
     selected: tuple[Selected, ...]
     rejected: tuple[Rejected, ...] = ()
     unknown_ids: int = 0
     malformed: int = 0
+    judgement: Judgement | None = None
 
 
 # --- answers ------------------------------------------------------------------------------------
@@ -654,6 +672,10 @@ class Answer:
         default_factory=dict
     )
     notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
+    short: Annotated[str, "the answer in a few words; empty where there are none"] = ""
+    confidence: Annotated[
+        float | None, "how likely the answer is right, 0 to 1; null where nobody says"
+    ] = None
 
     @property
     def explain_id(self) -> Annotated[str, "IRI of the session"]:

@@ -107,9 +107,28 @@ class FastSettings(Section):
     )
 
 
-class AnswerSettings(Section):
-    """The form of an answer, in every mode that has a model write it."""
+NO_READER = "none"
 
+
+class ReaderSettings(Section):
+    """What reads the sentences that were found, where no language model does."""
+
+    model: str = Field(
+        "embedded",
+        description="embedded (tgraph's own, for English), none, or a folder with model.onnx and"
+        " tokenizer.json",
+    )
+
+
+class AnswerSettings(Section):
+    """The form of an answer; where no model writes it, when there is one."""
+
+    least_confidence: float = Field(
+        0.35,
+        ge=0,
+        le=1,
+        description="probability that the documents answer, below which there is no evidence",
+    )
     response_type: str = Field("", description='such as "multiple paragraphs" or "a list"')
     general_knowledge: bool = Field(
         False, description="let the model add what it knows itself, marked [LLM: verify]"
@@ -189,6 +208,7 @@ class _CommonSettings(BaseSettings):
     extract: ExtractSettings = ExtractSettings()
     summaries: SummarySettings = SummarySettings()
     fast: FastSettings = FastSettings()
+    reader: ReaderSettings = ReaderSettings()
     answer: AnswerSettings = AnswerSettings()
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()

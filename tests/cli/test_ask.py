@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 import jsonschema
@@ -245,3 +246,52 @@ def test_modes_are_completed(command):
     found = [item.value for item in completed.get_completions(["-m"], "lightrag-")]
     assert found == [name for name in MODES if name.startswith("lightrag-")]
     assert {"auto", *MODES} == {i.value for i in completed.get_completions(["-m"], "")}
+
+
+def at_a_terminal(*arguments: str) -> str:
+    """What the command writes to a terminal that is 60 columns wide."""
+    import fcntl
+    import os
+    import pty
+    import struct
+    import subprocess
+    import sys
+    import termios
+
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 60, 0, 0))
+    call = [sys.executable, "-c", "from tgraph.cli.main import main; main()", *arguments]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI")}
+    running = subprocess.Popen(
+        call, stdout=follower, stderr=follower, env={**kept, "TERM": "xterm", "COLUMNS": "60"}
+    )
+    os.close(follower)
+    found = b""
+    while True:
+        try:
+            piece = os.read(leader, 65536)
+        except OSError:  # Linux says so when the other end is closed
+            break
+        if not piece:
+            break
+        found += piece
+    os.close(leader)
+    assert running.wait() == 0, found
+    return found.decode().replace("\r\n", "\n")
+
+
+def test_at_a_terminal_quotes_stand_under_their_document(terminal):
+    arguments = ["ask", "-r", str(terminal.root), "--embedding-provider", "hashing"]
+    arguments += ["Who shared the Nobel Prize with Marie Curie?"]
+    shown = re.sub(r"\x1b\[[\d;]*m", "", at_a_terminal(*arguments))
+    lines = shown.split("\n")
+    assert lines[0].startswith("Marie Curie")
+    quote = next(n for n, line in enumerate(lines) if line.startswith(" [1] “"))
+    assert "”" in "".join(lines[quote : quote + 3])
+    assert any(line.startswith("     characters ") for line in lines)
+    assert "Evidence:" not in shown
+    assert any(line.startswith("Session: ") for line in lines)
+    assert max(len(line) for line in lines[: quote + 3]) <= 60
+    plain = terminal(*arguments).stdout
+    assert "“" not in plain
+    assert " ".join(plain.split()) in " ".join(CURIE.split())

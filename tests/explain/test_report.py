@@ -12,7 +12,9 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.render.report import MOST_QUOTED, _ends, in_script
+from tgraph.explain.render.markup import runs
+from tgraph.explain.render.report import MOST_QUOTED, _around, _ends, in_script
+from tgraph.explain.render.report import styled as styled_run
 from tgraph.rendering import UNSAFE, safe
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
@@ -118,7 +120,7 @@ def test_a_report_tells_at_a_glance_what_was_verified_and_what_matters(graph):
     words = [" ".join("".join(seen.words).split()) for seen in (before, after)]
     count = len(answer.sentences)
     assert all(f"Cited{count} of {count}" in text for text in words)
-    assert ["sentences supported" in text for text in words] == [False, True]
+    assert [f"Quoted{count} of {count}" in text for text in words] == [False, True]
     assert ["influence of their own" in text for text in words] == [False, True]
     assert f"Depends on{len(found.ranked)}of " in words[1]
     targets = {a.get("id") for _, a in after.elements} - {None}
@@ -152,3 +154,29 @@ def test_no_literal_ends_the_element_that_carries_it(text):
     assert "<!" not in carried
     assert not UNSAFE.search(carried)
     assert list(parse(carried, RdfFormat.TRIG)) == [quad]
+
+
+def test_a_report_begins_with_question_answer_and_evidence(graph):
+    answer = graph.ask(QUESTION, history=[])
+    text = graph.report(answer.session)
+    places = [text.index(f'id="{name}"') for name in ("answer", "evidence", "selected", "steps")]
+    assert places == sorted(places)
+    below = [text.index(f'id="{name}"') for name in ("picture", "session")]
+    assert min(below) > places[-1]
+    head = "".join(read(text[: places[1]]).words)
+    assert answer.session not in head
+    assert answer.model not in head
+    assert answer.sentences[0].text.split()[0] in head
+
+
+def test_what_is_quoted_has_its_mark_up_read_and_nothing_of_it_runs():
+    styled = {str(styled_run(run)) for run in runs(f"*Ada* **`x`** [l](http://x) {EVIL}", "a.md")}
+    assert {"<i>Ada</i>", "<b><code>x</code></b>", "<u>l</u>"} <= styled
+    assert not any("<script" in run or "<img" in run for run in styled)
+
+
+@given(st.text(max_size=700), st.integers(0, 700), st.integers(0, 700))
+def test_context_is_cut_between_words(text, one, other):
+    start, end = sorted((min(one, len(text)), min(other, len(text))))
+    begun, done = _around(text, start, end)
+    assert 0 <= begun <= start <= end <= done <= len(text)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tgraph
-from tgraph.answer.support import LexicalJudge, Support
+from tgraph.answer.support import PROVEN, LexicalJudge, Support
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
 from tgraph.engine.components import Components
@@ -51,6 +51,7 @@ def lexical(statement: str, *texts: str) -> str:
     ("statement", "texts", "verdict"),
     [
         ("The Fram sailed.", ["In June the Fram\n sailed. It was cold."], "supported"),
+        ("The Fram sailed.", ["It was June. The Fram\n sailed."], "quoted"),
         ("Polonium was discovered by Curie.", ["Curie discovered Polonium."], "supported"),
         ("Curie discovered Polonium in 1898.", ["Curie discovered Polonium."], "partly"),
         ("Curie discovered Polonium in 1899.", ["In 1898 Curie discovered Polonium."], "partly"),
@@ -67,10 +68,10 @@ def test_words_support_what_they_have_and_no_number_name_or_denial_more(statemen
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=1))
-def test_what_is_quoted_is_supported_and_more_texts_of_the_same_change_nothing(words):
+def test_what_is_quoted_is_called_so_and_more_texts_of_the_same_change_nothing(words):
     text = " ".join(words)
-    assert lexical(text, text) == "supported"
-    assert lexical(text, text, text) == "supported"
+    assert lexical(text, text) == "quoted"
+    assert lexical(text, text, text) == "quoted"
 
 
 # --- the measures ---------------------------------------------------------------------------------
@@ -177,19 +178,19 @@ def words_judge(request) -> str:
     data = blocks(request.messages)
     texts = [json.loads(line)["text"] for line in data["TEXTS"].splitlines()]
     found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
-    said = {"supported": "full", "partly": "partial", "unsupported": "none"}
+    said = {"supported": "full", "quoted": "full", "partly": "partial", "unsupported": "none"}
     return json.dumps({"reason": found.reason, "support": said[found.verdict]})
 
 
-def test_an_answer_that_quotes_is_supported_and_the_verdicts_are_on_record(folder):
+def test_an_answer_that_quotes_is_called_quoted_and_the_verdicts_are_on_record(folder):
     with opened(folder, {"synthesise_answer": saying("Marie Curie loved Paris.")}) as kg:
         answer = kg.ask(QUESTION, history=[])
         found = kg.verify(answer.session, lexical=True)
         assert (found.passed, found.recall, found.judge) == (True, 1.0, "lexical-support")
-        assert [s.verdict for s in found.sentences] == ["supported"]
+        assert [s.verdict for s in found.sentences] == ["quoted"]
         assert found.sentences[0].trail == ()
         trace = kg.trace(answer.session)
-        assert [s.verdict for s in trace.sentences] == ["supported"]
+        assert [s.verdict for s in trace.sentences] == ["quoted"]
         assert len(kg.sessions()) == 1
         rows = kg.sparql(
             "SELECT ?k WHERE { GRAPH ?c { ?b tg:verification ?v ; tg:kind ?k ; tg:hash ?hash } }"
@@ -313,7 +314,7 @@ def test_a_sentence_that_cites_another_edge_is_lost_at_the_answer(folder):
     with opened(folder, {"synthesise_answer": wrong}) as kg:
         answer = kg.ask(QUESTION, history=[])
         (sentence,) = kg.verify(answer.session, lexical=True).sentences
-        assert sentence.verdict != "supported"
+        assert sentence.verdict not in PROVEN
         assert sentence.lost is not None
         assert sentence.lost.step == "answer"
 
@@ -370,7 +371,7 @@ def test_a_later_verification_is_what_the_trace_shows(folder):
         before = kg.trace(answer.session)
         assert not kg.verify(answer.session).passed
         after = kg.trace(answer.session)
-        assert {s.verdict for s in before.sentences} == {"supported"}
+        assert {s.verdict for s in before.sentences} == {"quoted"}
         assert {s.verdict for s in after.sentences} == {"unsupported"}
 
 

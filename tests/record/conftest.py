@@ -459,7 +459,7 @@ class SampleRecord:
         record = VerificationRecord(self.folder.journals, VERIFICATION_UUID, self.now)
         record.start(v.answer_iri(uuid), MODEL, (judge,), "explainability")
         record.call(call(self.now, "chat", MODEL, judge))
-        verdicts = ("supported", "partly", "unsupported", "uncited", "undecided")
+        verdicts = ("supported", "quoted", "partly", "unsupported", "uncited", "undecided")
         for index, verdict in enumerate(verdicts):
             sentence = v.session_part_iri("sentence", uuid, index % 2)
             lost = verdict in ("partly", "unsupported", "uncited")

@@ -19,8 +19,9 @@ from tgraph.index.vectors.vector_index import build
 from tgraph.model import Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
+from tgraph.retrieve.search.names import NameIndex
 from tgraph.retrieve.search.network import Network, network, network_of, synonyms
-from tgraph.retrieve.search.pagerank import names_in, shares
+from tgraph.retrieve.search.pagerank import named_shares, shares
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -38,7 +39,7 @@ small = st.integers(2, 9)
 def made(entities: int, chunks: int, ties: dict[tuple[int, int], float]) -> Network:
     names = [v.entity_iri(f"entity {n}") for n in range(entities)]
     parts = [f"urn:chunk:{n}" for n in range(chunks)]
-    return network(names, parts, [ties], {}, {})
+    return network(names, parts, [ties], {}, {}, NameIndex([]))
 
 
 @st.composite
@@ -92,7 +93,7 @@ def test_shares_keep_proportions_and_come_to_the_whole(weights, whole):
 
 def test_ties_of_several_kinds_add_up_whatever_their_direction():
     ties = [{(0, 2): 1.0}, {(2, 0): 0.5, (1, 2): 0.0}]
-    found = network(["a", "b"], ["c"], ties, {0: 3}, {})
+    found = network(["a", "b"], ["c"], ties, {0: 3}, {}, NameIndex([]))
     assert found.graph.get_edgelist() == [(0, 2)]
     assert list(found.weights) == [1.5]
     assert list(found.spread) == [3, 0]
@@ -154,7 +155,7 @@ def test_the_walk_leads_over_an_entity_to_a_chunk_that_shares_no_word(graph):
 
 def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
     found = network_of(graph.context(), 0.8, 1.0)
-    archer = found.named("Colin Archer")
+    archer = found.node(v.entity_iri("Colin Archer"))
     assert archer is not None
     beside = {found.iri(node) for node in found.beside(archer)}
     assert len([iri for iri in beside if iri.startswith(f"{v.URN}chunk:")]) == 2
@@ -162,11 +163,15 @@ def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
     assert found.node("urn:nowhere") is None
 
 
-def test_names_are_found_in_a_question_longest_first(graph):
+def test_names_are_found_in_a_question_however_they_are_written(graph):
     found = network_of(graph.context(), 0.8, 1.0)
-    named = names_in("Did Colin Archer's boats come from Larvik?", found)
-    assert list(named.values())[:2] == ["Colin Archer's", "Larvik"]
-    assert not names_in("what is it", found)
+    archer, larvik = (found.node(v.entity_iri(n)) for n in ("Colin Archer", "Larvik"))
+    for question in ("Did Colin Archer's boats come from Larvik?", "did colin archer like larvik"):
+        named = named_shares(question, found, 1.0)
+        assert {archer, larvik} <= named.keys()
+        assert sum(share for share, _ in named.values()) == pytest.approx(1.0)
+    assert not named_shares("what is it", found, 1.0)
+    assert not named_shares("Which boats of a builder and town?", found, 1.0), "words are no names"
 
 
 def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):

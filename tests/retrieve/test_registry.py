@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import tgraph
-from tgraph.retrieve.modes.base import load
+from tgraph.retrieve.modes.base import Form, load
 from tgraph.retrieve.modes.registry import MODES, mode_for, mode_named
 from tgraph.retrieve.modes.suggest import SUGGEST
 
@@ -33,9 +34,15 @@ def test_the_orders_of_a_mode_are_where_it_says(mode):
     assert callable(load(mode.orders)) if mode.orders else mode.pipeline == "alone"
 
 
-def test_auto_has_a_mode_for_every_breadth():
-    found = [mode_for(about) for about in ("one", "several", "whole")]
-    assert found == ["local", "graph", "global"]
+def test_auto_has_a_mode_for_every_form():
+    found = {form: mode_for(form) for form in get_args(Form)}
+    assert found == {
+        "one": "graph",
+        "linked": "ppr",
+        "compared": "ppr",
+        "listed": "graph",
+        "whole": "global",
+    }
 
 
 def test_a_mode_of_another_version_is_none():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tgraph.model import Agent, Retrieval, Selected, Selection
+from tgraph.model import Agent, Evidence, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
 
@@ -27,9 +27,12 @@ class Draft:
 
 @dataclass(slots=True)
 class Notes:
-    """What a synthesiser had to leave out, by reason; filled in while the drafts are read."""
+    """What a synthesiser had to leave out, by reason; filled in while the drafts are read.
+
+    ``nearest`` are places that come nearest to an answer where there is none, best first."""
 
     dropped: dict[str, int] = field(default_factory=dict)
+    nearest: list[Evidence] = field(default_factory=list)
 
     def drop(self, reason: str, count: int = 1) -> None:
         if count:

@@ -20,6 +20,7 @@ from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
+from tgraph.retrieve.text.reading import UNREAD
 from tgraph.retrieve.text.sentence_ranking import overlap
 from tgraph.version import __version__
 
@@ -77,7 +78,7 @@ class EmbeddedSelector:
     agent = Agent("method", "embedded-selection", __version__)
     step = "EdgeSelecting"
 
-    SHARE = 0.45
+    SHARE = 0.1
     """Candidates below this share of the best score are not chosen."""
 
     MOST = 14
@@ -111,6 +112,8 @@ class EmbeddedSelector:
     ) -> str:
         if count >= most:
             return "over the edge limit"
+        if UNREAD in candidate.reasons:
+            return UNREAD
         if candidate.score < self.SHARE * best:
             return f"not chosen: its score is below {self.SHARE:.0%} of the best"
         if candidate.evidence and shown.get(_place(candidate.evidence[0]), 0) >= 2:
@@ -135,32 +138,43 @@ class _QuotedSentence:
 
 class EmbeddedSynthesiser:
     """Quotes the sentences that answer best: first the best of all, then the others, both in the
-    order of their text."""
+    order of their text.
+
+    Below ``least_confidence`` in the best of them there is no answer, only what comes nearest.
+    """
 
     agent = Agent("method", "embedded-synthesis", __version__)
 
     SENTENCES = 4
     MOST = 5
+    NEAREST = 2
     (LEAST_SCORE,) = weights("answer")
+    """The least of the best score where nothing was read."""
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
-    CLOSE = 0.85
+    CLOSE, CLOSE_READ = 0.85, 0.15
+    """The share of the best score that another sentence must have, by rank or as it was read."""
+
+    def __init__(self, least_confidence: float = 0.0) -> None:
+        self._least_confidence = least_confidence
 
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        quotations = _quotations(selection)
-        if not quotations or quotations[0].score < self.LEAST_SCORE:
+        quotations, is_read = _quotations(selection), selection.judgement is not None
+        least = self._least_confidence if is_read else self.LEAST_SCORE
+        if not quotations or quotations[0].score < least:
             notes.drop("sentences that do not answer well enough", len(quotations))
+            notes.nearest += [quotation.evidence for quotation in quotations[: self.NEAREST]]
             return
-        for quotation in self._choose(quotations):
+        for quotation in self._choose(quotations, self.CLOSE_READ if is_read else self.CLOSE):
             places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
             yield Draft(quotation.text, quotation.selections, places)
 
-    def _choose(self, quotations: Sequence[_QuotedSentence]) -> list[_QuotedSentence]:
+    def _choose(self, quotations: Sequence[_QuotedSentence], close: float) -> list[_QuotedSentence]:
         best = quotations[0].score
         together = [q for q in quotations if q.score >= best - self.TIE][: self.MOST]
-        others = [q for q in quotations if best - self.TIE > q.score >= best * self.CLOSE]
+        others = [q for q in quotations if best - self.TIE > q.score >= best * close]
         chosen = together + others[: max(0, self.SENTENCES - len(together))]
         first = {q.evidence.document: i for i, q in reversed(list(enumerate(chosen)))}
         return sorted(

@@ -20,7 +20,10 @@ from tgraph.models.base import CallSink
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
 from tgraph.version import __version__
 
-Verdict = Choice["supported", "partly", "unsupported", "undecided"]
+Verdict = Choice["supported", "quoted", "partly", "unsupported", "undecided"]
+
+PROVEN: tuple[Verdict, ...] = ("supported", "quoted")
+"""The verdicts on a statement that the texts prove."""
 
 ENOUGH = 0.8
 """The share of a statement's words that texts must have to support it by words alone."""
@@ -33,14 +36,15 @@ _LONGEST_REASON = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A judgement with its reason. ``undecided``: no judgement could be had."""
+    """A judgement with its reason. ``quoted``: a text has the statement word for word, and whether
+    that answers anything was not judged; ``undecided``: no judgement could be had."""
 
     verdict: Verdict
     reason: str
 
     @property
     def full(self) -> bool:
-        return self.verdict == "supported"
+        return self.verdict in PROVEN
 
 
 class SupportJudge(Step, Protocol):
@@ -61,8 +65,9 @@ _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 class LexicalJudge:
-    """A ``SupportJudge`` without a model. A statement that a text quotes is supported; any other
-    needs ``ENOUGH`` of its words, and all of its numbers, names and negations, in the texts."""
+    """A ``SupportJudge`` without a model. A statement that a text has word for word is quoted;
+    any other needs ``ENOUGH`` of its words, and all of its numbers, names and negations, in the
+    texts."""
 
     agent = Agent("method", "lexical-support", __version__)
     prompts: tuple[Prompt, ...] = ()
@@ -72,7 +77,7 @@ class LexicalJudge:
             return Support("unsupported", "nothing is cited")
         flat = _flat(statement)
         if any(flat in _flat(text) for text in texts):
-            return Support("supported", "a cited text has it word for word")
+            return Support("quoted", "a cited text has it word for word")
         whole = "\n".join(texts)
         wanted, had = list(dict.fromkeys(terms(statement))), set(terms(whole))
         share = sum(term in had for term in wanted) / len(wanted) if wanted else 0.0

@@ -23,7 +23,17 @@ from tgraph.cli.options import (
     without_effect,
 )
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import json_text, many, one_line, place_text, print_json, safe, say
+from tgraph.cli.terminal import (
+    is_terminal,
+    json_text,
+    many,
+    one_line,
+    place_text,
+    print_json,
+    safe,
+    say,
+    show,
+)
 from tgraph.errors import TgraphError, UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +59,7 @@ class Ask:
         self._filters = filters_of(options)
         self._settings = settings_of(options)
         self._begun = False
+        self._laid_out = False
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
         _check_entities(options["include_entity"], options["exclude_entity"])
@@ -57,6 +68,7 @@ class Ask:
         """Ask, print, and end with exit code 3 where there is no evidence."""
         with opened(self._settings) as graph:
             model = graph.settings.uses_model()
+            self._laid_out = not model and is_terminal() and not (self._json or self._jsonl)
             for note in without_effect(self._given, self._mode, model=model):
                 say(note)
             stream = graph.stream(
@@ -67,7 +79,11 @@ class Ask:
             from tgraph.cli.schemas import ASK
 
             print_json(ASK.plain(answer))
+        elif self._laid_out and answer.sentences:
+            _lay_out(answer)
         elif not self._jsonl:
+            if self._laid_out:
+                click.echo(safe(answer.text), nl=False)
             click.echo()
             _evidence(answer)
         if self._show_usage:
@@ -76,8 +92,9 @@ class Ask:
                 f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
                 f"{many(usage.calls, 'call')} ({answer.model})"
             )
-        for told in answer.notes:
-            say(f"Note: {one_line(told.text)}")
+        if not (self._laid_out and answer.sentences):
+            for told in answer.notes:
+                say(f"Note: {one_line(told.text)}")
         _finish(answer)
 
     def _listen(
@@ -105,7 +122,7 @@ class Ask:
             stream.close()
         if self._jsonl and last is not None:
             self._event(last, answer=answer)
-        elif self._whole and not self._json:
+        elif self._whole and not (self._json or self._laid_out):
             click.echo(_marked(answer), nl=False)
         return answer
 
@@ -119,9 +136,14 @@ class Ask:
         if self._jsonl:
             if not message.end_of_session:
                 self._event(message)
-        elif message.message_type == "chunk" and not (self._json or self._whole):
+        elif message.message_type == "chunk" and not self._together:
             click.echo(safe(message.response) + _mark(message), nl=False)
             self._begun = True
+
+    @property
+    def _together(self) -> bool:
+        """Whether an answer is printed when all of it is there."""
+        return self._json or self._whole or self._laid_out
 
     def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
         from tgraph.cli.schemas import event_json
@@ -164,7 +186,20 @@ def _mark(message: GraphRagResponse) -> str:
 def _marked(answer: Answer) -> str:
     if answer.no_evidence:
         return safe(answer.text)
-    return " ".join(safe(s.text) + ("" if s.citations else UNCITED) for s in answer.sentences)
+    marked = (
+        (s.lead if at else "") + s.text + ("" if s.citations else UNCITED)
+        for at, s in enumerate(answer.sentences)
+    )
+    return safe("".join(marked))
+
+
+def _lay_out(answer: Answer) -> None:
+    """The answer with its quotes, for somebody at a terminal."""
+    from tgraph.explain.render.answer import answer_block
+
+    for part in answer_block(answer):
+        show(part)
+    say("")
 
 
 def _evidence(answer: Answer) -> None:
@@ -212,7 +247,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 @command("ask", ModeFlagsCommand)
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
 @click.option("-q", "--question", help="The question, instead of the argument.")
-@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.")
+@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
 )
@@ -246,7 +281,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "Who was in command?" --document "nimrod*" --type person
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
-      tgraph ask -m auto "What are the main themes?"
+      tgraph ask "What are the main themes?"
       tgraph ask -m global "What are the main themes?"
     """
     if options.pop("json_schema"):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @command("evaluate")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@mode_option("How to answer the questions that have no response yet; as in `ask`.")
+@mode_option("How to answer the questions that have no response yet; as in `ask`.", "graph")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @click.option(

@@ -37,9 +37,10 @@ _LONGEST = 160
 def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
     """Check whether each sentence of an answer is entailed by what it cites.
 
-    The model judges, or where there is none the words: a sentence that is quoted is supported, any
-    other needs its words, numbers and names. Where support is missing, the record is walked back
-    step by step to the first step that lost it. The verdicts are recorded; `trace` shows them.
+    The model judges, or where there is none the words: a sentence that a cited place has word for
+    word is quoted, any other needs its words, numbers and names. Where support is missing, the
+    record is walked back step by step to the first step that lost it. The verdicts are recorded;
+    `trace` shows them.
 
     Exit code 4: a sentence is not supported, or cites nothing.
 
@@ -62,13 +63,12 @@ def print_verification(found: Verification, *, as_json: bool) -> None:
     else:
         print_lines(_verification_lines(found))
     if not found.passed:
-        wrong = sum(n for verdict, n in found.counts.items() if verdict not in _FINE)
+        from tgraph.explain.assess.verification import FINE
+
+        wrong = sum(n for verdict, n in found.counts.items() if verdict not in FINE)
         lack = "lacks" if wrong == 1 else "lack"
         sentences = many(len(found.sentences), "sentence")
         raise VerificationError(f"{wrong} of {sentences} {lack} support.")
-
-
-_FINE = ("supported", "undecided")
 
 
 def _verification_lines(found: Verification) -> Iterator[str]:

@@ -69,7 +69,7 @@ for _command in (
 
 
 main = partial(cli, prog_name="tgraph")
-invoke_graph_rag = partial(ask, prog_name="tg-invoke-graph-rag")
+invoke_graph_rag = partial(ask, prog_name="tg-invoke-graph-rag", default_map={"mode": "graph"})
 list_explain_traces = partial(sessions, prog_name="tg-list-explain-traces")
 show_explain_trace = partial(trace, prog_name="tg-show-explain-trace")
 show_extraction_provenance = partial(source, prog_name="tg-show-extraction-provenance")

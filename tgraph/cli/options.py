@@ -177,10 +177,10 @@ class ModeOption(click.Option):
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def mode_option(text: str) -> Callable[[F], F]:
+def mode_option(text: str, default: str) -> Callable[[F], F]:
     """``--mode``, with this help; which modes there are is not read before it is needed."""
     return click.option(
-        "-m", "--mode", cls=ModeOption, default="graph", show_default=True, help=text
+        "-m", "--mode", cls=ModeOption, default=default, show_default=True, help=text
     )
 
 

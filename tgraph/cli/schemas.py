@@ -97,7 +97,7 @@ ASK = JsonShape(
     Answer,
     "What ``tgraph ask --json`` prints.",
     "question mode answer=text no_evidence sentences selection sources explain_id"
-    " explain_collection usage model dropped notes",
+    " explain_collection usage model dropped notes short confidence",
     (SENTENCE, SELECTION, SOURCE, USAGE, NOTE),
     {"selection": JsonKey(tuple[Selected, ...], read=_selection)},
 )

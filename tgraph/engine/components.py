@@ -16,7 +16,7 @@ from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
-from tgraph.settings import ChatSettings, EmbeddingSettings, Settings
+from tgraph.settings import NO_READER, ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tgraph.index.reports.report import ReportWriter
     from tgraph.models.client import Client
     from tgraph.models.endpoint import Endpoint
+    from tgraph.models.reader import Reader
     from tgraph.models.rerank import Reranker
 
 C = TypeVar("C", bound="Client")
@@ -207,11 +208,13 @@ class Components:
         *,
         chat: ChatModel | None = None,
         embedder: Embedder | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self.settings = settings
         self._cache = cache
         self._own_chat = chat
         self._own_embedder = embedder
+        self._own_reader = reader
         self._steps: dict[object, Any] = {}
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
@@ -267,7 +270,7 @@ class Components:
         if self.chat is None:
             from tgraph.answer.embedded import EmbeddedSynthesiser
 
-            return EmbeddedSynthesiser()
+            return EmbeddedSynthesiser(self.settings.answer.least_confidence)
         return self.writer(self.chat, budget)
 
     def writer(
@@ -352,6 +355,16 @@ class Components:
         if embedding.provider == "embedded":
             return MiniLMEmbedder(embedding.threads)
         return default_embedder(embedding.threads)
+
+    @cached_property
+    def reader(self) -> Reader | None:
+        """Who reads passages; None where the settings want nobody, or nothing is installed."""
+        wanted = self.settings.reader.model
+        if self._own_reader is not None or wanted == NO_READER:
+            return self._own_reader
+        from tgraph.models.reader import OnnxReader, default_reader
+
+        return default_reader() if wanted == "embedded" else OnnxReader.of_folder(Path(wanted))
 
     @cached_property
     def reranker(self) -> Reranker | None:

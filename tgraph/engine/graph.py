@@ -193,12 +193,13 @@ class KnowledgeGraph:
     def ask(
         self,
         question: str,
-        mode: str = "graph",
+        mode: str = "auto",
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
     ) -> Answer:
-        """The answer, proven. ``history`` replaces the turns asked here before; ``filters`` say
+        """The answer, proven, in a mode or in the one that is chosen for the form of the question
+        (``auto``). ``history`` replaces the turns asked here before; ``filters`` say
         what it may be answered from. ``UsageError`` where they name what there is not."""
         from tgraph.engine.ask.conversation import last
 
@@ -207,7 +208,7 @@ class KnowledgeGraph:
     def stream(
         self,
         question: str,
-        mode: str = "graph",
+        mode: str = "auto",
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
@@ -259,7 +260,7 @@ class KnowledgeGraph:
 
         return await asyncio.to_thread(self.index, paths, **options)
 
-    async def aask(self, question: str, mode: str = "graph", **options: Any) -> Answer:
+    async def aask(self, question: str, mode: str = "auto", **options: Any) -> Answer:
         """``ask`` without blocking the event loop."""
         import asyncio
 
@@ -274,7 +275,7 @@ class KnowledgeGraph:
         return await asyncio.to_thread(self.evaluate, questions, mode, progress=progress)
 
     async def astream(
-        self, question: str, mode: str = "graph", **options: Any
+        self, question: str, mode: str = "auto", **options: Any
     ) -> AsyncIterator[GraphRagResponse]:
         """``stream`` without blocking the event loop; a stream that is left is interrupted."""
         import asyncio

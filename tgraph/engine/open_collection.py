@@ -171,6 +171,7 @@ class OpenCollection:
                 ),
                 self.parts.embedder,
                 self.settings,
+                reader=self.parts.reader,
                 shelf=partial(load_report_cache, self._knowledge.vectors, self.generation),
                 table=self._table,
             )

@@ -33,6 +33,9 @@ def kind_of_name(name: str, label: str = "") -> str:
         return "ship"
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
     by_word = _BY_NOUN.get(head) or (_BY_NOUN.get(words[0]) if len(words) > 1 else None)
+    several = _BY_NOUN.get(head.removesuffix("s"), "") if len(words) > 1 and not by_word else ""
+    if several not in ("", "person") and label in ("person", ""):
+        return several
     if by_word in (None, "person") or label in ("work", "person") or len(words) == 1:
         first = words[0] if len(words) > 1 else ""
         return label or ("person" if first in _MALE_NAMES or first in _FEMALE_NAMES else "")
@@ -43,6 +46,11 @@ def kind_of_name(name: str, label: str = "") -> str:
 def kind_of_noun(noun: str) -> str:
     """The type of what a common noun (its base form) denotes, empty where that isn't known."""
     return _BY_NOUN.get(noun.lower(), "")
+
+
+def nouns_of(kind: str) -> frozenset[str]:
+    """The common nouns that denote what is of a type."""
+    return frozenset(noun for noun, of in _BY_NOUN.items() if of == kind)
 
 
 def denotes_person(noun: str) -> bool:
@@ -68,8 +76,9 @@ def is_title(word: str) -> bool:
 
 
 def without_title(name: str) -> str:
-    """``Robert Falcon Scott`` for ``Captain Robert Falcon Scott``; one name keeps its title."""
+    """``Robert Falcon Scott`` for ``Captain Robert Falcon Scott``; one name keeps its title, and so
+    does what is no name without it ("Queen of Sheba")."""
     words = name.split()
-    while len(words) > 2 and is_title(words[0]):
+    while len(words) > 2 and is_title(words[0]) and not words[1][0].islower():
         words = words[1:]
     return " ".join(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal
 
@@ -113,7 +113,8 @@ class NameTable:
             return
         other = self.find(alias)
         if other is not None and other is not entity:
-            self._join(_key(alias), entity)
+            if other.name == alias:  # else somebody else has it by now
+                self._join(_key(alias), entity)
         elif other is None:
             self._by_key[_key(alias)] = entity
             entity.aliases[_tidy(alias)] = None
@@ -170,7 +171,8 @@ def _extends(long: list[str], short: list[str]) -> bool:
     if len(long) <= len(short):
         return False
     if len(short) == 1:
-        return short[0] in (long[-1], long[0])
+        # Nobody is called by the place alone that their name names: "Richard of Normandy".
+        return short[0] == long[0] or (short[0] == long[-1] and "of" not in long)
     return long[-len(short) :] == short or (long[0], long[-1]) == (short[0], short[-1])
 
 
@@ -224,6 +226,23 @@ class ChunkReading:
             self.first[id(entity)] = block, start, end
             self.found.append(entity)
         return entity
+
+    def join_names(self) -> None:
+        """States of one entity what was stated before its two names were known to be one's."""
+        facts = []
+        for fact in self.facts:
+            subject, obj = self._current(fact.subject), fact.object
+            obj = self._current(obj) if isinstance(obj, NamedEntity) else obj
+            if subject is not obj:
+                facts.append(replace(fact, subject=subject, object=obj))
+        self.facts = facts
+        found, self.found = self.found, []
+        first, self.first = self.first, {}
+        for entity in found:
+            self.see(self._current(entity), *first[id(entity)])
+
+    def _current(self, entity: NamedEntity) -> NamedEntity:
+        return self.names.find(entity.name) or entity
 
     def state(
         self,

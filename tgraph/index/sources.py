@@ -153,6 +153,10 @@ class Texts:
             self._texts[subject] = self._librarian.get_text(key)
         return self._texts[subject]
 
+    def media_type(self, document: str) -> str:
+        """That of the file that the document was read from."""
+        return text_value(self._store, document, v.tg("mimeType"))
+
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)
         return self.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end]

@@ -40,12 +40,12 @@ class Call:
 
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
     usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
-    scores for a ranking), or ``{"error": ...}``. ``occurrence`` counts equal requests within one
-    session or run, from 0. ``request_text`` is the request as canonical JSON, ``request_hash``
-    the hash of kind and request: each is made once, since prompts are long.
+    scores for a ranking, the spans for a reading), or ``{"error": ...}``. ``occurrence`` counts
+    equal requests within one session or run, from 0. ``request_text`` is the request as canonical
+    JSON, ``request_hash`` the hash of kind and request: each is made once, since prompts are long.
     """
 
-    kind: Choice["chat", "embedding", "rerank"]
+    kind: Choice["chat", "embedding", "rerank", "reading"]
     request: Json
     reply: Json
     agent: Agent

@@ -1,4 +1,4 @@
-"""Recorded calls given again: a model, an embedder and a ranking that call nobody.
+"""Recorded calls given again: a model, an embedder, a ranking and a reader that call nobody.
 
 A request gets the reply that was recorded for an equal request, the first that has not been given
 yet; equal requests are numbered by their occurrence. A request that was not recorded is an error,
@@ -30,6 +30,7 @@ from tgraph.models.base import (
     request_hash,
 )
 from tgraph.models.embedding import well_formed
+from tgraph.models.reader import Passage, PassageReading, asks_for, recorded_readings
 from tgraph.models.server_capabilities import ServerCapabilities
 
 _KNOWN = frozenset({"text", "finish_reason", "model", "usage"})
@@ -109,6 +110,15 @@ class RecordedCalls:
             raise self.failure(call)
         return [(int(place), float(score)) for place, score in call.reply["scores"]]
 
+    def reading(self, question: str, passages: Sequence[Passage]) -> Call:
+        """The call that read these passages."""
+        with self._lock:
+            for number, call in self._waiting("reading"):
+                if asks_for(call, question, passages):
+                    self._taken.add(number)
+                    return call
+        raise UnrecordedError(f"No reading of these {len(passages)} passages was recorded.")
+
     def _embedded(self, rest: Sequence[str]) -> tuple[int, Call]:
         for number, call in self._waiting("embedding"):
             given = [_sent(text) for text in call.request["input"]]
@@ -183,6 +193,23 @@ class ReplayedEmbedder:
         if not rows:
             return np.zeros((0, self.dimension), dtype=np.float32)
         return np.concatenate(rows).astype(np.float32)
+
+
+class ReplayedReader:
+    """A ``Reader`` whose readings are recorded ones."""
+
+    def __init__(self, agent: Agent, recorded: RecordedCalls) -> None:
+        self.agent = agent
+        self._recorded = recorded
+
+    def read(
+        self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
+    ) -> list[PassageReading]:
+        if not passages:
+            return []
+        call = self._recorded.reading(question, passages)
+        sink(_fresh(call))
+        return recorded_readings(call)
 
 
 def recorded_call(

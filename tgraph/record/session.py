@@ -21,6 +21,7 @@ from tgraph.model import (
     Citation,
     Edge,
     EntityMatch,
+    Judgement,
     Note,
     Rejected,
     Retrieval,
@@ -237,6 +238,21 @@ class SessionRecord(BundleRecord):
         self._write()
         return subject
 
+    def judgement(self, step: str, judgement: Judgement | None) -> str:
+        """Whether the documents answer the question, as the reader judges."""
+        found = judgement or Judgement(0.0)
+        subject = self.entity(
+            self.part("judgement"),
+            "Judgement",
+            (v.tg("confidence"), found.confidence),
+            (v.tg("shortAnswer"), found.answer or None),
+            label="Whether the documents answer",
+            by=step,
+            origins=[self.retrieval_iri, *filter(None, [found.evidence])],
+        )
+        self._write()
+        return subject
+
     def selection(self, step: str, selection: Selection) -> str:
         """What was selected with the reasoning, and each rejected candidate with the reason."""
         subject = self.selection_iri
@@ -297,15 +313,19 @@ class SessionRecord(BundleRecord):
         sentences: Sequence[Sentence],
         dropped: Mapping[str, int] | None = None,
         notes: Sequence[Note] = (),
+        short: str = "",
+        confidence: float | None = None,
     ) -> str:
-        """The answer, sentence by sentence, each citation down to its characters; and what a reader
-        must know beside it."""
+        """The answer, sentence by sentence, each citation down to its characters; how sure it is,
+        and what a reader must know beside it."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
         self.entity(
             subject,
             "Answer",
             (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
+            (v.tg("confidence"), confidence),
+            (v.tg("shortAnswer"), short or None),
             label="GraphRAG answer",
             by=step,
             origins=[self.selection_iri, *cited],

@@ -12,6 +12,7 @@ from tgraph.index.reports.report_cache import ReportCache
 from tgraph.index.sources import Texts
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
+from tgraph.models.reader import Reader
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.graph import GraphSettings
 from tgraph.settings import Settings
@@ -103,14 +104,16 @@ def nothing() -> None:
 class Context:
     """What a retriever reads: one published state of one collection, or what ``filters`` leave.
 
-    ``shelf`` reads the communities and reports of a published state, and ``table`` its evidence and
-    what was counted of it, where they lie ready."""
+    ``reader`` finds answers in passages, where there is one. ``shelf`` reads the communities and
+    reports of a published state, and ``table`` its evidence and what was counted of it, where they
+    lie ready."""
 
     store: Store
     texts: Texts
     vectors: Mapping[str, VectorSet]
     embedder: Embedder
     settings: Settings
+    reader: Reader | None = None
     sink: CallSink = no_sink
     filters: Filters = NO_FILTERS
     shelf: Callable[[], ReportCache | None] = nothing

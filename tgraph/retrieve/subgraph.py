@@ -1,9 +1,15 @@
-"""The subgraph around the seeds: breadth first, every limit observed."""
+"""The subgraph around the seeds: breadth first, every limit observed.
+
+An entity with more edges than the limit gives those nearest to the question, by meaning and by the
+words of their sentences together: of hundreds of edges of one entity many mean nearly the same, and
+the right one may be far down by meaning alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from pyoxigraph import NamedNode
@@ -11,12 +17,20 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import Triple
+from tgraph.retrieve.labels import Triple, local_name
+from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import Store, select, text_of
 
 HUB = 2_000
 """Triples read of one entity in one direction before the triple limit picks the nearest."""
+
+RANK_CONSTANT = 10
+"""Of reciprocal rank fusion, as in ``contextual``."""
+
+READ_EVIDENCE = 12
+"""Places read of one edge."""
 
 Edges = dict[str, Triple]
 
@@ -57,7 +71,9 @@ def ends(triple: Triple) -> list[str]:
     return list(dict.fromkeys(t.value for t in (triple[0], triple[2]) if isinstance(t, NamedNode)))
 
 
-def grow(seeds: Sequence[str], meaning: Similarity, context: Context) -> Subgraph:
+def grow(
+    seeds: Sequence[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
+) -> Subgraph:
     """``max_path_length`` hops from the seeds, ``triple_limit`` triples an entity, the nearest."""
     subgraph = Subgraph()
     visited: set[str] = set()
@@ -70,7 +86,9 @@ def grow(seeds: Sequence[str], meaning: Similarity, context: Context) -> Subgrap
         for entity, edges in around.items():
             subgraph.reached.setdefault(entity, hop)
             subgraph._taken.setdefault(entity, 0)
-            for iri in _nearest(edges, meaning, subgraph, context):
+            taken = _taken_of(entity, edges, inquiry, meaning, context)
+            subgraph.drop("triple limit", len(edges) - len(taken))
+            for iri in taken:
                 subgraph.take(iri, edges[iri], hop, entity)
                 for end in ends(edges[iri]):
                     reached[end] = max(reached.get(end, -1.0), meaning.of_edge(iri))
@@ -81,15 +99,60 @@ def grow(seeds: Sequence[str], meaning: Similarity, context: Context) -> Subgrap
     return subgraph
 
 
-def _nearest(
-    edges: Edges, meaning: Similarity, subgraph: Subgraph, context: Context
-) -> Iterable[str]:
-    ranked = sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
+def _taken_of(
+    entity: str, edges: Edges, inquiry: AnalysedQuestion, meaning: Similarity, context: Context
+) -> Sequence[str]:
     limit = context.limits.triple_limit
-    if len(ranked) > limit:
-        limit = share_of(limit)
-    subgraph.drop("triple limit", max(0, len(ranked) - limit))
-    return ranked[:limit]
+    if len(edges) <= limit:
+        return by_meaning(edges, meaning)
+    return nearest_of(entity, edges, inquiry, meaning, context)[: share_of(limit)]
+
+
+def by_meaning(edges: Iterable[str], meaning: Similarity) -> list[str]:
+    """The edges, those nearest in meaning first."""
+    return sorted(edges, key=lambda iri: (-meaning.of_edge(iri), iri))
+
+
+def nearest_of(
+    entity: str,
+    edges: Iterable[str],
+    inquiry: AnalysedQuestion,
+    meaning: Similarity,
+    context: Context,
+) -> list[str]:
+    """The edges of an entity, those nearest to the question first: their ranks by meaning and by
+    the words that their sentences share with it, the entity's own name aside, are fused (reciprocal
+    rank fusion, Cormack and others 2009)."""
+    near = by_meaning(edges, meaning)
+    own = term_set(local_name(entity))
+    weights = {term: weight for term, weight in inquiry.weights.items() if term not in own}
+    shared = _words_shared(near, weights, context)
+    if not any(shared.values()):
+        return near
+    by_words = sorted(near, key=lambda iri: -shared[iri])
+    worth = dict.fromkeys(near, 0.0)
+    for order in (near, by_words):
+        for rank, iri in enumerate(order):
+            worth[iri] += 1 / (RANK_CONSTANT + rank)
+    return sorted(near, key=lambda iri: -worth[iri])
+
+
+def _words_shared(
+    edges: Iterable[str], weights: Mapping[str, float], context: Context
+) -> dict[str, float]:
+    """What the words say that the best sentence of each edge shares with the question."""
+    read = partial(context.evidence.of_edges, limit=READ_EVIDENCE)
+    evidence = context.remembered("evidence", 50_000).get_all(edges, read)
+    return {
+        iri: max(
+            (
+                sum(weights[term] for term in weights.keys() & term_set(place.quote))
+                for place in evidence.get(iri, ())
+            ),
+            default=0.0,
+        )
+        for iri in edges
+    }
 
 
 def share_of(triple_limit: int) -> int:

@@ -341,6 +341,7 @@ def _narrow(context: Context, filters: Filters) -> Context:
         NarrowedVectors(context, store),
         context.embedder,
         context.settings,
+        reader=context.reader,
         filters=filters,
     )
 

@@ -285,7 +285,7 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims": lambda data: {"claims": _claims(data)},
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
-    "choose_mode": lambda data: {"about": "one", "reason": "it is short"},
+    "choose_mode": lambda data: {"form": "one", "reason": "it is short"},
     "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
     "summarise_cluster": _cluster,
     "situate_chunk": lambda data: {"context": f"From {data.get('TITLE', '')}."},

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tgraph.engine.ask.method_factory import chosen, method_of, suggesting
+from tgraph.engine.ask.method_factory import chosen, method_of, other_mode, suggesting
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import recorded
 from tgraph.engine.ask.question_run import QuestionRun, Stream
@@ -68,7 +68,14 @@ def stream(
     if not question.strip():
         raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
     asked = Question(question, _history(opened, history))
-    answer = yield from _asked(opened, asked, _method(opened, asked, mode, filters), filters)
+    method = _method(opened, asked, mode, filters)
+    if isinstance(method, Chosen):
+        opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
+    answer = yield from _asked(opened, asked, method, filters)
+    if answer.no_evidence and mode != AUTO:
+        context = narrowed(opened.context(), filters)
+        if other := other_mode(asked, mode, opened.parts, context):
+            opened.message(other)
     if history is None:
         opened.turns.append(Turn(question, answer.text))
     return answer

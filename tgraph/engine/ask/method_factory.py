@@ -9,11 +9,21 @@ from typing import TYPE_CHECKING
 from tgraph.engine.ask.methods import Bypass, Chosen, Method, TwoStages
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError, nearest_names
+from tgraph.index.sources import document_of_chunk
 from tgraph.model import Agent, Candidate, Retrieval
 from tgraph.models.base import Call, ChatModel
 from tgraph.retrieve.base import Context, Keywords, Question, Retriever
-from tgraph.retrieve.modes.base import PROMPT, Judged, Mode, Pipeline, Selecting, Shared, load
-from tgraph.retrieve.modes.registry import AUTO, MODES
+from tgraph.retrieve.modes.base import (
+    PROMPT,
+    Form,
+    Judged,
+    Mode,
+    Pipeline,
+    Selecting,
+    Shared,
+    load,
+)
+from tgraph.retrieve.modes.registry import AUTO, MODES, AutoSettings
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import reports_at_hand
 from tgraph.version import __version__
@@ -52,6 +62,7 @@ def _two_stages(mode: Mode, parts: Components) -> Method:
         parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
         parts.concepts if mode.concepts else None,
         sharpens=parts.chat is None and not judged,
+        reads=parts.chat is None,
         keywords=_keywords(mode, parts),
         agent=Agent("method", mode.method, __version__) if mode.method else None,
     )
@@ -178,14 +189,51 @@ def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:
 
 
 def chosen(question: Question, parts: Components, context: Context) -> Chosen:
-    """The method for what the question is about, by the settings ``auto``."""
-    auto = parts.settings.auto
+    """The method for the form of the question, by the settings ``auto``."""
     chooser = parts.chooser
     calls: list[Call] = []
     about = chooser.choose(question, context, calls.append)
-    mode: str = getattr(auto, about.breadth)
+    mode, why = mode_for(about.form, parts.settings.auto, context)
+    about = replace(about, reason=f"{about.reason}{why}")
+    return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
+
+
+def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str]:
+    """The mode for questions of a form over these documents; and why, where it is not the form
+    alone that decides."""
+    mode: str = getattr(auto, form)
     only_reports = mode in MODES and MODES[mode].reports == "only"
     if only_reports and reports_at_hand(context) is None:
-        mode = auto.several
-        about = replace(about, reason=f"{about.reason}, but there are no community reports")
-    return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
+        return auto.listed, ", but there are no community reports"
+    if form in _OF_PASSAGES and (length := document_length(context)) >= auto.long_chunks:
+        return auto.long, f", and the documents are long ({length:.0f} chunks each)"
+    return mode, ""
+
+
+_OF_PASSAGES: frozenset[Form] = frozenset({"one", "listed"})
+"""What a passage or some of them answer by themselves."""
+
+
+def document_length(context: Context) -> float:
+    """The chunks of a document, on average."""
+
+    def count() -> float:
+        chunks = context.vectors["chunk"].keys
+        return len(chunks) / max(1, len(set(map(document_of_chunk, chunks))))
+
+    return context.once("length of documents", count)
+
+
+def other_mode(question: Question, mode: str, parts: Components, context: Context) -> str:
+    """A sentence on the mode that is for a question to which another found no evidence; empty where
+    there is none."""
+    from tgraph.answer.mode_choice import EmbeddedChooser
+
+    about = EmbeddedChooser().choose(question, context)
+    better, why = mode_for(about.form, parts.settings.auto, context)
+    if better == mode or mode not in MODES or better not in MODES:
+        return ""
+    return (
+        f"The mode {mode} found no evidence. {about.reason[:1].upper()}{about.reason[1:]}{why}:"
+        f" try -m {better}, which -m {AUTO} chooses for it."
+    )

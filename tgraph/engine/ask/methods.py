@@ -11,11 +11,12 @@ from tgraph.model import Agent, Retrieval, Selection
 from tgraph.models.base import Call
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.text.reading import read
 from tgraph.retrieve.text.sentence_ranking import sharpened
 
 if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
-    from tgraph.answer.mode_choice import QuestionBreadth
+    from tgraph.answer.mode_choice import ModeReason
 
 Gathering = Generator[str, None, tuple[Question, Selection]]
 """The IRI of each stage once it is on disk; in the end what the answer is made from."""
@@ -38,8 +39,9 @@ class Method(Protocol):
 class TwoStages:
     """The specification's two stages: retrieve candidates, then select those that matter.
 
-    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead. The
-    embedder retrieves, unless an ``agent`` is named.
+    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead, and the
+    best are read by the context's reader, if it has one. The embedder retrieves, unless an
+    ``agent`` is named.
     """
 
     mode: str
@@ -48,15 +50,22 @@ class TwoStages:
     synthesiser: Synthesiser
     concepts: ConceptFinder | None = None
     sharpens: bool = False
+    reads: bool = False
     keywords: KeywordFinder | None = None
     agent: Agent | None = None
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         question, retrieval, stage = self._retrieve(question, context, record)
         yield stage
+        origins = [stage]
+        if self.reads and context.reader is not None:
+            with record.step("Reading", context.reader.agent, origins) as step:
+                retrieval = read(question, retrieval, context.reader, context)
+                origins.append(record.judgement(step, retrieval.judgement))
         limit = context.limits.edge_limit
-        with record.step(self.selector.step, self.selector.agent, [stage]) as step:
+        with record.step(self.selector.step, self.selector.agent, origins) as step:
             selection = self.selector.select(question, retrieval, limit, record.call)
+            selection = replace(selection, judgement=retrieval.judgement)
             stage = record.selection(step, selection)
         yield stage
         return question, selection
@@ -139,7 +148,7 @@ class Chosen(MethodAround):
     ``calls`` are those that the choice took, before there was a record.
     """
 
-    about: QuestionBreadth
+    about: ModeReason
     agent: Agent
     calls: tuple[Call, ...] = ()
 

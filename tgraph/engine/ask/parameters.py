@@ -23,7 +23,16 @@ COUNT = "count"
 
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
-    "auto": ("by_model", "one", "several", "whole"),
+    "auto": (
+        "by_model",
+        "one",
+        "linked",
+        "compared",
+        "listed",
+        "whole",
+        "long",
+        "long_chunks",
+    ),
     "rerank": ("pool",),
 }
 """Of these sections only some settings count; others tell of a server, or are secret."""
@@ -129,4 +138,6 @@ def _value(section: BaseModel, field: str, text: str | None) -> object:
         return tuple(json.loads(text)) if text else ()
     if isinstance(current, str):
         return text or ""
+    if text is None and isinstance(current, int | float):  # a setting that there was not yet
+        return type(section).model_fields[field].default
     return text or None

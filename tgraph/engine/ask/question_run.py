@@ -6,7 +6,7 @@ The specification's two stages, edge selection and synthesis, between a retrieva
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
@@ -16,7 +16,16 @@ from tgraph.answer.base import Notes
 from tgraph.answer.citations import cite, with_grounds
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
-from tgraph.model import Answer, GraphRagResponse, Selection, Sentence, joined
+from tgraph.model import (
+    Answer,
+    Evidence,
+    GraphRagResponse,
+    Judgement,
+    Note,
+    Selection,
+    Sentence,
+    joined,
+)
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
@@ -88,6 +97,7 @@ def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> Count
         selection.rejected,
         selection.unknown_ids,
         selection.malformed,
+        selection.judgement,
         _together(counts),
     )
 
@@ -175,10 +185,12 @@ class QuestionRun:
         notes: Notes,
         step: str,
     ) -> Stream:
-        record = self._record
+        record, judgement = self._record, selection.judgement
         text = joined(sentences) or NO_EVIDENCE
-        told = notes_on(self._context, sentences)
-        stage = record.answer(step, text, sentences, notes.dropped, told)
+        told = (*notes_on(self._context, sentences), *map(_nearest, notes.nearest))
+        short = judgement.answer if judgement and _stands_first(judgement, sentences) else ""
+        confidence = judgement.confidence if judgement else None
+        stage = record.answer(step, text, sentences, notes.dropped, told, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
         yield self._explain(stage)
         return Answer(
@@ -194,6 +206,8 @@ class QuestionRun:
             model=self._method.synthesiser.agent.name,
             dropped=self._left_out(question, selection, notes),
             notes=told,
+            short=short,
+            confidence=confidence,
         )
 
     def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
@@ -214,6 +228,18 @@ class QuestionRun:
         return GraphRagResponse(
             message_type="explain", explain_id=iri, explain_collection=self._explain_collection
         )
+
+
+def _nearest(evidence: Evidence) -> Note:
+    """What comes nearest to an answer, told as what it is."""
+    quote = " ".join(evidence.quote.split())
+    return Note(f"This comes nearest, but does not answer: “{quote}”", (), (evidence,))
+
+
+def _stands_first(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
+    """Whether the first sentence is the one that the short answer was read in."""
+    cited = sentences[0].citations if sentences else ()
+    return any(citation.evidence == judgement.evidence for citation in cited)
 
 
 def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -44,7 +44,12 @@ from tgraph.librarian import Librarian
 from tgraph.model import NO_USAGE, Agent, Selection
 from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import Client
-from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
+from tgraph.models.recorded_calls import (
+    ReplayedChat,
+    ReplayedEmbedder,
+    ReplayedReader,
+    UnrecordedError,
+)
 from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
@@ -52,7 +57,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.subset import is_empty, narrowed
-from tgraph.settings import Settings
+from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import read_trig
@@ -169,7 +174,9 @@ class SessionReplay:
         parts = self._live(settings, place) if live else self._replayed(settings, place)
         filters = filters_of(session.parameters)
         left = narrowed(replace(known, settings=settings, embedder=known.embedder), filters)
-        context = Context(left.store, left.texts, left.vectors, parts.embedder, settings)
+        context = Context(
+            left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
+        )
         context = replace(context, filters=left.filters)
         history = history_of(session.parameters)
         question = Question(session.question, history)
@@ -268,6 +275,7 @@ class SessionReplay:
         session = self.session
         chat = ReplayedChat(session.chat, session.calls) if session.chat else None
         settings = settings if chat else _without_model(settings)
+        settings = settings if session.reader else _without_reader(settings)
         unranked = settings.rerank.model_copy(update={"base_url": None})
         settings = settings.model_copy(update={"rerank": unranked})
         own = self.parts.embedder
@@ -277,7 +285,8 @@ class SessionReplay:
             lexical=own.lexical,
             max_tokens=own.max_tokens,
         )
-        return Components(settings, place, chat=chat, embedder=embedder)
+        reader = ReplayedReader(session.reader, session.calls) if session.reader else None
+        return Components(settings, place, chat=chat, embedder=embedder, reader=reader)
 
     def _compare(self, journal: Path, problem: str) -> Replay:
         session = self.session
@@ -304,6 +313,11 @@ class SessionReplay:
 def _without_model(settings: Settings) -> Settings:
     own = settings.chat.model_copy(update={"provider": "embedded"})
     return settings.model_copy(update={"chat": own})
+
+
+def _without_reader(settings: Settings) -> Settings:
+    own = settings.reader.model_copy(update={"model": NO_READER})
+    return settings.model_copy(update={"reader": own})
 
 
 # --- an answer written again ---

@@ -331,9 +331,7 @@ class ClaimOverlap:
         key = number, place
         if key not in self._known:
             sentence = self._sentences[number]
-            found = place == sentence or (
-                self._judge.judge("", sentence, (place,), no_sink).verdict == "supported"
-            )
+            found = place == sentence or (self._judge.judge("", sentence, (place,), no_sink).full)
             self._known[key] = found
         return self._known[key]
 

@@ -11,6 +11,7 @@ from functools import partial
 
 from tgraph.answer.support import Support, SupportJudge
 from tgraph.explain.assess.verification import (
+    FINE,
     CitedPlace,
     JudgedSentence,
     Lost,
@@ -193,7 +194,7 @@ class Verifier:
         verdict: SentenceVerdict = support.verdict if quotes else "uncited"
         citations = self._citations(sentence, support)
         judged = sentence.iri, sentence.text, verdict, support.reason, citations
-        if verdict in ("supported", "undecided"):
+        if verdict in FINE:
             return JudgedSentence(*judged)
         return JudgedSentence(*judged, *self._walk(sentence))
 

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 from typing import Annotated
 from typing import Literal as Choice
 
+from tgraph.answer.support import PROVEN
 from tgraph.rendering import render
 
-SentenceVerdict = Choice["supported", "partly", "unsupported", "uncited", "undecided"]
+SentenceVerdict = Choice["supported", "quoted", "partly", "unsupported", "uncited", "undecided"]
+
+FINE: tuple[SentenceVerdict, ...] = ("supported", "quoted", "undecided")
+"""The verdicts that are no fault of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,7 @@ class Verification:
     @property
     def passed(self) -> Annotated[bool, "no sentence lacks support"]:
         """Whether no sentence lacks support; what is undecided does not count as lacking it."""
-        return all(s.verdict in ("supported", "undecided") for s in self.sentences)
+        return all(s.verdict in FINE for s in self.sentences)
 
     @property
     def counts(self) -> Annotated[dict[str, int], "how many sentences have each verdict"]:
@@ -109,11 +113,11 @@ class Verification:
 def citation_recall(judged: Sequence[JudgedSentence]) -> float | None:
     """The share of sentences whose citations support them together; undecided ones don't count."""
     known = [sentence.verdict for sentence in judged if sentence.verdict != "undecided"]
-    return known.count("supported") / len(known) if known else None
+    return sum(verdict in PROVEN for verdict in known) / len(known) if known else None
 
 
 def citation_precision(judged: Sequence[JudgedSentence]) -> float | None:
     """The share of citations that are precise; those of a sentence without support are not."""
     known = [sentence for sentence in judged if sentence.verdict != "undecided"]
-    citations = [s.verdict == "supported" and c.precise for s in known for c in s.citations]
+    citations = [s.verdict in PROVEN and c.precise for s in known for c in s.citations]
     return sum(citations) / len(citations) if citations else None

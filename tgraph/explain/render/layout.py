@@ -71,7 +71,10 @@ def reduced(graph: DiGraph) -> DiGraph:
 
 
 def words(kind: str) -> str:
-    """``EdgeSelection`` as words: ``Edge selection``."""
+    """``EdgeSelection`` as words: ``Edge selection``. An embedder is on record as a language model;
+    what it is here is a model."""
+    if kind == "LanguageModel":
+        return "Model"
     spaced = "".join(f" {c.lower()}" if c.isupper() else c for c in kind).strip()
     return spaced[:1].upper() + spaced[1:]
 

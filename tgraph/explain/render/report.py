@@ -11,8 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tgraph.answer.support import PROVEN
+from tgraph.explain.render.answer import Document, by_document, is_extractive, quoted
 from tgraph.explain.render.layout import figures
+from tgraph.explain.render.markup import Style, TextRun, runs
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
@@ -25,11 +29,18 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.rendering import UNSAFE
+from tgraph.rendering import UNSAFE, safe
 from tgraph.version import __version__
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+Numbered = tuple[int, "ShownSentence"]
 
 CONTEXT = 280
 """Characters of the page shown on each side of a quote."""
+WORD = 40
+"""Characters of the longest word that isn't cut there."""
 MOST_QUOTED = 1200
 """Characters of a quote that are shown unasked; a click shows the rest of a whole chunk."""
 MOST_ASKED = 3000
@@ -80,12 +91,15 @@ class ShownWeight:
 class ShownSentence:
     """A sentence of the answer with the places that prove it, each once.
 
-    ``depends_on`` is what influence analysis found, None where there was none.
+    ``depends_on`` is what influence analysis found, None where there was none. ``runs`` is the
+    sentence with its mark-up read, where it is ``quoted``.
     """
 
     said: TraceSentence
     places: tuple[ShownPlace, ...]
     depends_on: tuple[ShownWeight, ...] | None
+    quoted: bool
+    runs: tuple[TextRun, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +154,8 @@ def to_html(
     return template("report.html").render(
         trace=trace,
         sentences=sentences,
+        groups=_groups(sentences),
+        styled=styled,
         influential=_influential(trace),
         idle=_idle(trace),
         glance=list(_glance(trace, sentences)) if sentences else [],
@@ -149,8 +165,10 @@ def to_html(
         sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
         agents=agents_text(trace),
         words=item_text,
+        label=lambda item: item_text(item) if item.kind == "edge" else item.label,
         verdict=verdict_text,
         seconds=seconds,
+        proven=PROVEN,
         pictures=[  # tgraph's own, with all words of others escaped
             (frame.name, [Markup(svg([one], frame).decode()) for one in figures(picture, frame)])  # noqa: S704
             for frame in (WIDE, NARROW)
@@ -172,6 +190,31 @@ def in_script(trig: str) -> str:
 
 # --- sentences ---
 
+_TAGS: dict[Style, str] = {"strong": "b", "em": "i", "code": "code", "s": "s", "link": "u"}
+
+
+def styled(run: TextRun) -> Markup:
+    """A run in the elements that mean its styles; none of them does anything."""
+    from markupsafe import Markup
+
+    if run.text == "\n":
+        return Markup("<br>")
+    said = Markup("{}").format(safe(run.text))
+    for name in sorted(run.styles):
+        said = Markup(f"<{_TAGS[name]}>{{}}</{_TAGS[name]}>").format(said)  # noqa: S704
+    return said
+
+
+def _groups(sentences: Sequence[ShownSentence]) -> list[tuple[Document | None, list[Numbered]]]:
+    """Of an answer that quotes its sentences by document; empty for one in its own words."""
+    said = [sentence.said for sentence in sentences]
+    if not is_extractive(said):
+        return []
+    return [
+        (document, [(number, sentences[number - 1]) for number, _ in group])
+        for document, group in by_document(said)
+    ]
+
 
 def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
     items = {item.iri: item for item in trace.selected}
@@ -185,7 +228,10 @@ def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
         shown = enumerate(by_place.values(), number + 1)
         places = tuple(_place(n, cited, items, page_text) for n, cited in shown)
         number += len(places)
-        found.append(ShownSentence(sentence, places, _depends_on(trace, sentence)))
+        cited = quoted(sentence)
+        read = tuple(runs(cited.quote, cited.path)) if cited else ()
+        depends_on = _depends_on(trace, sentence)
+        found.append(ShownSentence(sentence, places, depends_on, cited is not None, read))
     return found
 
 
@@ -197,7 +243,7 @@ def _place(
 ) -> ShownPlace:
     first = cited[0]
     text = page_text(first.document, first.page)
-    start, end = max(0, first.start - CONTEXT), min(len(text), first.end + CONTEXT)
+    start, end = _around(text, first.start, first.end)
     chosen = dict.fromkeys(c.edge_selection for c in cited if c.edge_selection in items)
     quote, folded, ends = _ends(first.quote, MOST_QUOTED, MOST_QUOTED * 3 // 4)
     return ShownPlace(
@@ -210,6 +256,19 @@ def _place(
         after=text[first.end : end].rstrip() + (" …" if end < len(text) else ""),
         items=tuple(items[iri] for iri in chosen),
     )
+
+
+def _around(text: str, start: int, end: int) -> tuple[int, int]:
+    """How far the context of a quote reaches: from a word's beginning to a word's end, where words
+    are told apart and are not longer than any."""
+    begun, done = max(0, start - CONTEXT), min(len(text), end + CONTEXT)
+    if begun:
+        spaces = (at for at in range(begun, min(begun + WORD, start)) if text[at].isspace())
+        begun = next(spaces, begun)
+    if done < len(text):
+        spaces = (at for at in range(done, max(done - WORD, end), -1) if text[at - 1].isspace())
+        done = next(spaces, done)
+    return begun, done
 
 
 def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
@@ -227,9 +286,8 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
 def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
     """The answer's proof in a few figures."""
     yield _share("Cited", sum(bool(s.places) for s in sentences), len(sentences), "sentences")
-    if judged := [s for s in trace.sentences if s.verdict]:
-        good = sum(s.verdict == "supported" for s in judged)
-        yield _share("Verified", good, len(judged), "sentences supported")
+    if judged := [s.verdict for s in trace.sentences if s.verdict]:
+        yield _verified(judged)
     if trace.influence:
         count = len(trace.influence.above)
         detail = f"of {len(trace.selected)} items have influence of their own"
@@ -245,6 +303,14 @@ def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance
 
 def _share(name: str, some: int, of: int, detail: str) -> Glance:
     return Glance(name, f"{some} of {of}", detail, some == of, "evidence")
+
+
+def _verified(verdicts: Sequence[str]) -> Glance:
+    """How many sentences are proven; where none was judged by more than its words, that is said."""
+    proven = sum(verdict in PROVEN for verdict in verdicts)
+    if "quoted" in verdicts and "supported" not in verdicts:
+        return _share("Quoted", proven, len(verdicts), "sentences, word for word")
+    return _share("Verified", proven, len(verdicts), "sentences supported")
 
 
 def _uses(trace: Trace) -> dict[str, list[int]]:

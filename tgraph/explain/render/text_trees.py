@@ -46,7 +46,7 @@ _LISTED = 25
 _LISTED_POINTS = 6
 _HINT = "  (--all lists them)"
 
-_VERDICT = {"supported": "green", "partly": "yellow", "undecided": "yellow"}
+_VERDICT = {"supported": "green", "quoted": "green", "partly": "yellow", "undecided": "yellow"}
 _STATUS = {"completed": "green", "no-evidence": "yellow"}
 _ACTION = {"answered": "green", "unanswered": "yellow", "failed": "red"}
 

@@ -128,7 +128,16 @@ def item_text(item: TraceItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
         return f"{item.kind}: {shortened(flat(item.label), _MOST_LABEL)}"
-    return item.words
+    return f"{flat(item.subject_label)} — {relation_text(item)} — {flat(item.object_label)}"
+
+
+_VERBS = {"be": "is", "have": "has", "do": "does"}
+
+
+def relation_text(item: TraceItem) -> str:
+    """What an edge says of its subject, as one reads it: its verb is not left in the infinitive."""
+    first, _, rest = flat(item.predicate_label).partition(" ")
+    return " ".join(filter(None, (_VERBS.get(first, first), rest)))
 
 
 def kinds_text(items: Sequence[TraceItem]) -> str:

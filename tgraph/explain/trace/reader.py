@@ -216,10 +216,17 @@ class TraceReader:
             actions=_ActionTreeReader(self._said, self._uuid, question).read(),
             keywords=keywords_of(self._said, self._uuid),
             influence=influence_on(self._store, v.answer_iri(self._uuid)),
+            short=self._said.one(v.answer_iri(self._uuid), "shortAnswer"),
+            confidence=self._confidence(),
             choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
         )
 
     # --- the parts ---
+
+    def _confidence(self) -> float | None:
+        answer = v.answer_iri(self._uuid)
+        known = self._said.one(answer, "confidence")
+        return self._said.real(answer, "confidence") if known else None
 
     def _drawn_on(self, selections: Sequence[str]) -> set[str]:
         """The candidates that selected points were drawn from."""

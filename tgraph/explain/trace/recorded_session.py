@@ -120,8 +120,8 @@ def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, S
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
-    """A session as it was asked: ``chat`` and ``embedder`` are who was called, None for nobody;
-    ``prompts`` the texts of the prompts used, by name."""
+    """A session as it was asked: ``chat``, ``embedder`` and ``reader`` are who was called, None for
+    nobody; ``prompts`` the texts of the prompts used, by name."""
 
     iri: str
     uuid: str
@@ -134,6 +134,7 @@ class RecordedSession:
     calls: RecordedCalls
     chat: Agent | None
     embedder: Agent | None
+    reader: Agent | None
     prompts: Mapping[str, str]
 
     @property
@@ -165,6 +166,7 @@ def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str)
         calls=RecordedCalls(calls, said.one(session, "error")),
         chat=_chat(store, said, calls),
         embedder=next((call.agent for call in calls if call.kind == "embedding"), None),
+        reader=next((call.agent for call in calls if call.kind == "reading"), None),
         prompts={call.prompt.name: call.prompt.text for call in calls if call.prompt},
     )
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import Literal
 
+from tgraph.extract.english.beings import being_phrases, gender_of_noun, kind_of_being
 from tgraph.extract.english.clauses import antecedent, lifted
 from tgraph.extract.english.coreference import THIRD_PERSON, Discourse, is_definite
 from tgraph.extract.english.mentions import Mention
 from tgraph.extract.english.parser import (
     conjuncts,
     core_text,
+    hyphenated,
     is_noun,
     lemma,
+    negating,
     phrase_bounds,
     phrase_text,
+    text_of,
 )
 from tgraph.extract.entity_types import denotes_person, kind_of_noun
 from tgraph.extract.facts import Argument, NamedEntity, NameTable, acronym_of
@@ -35,8 +39,27 @@ if TYPE_CHECKING:
 _PERIODS = word_set("english", "periods")
 _VAGUE = word_set("english", "vague")
 CONCEPT = "concept"
+_FIRST = frozenset({"i", "me", "my", "mine", "myself"})
+_SECOND = frozenset({"you", "your", "yours", "yourself", "thou", "thee", "thy", "thine"})
+_OWN = frozenset({"my", "your", "thy"})
+_LONGEST_OWNER = 4
 _CERTAIN, _LIKELY, _WEAK = 7.0, 6.0, 4.0
+_YEAR = r"(?:1[89]|20)\d\d[a-z]?"
+_CITATION = re.compile(
+    rf"\((?:see |e\.g\.,? )?[A-Z][^()\d]{{1,80}}?,? \(?{_YEAR}(?:[;,][^()]{{0,300}})?\)"
+    r"|\[[\d,;–\- ]{1,30}\]"
+    rf"|(?<!\w)[A-Z][\w-]{{1,30}} (?:et al\.|and [A-Z][\w-]{{1,30}}) \({_YEAR}\)"
+)
+_IDIOMATIC = frozenset({"in", "on", "by", "at", "of", "for", "to", "as", "with", "from"})
+_MEASURES = frozenset({"npadvmod", "advmod", "compound", "nmod", "amod"})
+_SITED = frozenset({"organization", "facility", "place", "event", "group"})
+_PLACED = frozenset({"of", "in", "at", "near", "from", "on"})
 _DASH = re.compile(r"[-–—]+|to")
+
+
+def kin_name(owner: NamedEntity, noun: str) -> str:
+    """``Scrooge's nephew``."""
+    return f"{owner.name}'s {noun}"
 
 
 class Bound(NamedTuple):
@@ -44,6 +67,13 @@ class Bound(NamedTuple):
 
     predicate: str
     object: Argument
+
+
+class KnownPhrases(NamedTuple):
+    """Phrases in small letters that recur in a chunk: common ones, and those of its characters."""
+
+    salient: frozenset[str]
+    characters: Mapping[str, NamedEntity]
 
 
 class Arguments:
@@ -55,11 +85,15 @@ class Arguments:
         mentions: Sequence[Mention],
         names: NameTable,
         discourse: Discourse,
-        salient: frozenset[str],
+        known: KnownPhrases,
+        spoken: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._names = names
         self._discourse = discourse
-        self._salient = salient
+        self._known = known
+        self._spoken = {i for start, end in spoken for i in range(start, end)}
+        self._cited = _citations(doc)
+        self._speakers: dict[int, tuple[NamedEntity, ...]] = {}
         self._mentions: dict[int, Mention] = {}
         for mention in reversed(mentions):
             self._mentions |= dict.fromkeys(range(mention.start, mention.end), mention)
@@ -89,9 +123,9 @@ class Arguments:
                 entities = [self._names.get(m.text, m.type) for m in names]
                 named += entities
                 root = sentence.doc[names[0].start : names[0].end].root
-                self._discourse.see(root, entities[0])
+                self._discourse.see(root, entities[0], root.i in self._spoken)
             elif token.i not in self._mentions:
-                self._refer(token)
+                self.refer(token)
         self._note_coordinations(sentence)
         about = [child for child in sentence.root.children if child.dep_ in ("nsubj", "nsubjpass")]
         if about and about[0].tag_ in ("NN", "NNS") and not self.meant(about[0]):
@@ -107,16 +141,36 @@ class Arguments:
             return (entity,)
         if token.i in self._meant:
             return self._meant[token.i]
+        if token.i in self._speakers:
+            return self._speakers[token.i]
         behind = (c for c in token.children if c.dep_ == "appos" and c.i > token.i)
         return next(((entity,) for child in behind if (entity := self.named_at(child))), ())
+
+    def join_kin(self, noun: Token, named: NamedEntity) -> None:
+        """Records that "his nephew, Fred" is one person, who had no name before."""
+        kin = self._meant.get(noun.i, ())
+        unnamed = len(kin) == 1 and kin[0] is not named and "'s " in kin[0].name
+        if unnamed and not any(child.dep_ in ("conj", "nummod") for child in noun.children):
+            self._names.same(named.name, kin[0].name)
+
+    @staticmethod
+    def is_narrowed(noun: Token) -> bool:
+        """Whether words behind a noun say which one it is: "the incidence without contact"."""
+        return any(child.dep_ in ("prep", "relcl", "acl") for child in noun.rights)
+
+    def is_cited(self, token: Token) -> bool:
+        """Whether a token stands in a reference to literature."""
+        return token.i in self._cited
 
     def literals(self, sentence: Span) -> list[Mention]:
         """The dates, amounts and numbers that a sentence gives."""
         found = (m for token in sentence for m in self._starts.get(token.i, ()))
-        return [m for m in found if m.value is not None]
+        return [m for m in found if m.value is not None and m.start not in self._cited]
 
     def subjects(self, token: Token) -> tuple[NamedEntity, ...]:
         """The entities a statement is about; where there are none, why is counted."""
+        if token.i in self._cited:
+            return ()
         if found := self.meant(token):
             return found
         if token.tag_.startswith(("PRP", "W", "EX", "DT")):
@@ -129,8 +183,11 @@ class Arguments:
 
     def objects(self, predicate: str, token: Token) -> list[Bound]:
         """The objects that a token stands for, each with its predicate; empty if it is dropped."""
+        if token.i in self._cited:
+            return []
         if predicate.endswith(" @"):
             return self._dated(predicate.removesuffix(" @"), token)
+        predicate = f"{predicate} {negating(token)}".rstrip()
         if found := self.meant(token):
             return [Bound(predicate, entity) for entity in found]
         literal = self._literal(token)
@@ -141,23 +198,75 @@ class Arguments:
             return []
         return self.described(predicate, token)
 
-    def _refer(self, token: Token) -> None:
+    def refer(self, token: Token) -> None:
+        """Takes note of whom a pronoun or a common noun stands for, where that can be told."""
         found: tuple[NamedEntity, ...] = ()
+        spoken = token.i in self._spoken
         if token.lower_ in THIRD_PERSON:
-            found = self._discourse.pronoun(token)
-        elif entity := self._discourse.definite(token):
+            found = self._discourse.pronoun(token, spoken)
+        elif token.tag_ == "NN" and (entity := self._being(token)):
             found = (entity,)
         if found:
             self._meant[token.i] = found
             if len(found) == 1:
-                self._discourse.see(token, found[0])
+                self._discourse.see(token, found[0], spoken)
+        elif token.tag_ == "NN" and (kind := kind_of_being(token.lower_)):
+            self._discourse.see_stranger(token, kind, spoken)
+
+    def _being(self, token: Token) -> NamedEntity | None:
+        owner = next((child for child in token.lefts if child.dep_ == "poss"), None)
+        if owner is not None:
+            return self._of_owner(token, owner)
+        character = self._known.characters.get(being_phrases(token.doc).get(token.i, ""))
+        if character is not None and character.name.lower() == token.lower_:
+            return self._discourse.definite(token, by_kind=False) or character
+        return character or self._discourse.definite(token)
+
+    def _of_owner(self, token: Token, owner: Token) -> NamedEntity | None:
+        """ "His nephew", "Scrooge's nephew": one person under the name of the other."""
+        owners = self.meant(owner)
+        noun = lemma(token.lower_, "noun")
+        if len(owners) != 1 or kind_of_being(noun) != "person" or token.dep_ == "appos":
+            return None
+        if not owners[0].name or len(owners[0].name.split()) > _LONGEST_OWNER:
+            return None
+        if owners[0].name.endswith(f"'s {noun}"):
+            return owners[0]  # spoken of again
+        entity = self._names.get(kin_name(owners[0], noun), "person")
+        entity.gender = entity.gender or gender_of_noun(noun)
+        return entity
+
+    def speak(self, tokens: Span, speaker: NamedEntity, listener: NamedEntity | None) -> None:
+        """Takes note of who "I" and "you" are in what is said."""
+        for token in tokens:
+            if token.lower_ in _FIRST:
+                self._speakers[token.i] = (speaker,)
+            elif listener is not None and token.lower_ in _SECOND:
+                self._speakers[token.i] = (listener,)
+        for token in tokens:
+            owned = any(child.lower_ in _OWN and child.dep_ == "poss" for child in token.lefts)
+            if owned and token.i not in self._meant:
+                self.refer(token)
+
+    def somebody(self, token: Token) -> NamedEntity | None:
+        """Who speaks or is spoken to: whom the token means, else what it is called."""
+        found = self.meant(token)
+        if found:
+            return found[0] if len(found) == 1 else None
+        named = is_noun(token) and token.tag_ in ("NN", "NNP") and token.i not in self._mentions
+        text = phrase_text(token) if named else ""
+        if not text or token.lower_ in _VAGUE or any(c.dep_ == "poss" for c in token.lefts):
+            return None
+        return self._names.get(text, kind_of_being(token.lower_) or "person")
 
     def _note_coordinations(self, sentence: Span) -> None:
         for token in sentence:
             if token.dep_ in ("nsubj", "nsubjpass", "dobj", "pobj"):
                 together = [e for t in conjuncts(token) if (e := self.named_at(t))]
                 people = sum(entity.is_person for entity in together)
-                if len(together) > 1 and (people or token.dep_.startswith("nsubj")):
+                placed = any(entity.type == "place" for entity in together)
+                acting = token.dep_.startswith("nsubj") and not placed
+                if len(together) > 1 and (people == len(together) or acting):
                     self._discourse.see_together(together)
                 for entity in together if people else ():  # single surnames are persons as well
                     if not (entity.is_person or entity.located or " " in entity.name):
@@ -170,7 +279,7 @@ class Arguments:
         if token.lower_ in _VAGUE or not text or end - start > 8:
             return None
         inside = filter(None, map(self.named_at, token.doc[start:end]))
-        if text.lower() in self._salient or any(e.type != "group" for e in inside):
+        if text.lower() in self._known.salient or any(e.type != "group" for e in inside):
             return self._names.get(text, kind_of_noun(lemma(token.lower_, "noun")) or CONCEPT)
         return None
 
@@ -207,10 +316,12 @@ class Arguments:
         if any(child.tag_ == "PRP$" for child in token.children) and kind_of_noun(text) == "person":
             self.dropped["unresolved pronoun"] += 1
             return []
-        if token.lower_ in _VAGUE and " " not in text:
+        ranges = token.lower_ in _PERIODS and predicate.endswith((" to", " from"))
+        idiom = predicate.rpartition(" ")[2] in _IDIOMATIC
+        if ranges or (token.lower_ in _VAGUE and (idiom or " " not in text)):
             self.dropped["vague object"] += 1
             return []
-        if text.lower() in self._salient:
+        if text.lower() in self._known.salient:
             return [Bound(predicate, self._names.get(text, kind_of_noun(token.lower_) or CONCEPT))]
         return [Bound(predicate, Literal(text))] if text else []
 
@@ -219,8 +330,11 @@ class Arguments:
             child.dep_ == "xcomp" for child in token.children
         ):
             return []
-        measures = [c for c in token.lefts if c.dep_ in ("npadvmod", "advmod") and c.tag_ != "WRB"]
-        start = measures[0].left_edge.i if measures else token.i
+        if token.lower_ in _VAGUE:
+            self.dropped["vague object"] += 1
+            return []
+        measures = [c for c in token.lefts if c.dep_ in _MEASURES and c.tag_ != "WRB"]
+        start = hyphenated(token.doc, measures[0].left_edge.i if measures else token.i)
         return [Bound(predicate, Literal(token.doc[start : token.i + 1].text))]
 
     def _folded(self, predicate: str, token: Token) -> Iterator[Bound]:
@@ -234,6 +348,18 @@ class Arguments:
                 for target in _targets(child):
                     for entity in self.meant(target):
                         yield Bound(f"{predicate} {core} {child.lower_}", entity)
+
+
+def _citations(doc: Doc) -> frozenset[int]:
+    """The tokens of references in brackets: "(Guleria et al., 1996)", "[27]"."""
+    text = text_of(doc)
+    if "(" not in text and "[" not in text:
+        return frozenset()
+    found: set[int] = set()
+    for match in _CITATION.finditer(text):
+        span = doc.char_span(*match.span(), alignment_mode="expand")
+        found |= set(range(span.start, span.end)) if span is not None else set()
+    return frozenset(found)
 
 
 def _targets(preposition: Token) -> list[Token]:
@@ -255,7 +381,7 @@ class Nominal(NamedTuple):
 def nominals(sentence: Span, arguments: Arguments) -> Iterator[Nominal]:
     """The statements of a sentence's noun phrases, in reading order."""
     for token in sentence:
-        if not is_noun(token):
+        if not is_noun(token) or arguments.is_cited(token):
             continue
         named = arguments.named_at(token)
         if token.dep_ == "appos":
@@ -324,14 +450,24 @@ def _in_brackets(
 
 def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -> Iterator[Nominal]:
     head = arguments.named_at(token.head)
-    if not _follows(token, arguments):
+    if not _follows(token, arguments) or _is_listed(token, arguments):
         return
     if head is not None and named is None:
         yield from _is_a(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
         yield from _is_a(named, token.head, arguments)
+        arguments.join_kin(token.head, named)
     elif named and head and named is not head and _is_part(named, head, token):
         yield Nominal(head, "in", named, _LIKELY)
+
+
+def _is_listed(token: Token, arguments: Arguments) -> bool:
+    """Whether an apposition may be the next of a list, and says "a ..." of nothing."""
+    if any(child.lower_ in ("a", "an") for child in token.lefts):
+        return False
+    return token.head.dep_ in ("conj", "appos") or any(
+        child.dep_ in ("conj", "appos") and arguments.named_at(child) for child in token.children
+    )
 
 
 def _is_part(whole: NamedEntity, part: NamedEntity, token: Token) -> bool:
@@ -355,7 +491,7 @@ def _follows(token: Token, arguments: Arguments) -> bool:
 def _is_a(entity: NamedEntity, noun: Token, arguments: Arguments) -> Iterator[Nominal]:
     if noun.tag_ not in ("NN", "NNS", "NNP") or arguments.mention_at(noun) is not None:
         return
-    if noun.tag_ == "NNS" and entity.type in ("person", "ship"):
+    if noun.tag_ == "NNS" and entity.type != "group":
         return
     if entity.is_person and not denotes_person(noun.lower_):
         return
@@ -383,6 +519,10 @@ def _before_name(
         yield Nominal(entity, "be", Literal(core_text(noun)), _LIKELY)
 
 
+def _is_site(entity: NamedEntity, preposition: Token) -> bool:
+    return preposition.lower_ == "of" or entity.type in ("place", "facility", "organization")
+
+
 def _belong_together(noun: Token, name: Token) -> bool:
     """Whether a noun before a name describes it: "ship Terra Nova", but not "that winter Scott"."""
     if noun.head.i == name.i and noun.dep_ in ("compound", "nmod", "amod"):
@@ -397,10 +537,11 @@ def _after_name(
 ) -> Iterator[Nominal]:
     """ "Museum in Valentano", "Ross Island, Antarctica"."""
     for child in token.rights:
-        if child.dep_ == "prep" and child.i == mention.end and child.lower_ != "like":
-            for target in _targets(child):
+        placed = child.lower_ == "of" or (child.lower_ in _PLACED and entity.type in _SITED)
+        if child.dep_ == "prep" and child.i == mention.end and placed:
+            for target in _targets(child)[:1]:
                 other = arguments.named_at(target)
-                if other is not None and other is not entity:
+                if other is not None and other is not entity and _is_site(other, child):
                     yield Nominal(entity, child.lower_, other, _WEAK)
         elif child.dep_ == "npadvmod" and child.i > mention.end:
             other = arguments.named_at(child)

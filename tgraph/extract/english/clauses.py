@@ -11,9 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
-from tgraph.extract.english.parser import conjuncts, core_text, is_noun, verb_lemma
+from tgraph.extract.english.parser import (
+    conjuncts,
+    core_text,
+    is_noun,
+    lemma,
+    negating,
+    verb_lemma,
+)
+from tgraph.extract.entity_types import denotes_person
 from tgraph.resources import word_set
 
 if TYPE_CHECKING:
@@ -22,8 +31,13 @@ if TYPE_CHECKING:
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "oprd", "attr"})
 _PREPOSITIONS = frozenset({"prep", "agent", "dative"})
+_OF_ADJECTIVES = frozenset({"prep", "ccomp", "xcomp", "advcl", "pcomp"})
 _RELATIVE = frozenset({"WDT", "WP"})
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
+_NOBODY = frozenset({"GPE", "LOC", "FAC", "LAW", "LANGUAGE", "DATE", "EVENT"})
+_OPEN = frozenset({"possible", "impossible", "likely", "unlikely", "unclear", "doubtful", "false"})
+_NOT = frozenset({"from", "without", "of", "against"})
+_HEDGES = frozenset({"would", "could", "might", "may", "can", "should", "'d", "’d"})
 _SAYING = word_set("english", "saying")
 _IMPLICATIVE = word_set("english", "implicative")
 _OF_VERBS = word_set("english", "of_verbs")
@@ -59,19 +73,53 @@ def statements(sentence: Span) -> Iterator[Statement]:
 
 
 def antecedent(relative: Token) -> Token | None:
-    """The noun that a relative pronoun stands for."""
-    return next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
+    """The noun that a relative pronoun stands for: in "a lawyer from Cardiff, who ..." the
+    person, though the clause may hang on the place."""
+    noun = next((clause.head for clause in relative.ancestors if clause.dep_ == "relcl"), None)
+    if noun is None or noun.dep_ != "pobj":
+        return noun
+    if relative.lower_ in ("who", "whom") and noun.ent_type_ in _NOBODY:
+        return _person_above(noun)
+    if relative.lower_ not in ("who", "whom"):
+        clause = next(clause for clause in relative.ancestors if clause.dep_ == "relcl")
+        return None if _hangs_loose(clause, noun) else noun
+    return _person_above(noun) or noun
+
+
+def _person_above(noun: Token) -> Token | None:
+    """The person in whose description a noun stands: the lawyer of "lawyer from Cardiff"."""
+    person = noun.head.head
+    return person if is_noun(person) and denotes_person(lemma(person.lower_, "noun")) else None
 
 
 def _of_verb(verb: Token) -> Iterator[Statement]:
-    if any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children):
-        return  # a condition: "if Scott had ..."
+    if _is_conditional(verb):
+        return
     subjects, direct = _subjects(verb)
+    if len(subjects) > 1 and any(token.lower_ == "respectively" for token in verb.sent):
+        return  # which belongs to which is not said by the grammar
     reported = bool(subjects) and _is_reported(verb)
     for predicate, obj in _complements(verb, predicate_of(verb)) if subjects else ():
         for subject in subjects:
             if subject.i != obj.i:
                 yield Statement(subject, predicate, obj, verb, direct, reported)
+
+
+def _is_conditional(verb: Token) -> bool:
+    """Whether a verb stands in a condition ("if Scott had ..."), or holds under one alone."""
+    if any(map(_has_condition, chain([verb], verb.ancestors))):
+        return True
+    while verb.dep_ == "conj":
+        verb = verb.head
+    if verb.dep_ == "ccomp" and any(c.lower_ in _OPEN for c in verb.head.children):
+        return True
+    if any(child.tag_ == "MD" and child.lower_ in _HEDGES for child in verb.children):
+        return False  # the predicate says so: "would ..."
+    return any(child.dep_ == "advcl" and _has_condition(child) for child in verb.children)
+
+
+def _has_condition(verb: Token) -> bool:
+    return any(child.dep_ == "mark" and child.lower_ in _CONDITIONS for child in verb.children)
 
 
 def _is_reported(verb: Token) -> bool:
@@ -81,10 +129,17 @@ def _is_reported(verb: Token) -> bool:
     return clause.dep_ == "ccomp" and verb_lemma(clause.head) in _SAYING
 
 
+def subjects_of(verb: Token) -> list[Token]:
+    """The subject tokens of a verb, of its own clause or of the one that it goes on from."""
+    return _subjects(verb)[0]
+
+
 def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
     """The subject tokens of a verb, and whether they stand in its own clause."""
     own = [child for child in verb.children if child.dep_ in _SUBJECTS]
     if own:
+        if _is_wanted(verb):
+            return [], True
         if any(child.lower_ in ("no", "neither") for child in own[-1].children):
             return [], True
         found = _expanded(own[-1])
@@ -94,12 +149,23 @@ def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
     return _inherited(verb, depth), False
 
 
+def _is_wanted(verb: Token) -> bool:
+    """Whether a clause with "to" and its own subject says what somebody is to do, not what is:
+    "asked the king to go"."""
+    infinite = any(child.tag_ == "TO" for child in verb.children)
+    return infinite and verb_lemma(verb.head) not in _IMPLICATIVE
+
+
 def _inherited(verb: Token, depth: int) -> list[Token]:
     head, role = verb.head, verb.dep_
-    if role == "acl" and verb.tag_ not in ("VBN", "VBG"):
+    if role == "acl" and (verb.tag_ not in ("VBN", "VBG") or _hangs_loose(verb, head)):
         return []
     if role in ("acl", "relcl") and is_noun(head):
         return [lifted(head)]
+    if verb.tag_ == "VBG" and role in ("advcl", "pcomp"):
+        by = head if role == "advcl" else head.head
+        if _is_verb(by) and is_passive(by):
+            return []  # "were computed by taking ...": who did is not said
     if role == "xcomp":
         controller = _controlled(verb)
         if controller is not None:
@@ -111,9 +177,19 @@ def _inherited(verb: Token, depth: int) -> list[Token]:
         return _subjects(head, depth + 1)[0]
     if any(child.dep_ == "poss" for child in verb.children):
         return []
-    if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG":
+    if role == "pcomp" and _is_verb(head.head) and verb.tag_ == "VBG" and head.lower_ not in _NOT:
         return _subjects(head.head, depth + 1)[0]
     return []
+
+
+def _hangs_loose(clause: Token, noun: Token) -> bool:
+    """Whether a clause behind a comma or a bracket may as well be about an earlier noun: "the
+    Center for Arts, designed by ...", "the medium (Acme), supplemented with ..."."""
+    between = noun.doc[noun.i + 1 : clause.left_edge.i]
+    if any(token.text in "()[]" for token in between):
+        return True
+    inner = noun.dep_ == "pobj" and is_noun(noun.head.head)
+    return inner and any(token.text == "," for token in between)
 
 
 def _expanded(token: Token) -> list[Token]:
@@ -165,23 +241,26 @@ def is_passive(verb: Token) -> bool:
         return True
     if any(child.dep_ in ("aux", "dobj", "nsubj") for child in verb.children):
         return False
-    if verb.dep_ == "conj" and verb.tag_ in ("VBN", "VBD") and _is_verb(verb.head):
+    participle = verb.tag_ in ("VBN", "VBD") and verb_lemma(verb) != "be"
+    if verb.dep_ == "conj" and participle and _is_verb(verb.head):
         return is_passive(verb.head)
     return verb.tag_ == "VBN" and verb.dep_ in ("acl", "advcl", "relcl")
 
 
 def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
-    direct = [child for child in verb.children if child.dep_ in _OBJECTS]
+    direct = _direct_objects(verb)
+    gapped = not direct and _lacks_object(verb)
+    beside = _with_object(base, direct or [c for c in verb.children if c.dep_ == "acomp"])
     for child in verb.children:
-        if child.dep_ in _OBJECTS:
+        if child in direct:
             yield from ((base, token) for token in _expanded(child))
         elif child.dep_ == "acomp":
             yield from _adjective(base, child)
-        elif child.dep_ in _PREPOSITIONS:
+        elif child.dep_ in _PREPOSITIONS and not gapped:
             if child.lower_ != "of" or verb_lemma(verb) in _OF_VERBS:
-                yield from _prepositional(_with_object(base, direct), child)
+                yield from _prepositional(beside, child)
         elif child.dep_ == "npadvmod":
-            yield (f"{_with_object(base, direct)} @", child)
+            yield (f"{beside} @", child)
         elif child.dep_ == "xcomp" and not direct and depth < _DEEPEST and _is_verb(child):
             joint = " to " if any(c.lower_ == "to" for c in child.children) else " "
             form = child.lower_ if child.tag_ == "VBG" else predicate_of(child)
@@ -190,9 +269,24 @@ def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement
         yield f"{base} in", verb.head
 
 
+def _lacks_object(verb: Token) -> bool:
+    """Whether what a verb is about stands before its clause: "the forces it had in France"."""
+    relative = any(t.tag_ in _RELATIVE or t.tag_ == "WRB" for t in verb.lefts)
+    return verb.dep_ == "relcl" and not relative and not is_passive(verb)
+
+
+def _direct_objects(verb: Token) -> list[Token]:
+    """What a verb is about, without the pronoun that says to whom: "brought him a pill"."""
+    direct = [child for child in verb.children if child.dep_ in _OBJECTS]
+    given = [child for child in direct if child.dep_ == "dobj" and child.tag_ == "PRP"]
+    return [c for c in direct if c not in given[:1]] if len(direct) > 1 else direct
+
+
 def _adjective(base: str, adjective: Token) -> Iterator[_Complement]:
-    yield (base, adjective)
-    for child in adjective.children:
+    said_of = [child for child in adjective.children if child.dep_ in _OF_ADJECTIVES]
+    if not any(child.i > adjective.i for child in said_of):
+        yield (base, adjective)
+    for child in said_of:
         if child.dep_ == "prep":
             yield from _prepositional(f"{base} {adjective.lower_}", child)
 
@@ -209,9 +303,11 @@ def _prepositional(base: str, preposition: Token, depth: int = 0) -> Iterator[_C
 
 def _with_object(base: str, direct: list[Token]) -> str:
     """The predicate of what is said beside the direct object: "reach the South Pole" + "on"."""
+    if direct and (direct[0].tag_ == "PRP" or direct[0].dep_ == "acomp"):
+        return f"{base} {direct[0].lower_}"
     if not direct or not is_noun(direct[0]):
         return base
-    words = core_text(direct[0])
+    words = f"{negating(direct[0])} {core_text(direct[0])}".strip()
     return f"{base} {words}" if words and len(words.split()) <= 4 else base
 
 

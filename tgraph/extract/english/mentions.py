@@ -25,7 +25,7 @@ from tgraph.extract.english.name_spans import (
     run_end,
     runs,
 )
-from tgraph.extract.english.parser import is_common_word, lemma
+from tgraph.extract.english.parser import hyphenated, is_common_word, lemma, speaks, text_of
 from tgraph.extract.entity_types import is_title, kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN
 from tgraph.extract.literals import find_literals
@@ -34,9 +34,12 @@ from tgraph.resources import word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
+_TO_VERB = 5
+_CAPTIONS = word_set("english", "captions")
 _COMMON = word_set("english", "no_names")
 _ARTICLES = frozenset({"the", "a", "an"})
 _BEFORE = _ARTICLES | {"of", "and", "in", "at", "by"}
+_INSIDE = frozenset({"of", "and", "in", "for", "at", "on", "&", "to", "from", "by", "with"})
 _QUOTES = frozenset({'"', "“", "”", "''", "``", "‘", "’", "'"})
 _TRAILING = frozenset({"'s", "’s", "'", "’", ",", ".", "-", "–", ":", ";"})
 _QUOTED = re.compile(r"[\"“]([^\"“”]{2,70}?)[,.]?[\"”]|(?:``|'')\s?([^`'\"]{2,70}?)[,.]?\s?''")
@@ -71,10 +74,11 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
     taken = bytearray(len(doc))
     found: list[Mention] = []
     literals = _literals(doc)
+    joined = [_mention(doc, *place) for place in joined_places(doc)]
     for source in (
         _titles(doc, titles),
         _quoted(doc),
-        (_mention(doc, *place) for place in joined_places(doc)),
+        joined,
         (literal for literal in literals if literal.is_time and not _inside_name(doc, literal)),
     ):
         _take(source, taken, found)
@@ -86,7 +90,7 @@ def find_mentions(doc: Doc, titles: Sequence[str] = ()) -> list[Mention]:
         if mention.is_name
         for other in _variants(doc, mention, mention.text.lower() in known)
     ]
-    others += [_mention(doc, *place) for place in joined_places(doc)]
+    others += joined
     _take(literals, taken, found)
     distinct = {(m.start, -m.end): m for m in reversed(found + others)}  # the first of each place
     return [distinct[place] for place in sorted(distinct)]
@@ -113,10 +117,11 @@ def _variants(doc: Doc, mention: Mention, is_title: bool) -> Iterator[Mention]:
 
 def _literals(doc: Doc) -> list[Mention]:
     found = []
-    for literal in find_literals(doc.text):
+    text = text_of(doc)
+    for literal in find_literals(text):
         span = doc.char_span(literal.start, literal.end, alignment_mode="expand")
         if span is not None:
-            words = doc.text[literal.start : literal.end]
+            words = text[literal.start : literal.end]
             found.append(Mention(span.start, span.end, words, "", literal.value, literal.is_time))
     return found
 
@@ -139,8 +144,8 @@ def _inside_name(doc: Doc, literal: Mention) -> bool:
 
 def _titles(doc: Doc, titles: Sequence[str]) -> Iterator[Mention]:
     """The document's own title where the text repeats it, whatever its capitals."""
-    lowered = doc.text.lower()
-    if len(lowered) != len(doc.text):
+    lowered = text_of(doc).lower()
+    if len(lowered) != len(text_of(doc)):
         return
     for place, title in enumerate(titles):
         if _is_name_like(title, main=place == 0):
@@ -170,11 +175,16 @@ def _stands_alone(doc: Doc, span: Span, common: bool) -> bool:
 
 
 def _quoted(doc: Doc) -> Iterator[Mention]:
-    for match in _QUOTED.finditer(doc.text):
+    for match in _QUOTED.finditer(text_of(doc)):
         group = 1 if match[1] else 2
         span = doc.char_span(*match.span(group), alignment_mode="contract")
-        if span is not None and _is_title_case(span):
+        if span is not None and _is_title_case(span) and not _is_said(span):
             yield _mention(doc, span.start, span.end, "work")
+
+
+def _is_said(span: Span) -> bool:
+    """Whether a verb of saying follows a quotation: "Yes, sir," he answered."""
+    return any(map(speaks, span.doc[span.end : span.end + _TO_VERB]))
 
 
 def _is_title_case(span: Span) -> bool:
@@ -199,7 +209,7 @@ def _names(doc: Doc, taken: bytearray) -> Iterator[Mention]:
         if _worth_naming(doc, start, end):
             yield from _reconcile(doc, start, end, inside)
     for start, end, label in ents:
-        overlapped = any(a < end and start < b for a, b in spans)
+        overlapped = any(a < end and start < b for a, b in spans) or _is_caption(doc, start)
         if not overlapped and any(token.text[:1].isupper() for token in doc[start:end]):
             yield _mention(doc, start, end, label)
 
@@ -213,7 +223,9 @@ def _entities(doc: Doc, taken: bytearray) -> Iterator[tuple[int, int, str]]:
         for token in ent:
             if token.text == "," and doc[token.i + 1 : token.i + 2].text in SUFFIXES:
                 continue
-            if taken[token.i] or token.text in (",", "(", ")", ";", ":", "/", '"'):
+            joined = doc[token.i - 1].lower_ in _INSIDE if token.i > start else True
+            glued = token.lower_ == "the" and not joined
+            if taken[token.i] or glued or token.text in (",", "(", ")", ";", ":", "/", '"'):
                 if start < token.i:
                     yield *_trim(doc, start, token.i), TYPES[ent.label_]
                 start = token.i + 1
@@ -237,7 +249,16 @@ def _split_and(doc: Doc, start: int, end: int, label: str) -> Iterator[tuple[int
     yield start, end, label
 
 
+def _is_caption(doc: Doc, start: int) -> bool:
+    """Whether "Table S2" or the like begins at a token or right before it."""
+    return any(
+        token.lower_.rstrip(".") in _CAPTIONS for token in doc[max(0, start - 1) : start + 1]
+    )
+
+
 def _worth_naming(doc: Doc, start: int, end: int) -> bool:
+    if start < end and _is_caption(doc, start):
+        return False
     if end - start > 1:
         words = doc[start:end]
         return not all(t.is_upper for t in words) or any(t.ent_iob_ == "I" for t in words)
@@ -302,6 +323,8 @@ def _describes_person(token: Token) -> bool:
 def _mention(doc: Doc, start: int, end: int, label: str) -> Mention:
     while end - start > 1 and doc[start].text == doc[start + 1].text:
         start += 1
+    if start > 1 and doc[start - 2].is_lower:
+        start = hyphenated(doc, start)
     text = doc[start:end].text
     opens = end - start == 1 and not label and doc[start].is_sent_start is True
     doubtful = opens and is_common_word(text)

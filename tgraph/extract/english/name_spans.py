@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tgraph.extract.english.parser import lemma
+from tgraph.extract.english.parser import lemma, text_of
 from tgraph.extract.entity_types import denotes_person, kind_of_name, kind_of_noun
 from tgraph.resources import name_list, word_set
 
@@ -37,6 +37,8 @@ SUFFIXES = frozenset({"Inc.", "Inc", "Jr.", "Jr", "Sr.", "Ltd.", "Ltd", "LLC", "
 _NUMBERING = word_set("english", "numbered")
 _OWNED = ("organization", "facility")
 _NUMBERED = ("organization", "event", "place")
+_AIMS = frozenset({"for", "on"})
+_AIMED = ("organization", "law", "event")
 _JOINTS = frozenset({"of", "at"})
 _TITLE_JOINTS = frozenset({"of", "at", "in", "from", "for", "to", "between", "and", "on", "with"})
 _OF_GROUPS = word_set("english", "of_groups")
@@ -102,12 +104,17 @@ def _over_particles(doc: Doc, position: int) -> int | None:
         tight = not token.whitespace_ and not doc[position - 1].whitespace_
         spaced = after.tag_ in NAME_TAGS and bool(doc[position - 1].whitespace_)
         return position + 2 if after.is_alpha and (tight or spaced) else None
-    if token.lower_ not in _INNER:
+    if token.lower_ not in _INNER and not _names_its_aim(doc, position):
         return None
     step = position + (2 if after.lower_ in ("the", "la", "los", "las") else 1)
     if step < len(doc) and (_is_name_word(doc[step], True) or _is_law_year(doc, step)):
         return step + 1
     return None
+
+
+def _names_its_aim(doc: Doc, position: int) -> bool:
+    """Whether an institution goes on with what it is for: "Center for the Visual Arts"."""
+    return doc[position].lower_ in _AIMS and kind_of_noun(doc[position - 1].lower_) in _AIMED
 
 
 def _is_owned(doc: Doc, start: int) -> bool:
@@ -150,9 +157,9 @@ def _is_name_word(token: Token, inside: bool = False) -> bool:
 
 def joined_places(doc: Doc) -> Iterator[Found]:
     """Countries and regions whose one name is two, such as "Trinidad and Tobago"."""
-    if " and " not in doc.text:
+    if " and " not in text_of(doc):
         return
-    for match in _JOINED.finditer(doc.text):
+    for match in _JOINED.finditer(text_of(doc)):
         span = doc.char_span(*match.span())
         if span is not None:
             yield span.start, span.end, "place"

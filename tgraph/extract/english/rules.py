@@ -6,9 +6,8 @@ Scott" on the last; a second pass goes through the sentences in order and states
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -16,11 +15,28 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal
 
 from tgraph.extract.english import parser
-from tgraph.extract.english.arguments import Arguments, acronyms, bracketed, localities, nominals
-from tgraph.extract.english.clauses import Statement, statements
-from tgraph.extract.english.coreference import Discourse
+from tgraph.extract.english.arguments import (
+    Arguments,
+    KnownPhrases,
+    Nominal,
+    acronyms,
+    bracketed,
+    localities,
+    nominals,
+)
+from tgraph.extract.english.beings import characters, learn_genders
+from tgraph.extract.english.clauses import Statement, statements, subjects_of
+from tgraph.extract.english.coreference import Discourse, is_definite
 from tgraph.extract.english.mentions import Mention, find_mentions
-from tgraph.extract.english.parser import lemma, measured, phrase_bounds, phrase_text, verb_lemma
+from tgraph.extract.english.parser import (
+    lemma,
+    measured,
+    phrase_bounds,
+    phrase_text,
+    text_of,
+    verb_lemma,
+)
+from tgraph.extract.english.speech import Dialogue, Utterance, find_utterances, is_asked, said
 from tgraph.extract.entity_types import kind_of_noun
 from tgraph.extract.facts import (
     MENTIONS,
@@ -37,13 +53,10 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span, Token
 
 _WHERE = frozenset({"in", "at", "to", "from", "near", "into", "off", "through", "across", ","})
-_SPEECH = re.compile(
-    r"[\"“](?=\w)[^\"“”]*[.!?,—-][\"”]|(?<!\w)['‘](?=\w).{2,600}?[.!?,—-]['’](?!\w)", re.DOTALL
-)
 _PLAIN = frozenset({"man", "woman", "one", "other", "others", "first", "last", "name", "result"})
 _SPOKEN_OF = frozenset({"nsubj", "nsubjpass", "dobj", "attr", "pobj"})
-_LEAST_NOTED = 5
-_SURE, _RESOLVED, _LOOSE = 8.0, 6.0, 5.0
+_FIRST_WORDS = 12
+_SURE, _RESOLVED, _LOOSE, _SAID = 8.0, 6.0, 5.0, 4.0
 
 
 def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
@@ -62,10 +75,15 @@ def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> 
     reading = ChunkReading(names)
     topic = names.find(titles[0]) if titles else None
     discourse = Discourse(topic if topic is not None and topic.mentions > 1 else None)
-    salient = _salient(docs, titles)
+    known = KnownPhrases(_salient(docs, titles), characters(docs, mentions, names))
+    learn_genders(docs, mentions, names, known.characters)
+    dialogue = Dialogue()
     for block, doc, found in zip(blocks, docs, mentions, strict=True):
-        arguments = Arguments(doc, found, names, discourse, salient)
-        _ProseReader(reading, block, arguments, topic).read(doc, found)
+        spoken = find_utterances(doc, found)
+        places = [(u.first, u.stop + 1) for u in spoken]
+        arguments = Arguments(doc, found, names, discourse, known, places)
+        _ProseReader(reading, block, arguments, topic, dialogue, spoken).read(doc, found)
+    reading.join_names()
     return reading
 
 
@@ -75,6 +93,8 @@ class _ProseReader:
     _block: Segment
     _arguments: Arguments
     _topic: NamedEntity | None
+    _dialogue: Dialogue
+    _utterances: Sequence[Utterance]
 
     def read(self, doc: Doc, mentions: Sequence[Mention]) -> None:
         names = self._reading.names
@@ -83,39 +103,101 @@ class _ProseReader:
                 span = doc[mention.start : mention.end]
                 entity = names.get(mention.text, mention.type)
                 self._reading.see(entity, self._block, span.start_char, span.end_char)
-        speech = _speech(doc.text)
         brackets = list(bracketed(doc, mentions, names))
-        for sentence in doc.sents:
-            named = self._arguments.prepare(sentence)
-            before = len(self._reading.facts)
-            within = (n for place, n in brackets if sentence.start <= place < sentence.end)
-            for nominal in chain(within, nominals(sentence, self._arguments)):
-                self._add(*nominal, sentence)
-            for statement in statements(sentence):
-                if any(start <= statement.verb.idx < end for start, end in speech):
-                    self._reading.dropped["direct speech"] += 1
-                else:
-                    self._state(statement, sentence)
-            self._amount_rest(named, sentence, before)
-            self._mention_rest(named, sentence, before)
-            if len(self._reading.facts) == before:
-                self._note(sentence)
+        if not self._utterances:
+            self._dialogue.narration()
+        for sentences, utterances in _together(list(doc.sents), self._utterances):
+            named = [self._arguments.prepare(sentence) for sentence in sentences]
+            for utterance in utterances:
+                self._attribute(utterance, doc)
+            for sentence, entities in zip(sentences, named, strict=True):
+                within = (n for place, n in brackets if sentence.start <= place < sentence.end)
+                self._read_sentence(sentence, entities, utterances, within)
+        if self._utterances and any(t.is_sent_start for t in doc[self._utterances[-1].last + 1 :]):
+            self._dialogue.narration()
         self._reading.dropped += self._arguments.dropped
 
-    def _amount_rest(self, named: list[NamedEntity], sentence: Span, before: int) -> None:
-        """A weak edge to a date or amount that no statement holds, from what is named first."""
-        facts = self._reading.facts[before:]
-        about = facts[0].subject if facts else self._topic or (named[0] if named else None)
-        about = self._topic if self._topic in named else about
-        stated = {fact.object for fact in facts if isinstance(fact.object, Literal)}
-        if about is None:
-            return
-        for mention in self._arguments.literals(sentence):
-            if mention.value is not None and mention.value not in stated:
-                predicate = _leading_to(mention, sentence.doc)
-                self._add(about, predicate, mention.value, WEAK, sentence)
+    def _read_sentence(
+        self,
+        sentence: Span,
+        named: list[NamedEntity],
+        utterances: Sequence[Utterance],
+        brackets: Iterable[Nominal],
+    ) -> None:
+        before = len(self._reading.facts)
+        for nominal in chain(brackets, nominals(sentence, self._arguments)):
+            self._add(*nominal, sentence)
+        attributing = {u.verb.i for u in utterances if u.verb is not None}
+        for statement in statements(sentence):
+            if statement.verb.i in attributing:
+                continue
+            within = (u for u in utterances if u.start <= statement.verb.idx < u.end)
+            utterance = next(within, None)
+            if utterance is None:
+                self._state(statement, sentence)
+            elif not is_asked(text_of(sentence.doc), statement.verb.idx, utterance.end):
+                self._state(statement, sentence, most=_SAID)
+        for utterance in utterances:
+            self._quote(utterance, sentence)
+        self._amount_rest(sentence, before)
+        self._mention_rest(named, sentence, before)
+        if len(self._reading.facts) == before:
+            self._note(sentence)
 
-    def _state(self, statement: Statement, sentence: Span) -> None:
+    def _attribute(self, utterance: Utterance, doc: Doc) -> None:
+        """Finds out who speaks and to whom, by the words around or by whose turn it is."""
+        somebody = self._arguments.somebody
+        if not (utterance.follows or utterance.goes_on):
+            self._dialogue.narration()
+        if utterance.goes_on:
+            utterance.by, utterance.to = self._dialogue.last
+        else:
+            told = utterance.speaker or utterance.beat
+            by = somebody(told) if told is not None else None
+            known = utterance.speaker is not None and by is None
+            utterance.by = self._dialogue.next_turn(by, is_unknown=known)
+            utterance.to = self._dialogue.answered
+        utterance.sure = utterance.goes_on or utterance.speaker is not None
+        if utterance.listener is not None:
+            utterance.to = somebody(utterance.listener) or utterance.to
+        elif utterance.calls is not None:
+            utterance.to = self._reading.names.get(utterance.calls.text, utterance.calls.type)
+        if utterance.to is utterance.by:
+            utterance.to = None
+        self._dialogue.listens(utterance.to)
+        if utterance.by is not None:
+            spoken = doc[utterance.first : utterance.stop + 1]
+            self._arguments.speak(spoken, utterance.by, utterance.to)
+
+    def _quote(self, utterance: Utterance, sentence: Span) -> None:
+        """Who says what a sentence quotes, and to whom; without a speaker only what is said."""
+        text = text_of(sentence.doc)
+        for start, end in said(sentence.doc, utterance, sentence.start_char, sentence.end_char):
+            predicate = "ask" if text[end - 1] == "?" else "say"
+            words = Literal(text[start:end])
+            if utterance.by is None:
+                if self._topic is not None:
+                    self._add(self._topic, MENTIONS, words, WEAK, sentence)
+                continue
+            strength = _RESOLVED if utterance.sure else _SAID
+            self._add(utterance.by, predicate, words, strength, sentence)
+            if utterance.to is not None and start <= utterance.start + 1:
+                self._add(utterance.by, "say to", utterance.to, strength, sentence)
+
+    def _amount_rest(self, sentence: Span, before: int) -> None:
+        """A weak edge to a date or amount that no statement holds: from what the sentence's verb
+        is about where a number counts something, else a mention."""
+        stated = {fact.object for fact in self._reading.facts[before:]}
+        for mention in self._arguments.literals(sentence):
+            if mention.value is None or mention.value in stated:
+                continue
+            counted = _counted(mention, sentence, self._arguments, self._topic)
+            if counted is not None:
+                self._add(*counted, mention.value, WEAK, sentence)
+            elif self._topic is not None and not is_number(mention.value):
+                self._add(self._topic, MENTIONS, mention.value, WEAK, sentence)
+
+    def _state(self, statement: Statement, sentence: Span, most: float = _SURE) -> None:
         if self._is_inverse(statement):
             self._state_inverse(statement, sentence)
             return
@@ -125,7 +207,7 @@ class _ProseReader:
         bounds = self._arguments.objects(statement.predicate, statement.object)
         if verb_lemma(statement.verb) == "be" and statement.object.dep_ == "attr":
             self._learn(subjects, statement.object)
-        strength = self._strength(statement)
+        strength = min(self._strength(statement), most)
         for subject in subjects:
             for bound in bounds:
                 self._add(subject, *bound, strength, sentence)
@@ -134,8 +216,8 @@ class _ProseReader:
         """ "The current editor is Solovej": a description that a name follows."""
         return (
             verb_lemma(statement.verb) == "be"
-            and statement.object.dep_ in ("attr", "conj")
-            and statement.subject.tag_ in ("NN", "NNS")
+            and statement.object.dep_ == "attr"
+            and statement.subject.tag_ == "NN"
             and (named := self._arguments.named_at(statement.object)) is not None
             and named.type != "group"
             and self._arguments.named_at(statement.subject) is None
@@ -182,10 +264,10 @@ class _ProseReader:
 
     def _note(self, sentence: Span) -> None:
         """A weak edge from the topic to what a sentence speaks of that names nothing, so that it
-        can be found and cited."""
+        can be found and cited: its longest noun phrase, else its own first words."""
         nouns = (t for t in sentence if t.dep_ in _SPOKEN_OF and t.tag_ in ("NN", "NNS"))
-        longest = max(map(phrase_text, nouns), key=len, default="")
-        if self._topic is not None and len(sentence) >= _LEAST_NOTED and longest:
+        longest = max(map(phrase_text, nouns), key=len, default="") or _first_words(sentence)
+        if self._topic is not None and longest:
             self._add(self._topic, MENTIONS, Literal(longest), WEAK, sentence)
 
     def _add(
@@ -208,16 +290,50 @@ class _ProseReader:
         self._reading.state(subject, predicate, obj, strength, self._block, span)
 
 
-def _leading_to(mention: Mention, doc: Doc) -> str:
-    """The predicate of a literal that no statement holds; empty for numbers of nothing known."""
-    if mention.value is not None and is_number(mention.value):
-        return measured(doc[mention.end - 1])
-    return "date" if mention.is_time else "amount"
+def _together(
+    sentences: Sequence[Span], utterances: Sequence[Utterance]
+) -> Iterator[tuple[Sequence[Span], list[Utterance]]]:
+    """The sentences in order, those together that one utterance and its attribution reach over."""
+    begin, waiting = 0, list(utterances)
+    while begin < len(sentences):
+        end, inside = begin + 1, []
+        while waiting and waiting[0].first < sentences[end - 1].end:
+            inside.append(waiting.pop(0))
+            while end < len(sentences) and inside[-1].last >= sentences[end - 1].end:
+                end += 1
+        yield sentences[begin:end], inside
+        begin = end
 
 
-def _speech(text: str) -> list[tuple[int, int]]:
-    """Where somebody speaks: what is said there isn't stated by the text."""
-    return [match.span() for match in _SPEECH.finditer(text) if len(match.group().split()) > 4]
+def _counted(
+    mention: Mention, sentence: Span, arguments: Arguments, topic: NamedEntity | None
+) -> tuple[NamedEntity, str] | None:
+    """Of what a number that no statement holds counts something, and the predicate."""
+    assert mention.value is not None
+    number = sentence.doc[mention.end - 1]
+    predicate = measured(number) if is_number(mention.value) else ""
+    verb = next((token for token in number.ancestors if token.tag_.startswith("VB")), None)
+    if not predicate or verb is None or any(child.tag_ == "MD" for child in verb.children):
+        return None
+    if predicate.startswith("number") and number.head.dep_ != "dobj":
+        return None
+    for subject in subjects_of(verb):
+        if found := arguments.meant(subject):
+            return found[0], predicate
+        measure = predicate.startswith("have") and is_definite(subject)
+        if (
+            topic is not None
+            and measure
+            and verb.dep_ == "ROOT"
+            and not arguments.is_narrowed(subject)
+        ):
+            return topic, predicate
+    return None
+
+
+def _first_words(sentence: Span) -> str:
+    words = " ".join(sentence[:_FIRST_WORDS].text.split()).strip("\"'“”‘’ ")
+    return words if any(map(str.isalpha, words)) else ""
 
 
 def without_common_words(docs: Sequence[Doc], mentions: list[list[Mention]]) -> list[list[Mention]]:

@@ -19,8 +19,9 @@ PROMPT = 4_000
 Pipeline = Literal["two stages", "map-reduce", "follow-ups", "alone"]
 """How an answer comes about; ``tgraph.engine.ask.method_factory`` has the method of each."""
 
-Breadth = Literal["one", "several", "whole"]
-"""What a question is about: one thing, several linked things, or everything."""
+Form = Literal["one", "linked", "compared", "listed", "whole"]
+"""What form a question has: it asks for one thing, for what is found through something else, for a
+comparison, for a list or a count, or for the documents as a whole."""
 
 Topic = Literal["start", "keywords", "limits", "reports"]
 """What a flag is about: where retrieval starts, from what, how much there is, which reports."""
@@ -120,7 +121,7 @@ class Mode:
     are. ``reads_text``: chunks are retrieved as they stand, whatever was extracted from them.
     ``reports``: it reads ``only`` the reports, or reports ``beside`` what these rest on. ``flags``
     are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
-    questions of the breadth ``answers``.
+    questions of the forms ``answers``.
 
     ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
     the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
@@ -142,7 +143,7 @@ class Mode:
     reads_text: bool = False
     reports: Literal["only", "beside"] | None = None
     flags: Mapping[Flag, str] = field(default_factory=dict)
-    answers: Breadth | None = None
+    answers: tuple[Form, ...] = ()
     orders: str = ""
 
     @property

@@ -61,6 +61,6 @@ GLOBAL = Mode(
         COMMUNITY_LEVEL: "global_search.community_level",
         DYNAMIC_SELECTION: "global_search.dynamic",
     },
-    answers="whole",
+    answers=("whole",),
     orders="tgraph.retrieve.search.community_reports:global_orders",
 )

@@ -52,6 +52,6 @@ GRAPH = Mode(
     selecting=lambda own: Judged(own.max_context_tokens),
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},
-    answers="several",
+    answers=("one", "listed"),
     orders="tgraph.retrieve.search.graph:graph_orders",
 )

@@ -69,6 +69,5 @@ LOCAL = Mode(
         EXCLUDE_ENTITY: "local_search.exclude",
         COMMUNITY_LEVEL: "local_search.community_level",
     },
-    answers="one",
     orders="tgraph.retrieve.search.local:local_orders",
 )

@@ -51,5 +51,6 @@ PPR = Mode(
     ),
     reads_text=True,
     flags=GROWTH,
+    answers=("linked", "compared"),
     orders="tgraph.retrieve.search.pagerank:ppr_orders",
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from tgraph.retrieve.modes.base import Breadth, DocsRow, Flag, Mode, Section, Topic
+from tgraph.retrieve.modes.base import DocsRow, Flag, Form, Mode, Section, Topic
 from tgraph.retrieve.modes.basic import BASIC, NAIVE, BasicSearchSettings, NaiveSearchSettings
 from tgraph.retrieve.modes.bm25 import BM25, Bm25SearchSettings
 from tgraph.retrieve.modes.bypass import BYPASS
@@ -71,7 +71,8 @@ MODES: Mapping[str, Mode] = {
 }
 """Those that a question may ask for, in the order in which they are told."""
 
-DEFAULT = GRAPH.name
+DEFAULT = AUTO
+"""What a question is asked in where nothing is said."""
 
 
 def mode_named(name: str) -> Mode | None:
@@ -79,20 +80,29 @@ def mode_named(name: str) -> Mode | None:
     return SUGGEST if name == SUGGEST.name else MODES.get(name)
 
 
-def mode_for(breadth: Breadth) -> str:
-    """The mode that ``auto`` takes for a question of the breadth, where the settings don't say."""
-    return next(mode.name for mode in MODES.values() if mode.answers == breadth)
+def mode_for(form: Form) -> str:
+    """The mode that ``auto`` takes for a question of the form, where the settings don't say."""
+    return next(mode.name for mode in MODES.values() if form in mode.answers)
 
 
 class AutoSettings(Section):
-    """The mode ``auto``: which mode is for what a question is about."""
+    """The mode ``auto``: which mode is for questions of which form."""
 
-    by_model: bool = Field(False, description="let the model, where there is one, tell")
+    by_model: bool = Field(False, description="let the model, where there is one, tell the form")
     one: str = Field(mode_for("one"), description="the mode for questions about one thing")
-    several: str = Field(
-        mode_for("several"), description="the mode for questions about several linked things"
+    linked: str = Field(
+        mode_for("linked"), description="the mode for what is found through something else"
     )
+    compared: str = Field(mode_for("compared"), description="the mode for comparisons")
+    listed: str = Field(mode_for("listed"), description="the mode for lists and counts")
     whole: str = Field(mode_for("whole"), description="the mode for questions about everything")
+    long: str = Field(
+        CONTEXTUAL.name,
+        description="the mode for one thing, lists and counts where documents are long",
+    )
+    long_chunks: float = Field(
+        5.0, ge=1, description="chunks of a document, on average, from which documents are long"
+    )
 
 
 class ModeSettings(BaseModel):

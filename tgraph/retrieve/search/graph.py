@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
+from tgraph.errors import TgraphError
 from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
 from tgraph.retrieve.base import Context, Question, Retriever, Services
@@ -26,13 +27,21 @@ from tgraph.retrieve.orders import (
     Orders,
     RankedOrder,
     RecordedSearch,
-    iris,
-    nearest,
     nth,
     rerun,
 )
 from tgraph.retrieve.search.multi_hop import Bridge, BridgePart, antecedent, cross, described
-from tgraph.retrieve.subgraph import Subgraph, all_edges, edges_of, ends, grow, share_of, weights_of
+from tgraph.retrieve.subgraph import (
+    READ_EVIDENCE,
+    Subgraph,
+    all_edges,
+    edges_of,
+    ends,
+    grow,
+    nearest_of,
+    share_of,
+    weights_of,
+)
 from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
 from tgraph.retrieve.text.question_analysis import (
@@ -43,7 +52,7 @@ from tgraph.retrieve.text.question_analysis import (
     telling_words,
 )
 from tgraph.retrieve.text.sentence_ranking import (
-    LexicalScores,
+    LexicalFeatures,
     Place,
     Score,
     SentencePassage,
@@ -80,9 +89,6 @@ AROUND_BEST = 12
 BESIDE = 350
 """Characters within which a sentence is a neighbour."""
 
-READ_EVIDENCE = 12
-"""Places read of one edge, from which the best are shown."""
-
 
 class GraphRetriever:
     """The mode ``graph``."""
@@ -98,10 +104,10 @@ class GraphRetriever:
         halves = [_Halves(description, counts, context) for description in descriptions(text)]
         nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
         matches = match_entities(question, nearest, context)
-        subgraph = grow([match.entity for match in matches], meaning, context)
+        subgraph = grow([match.entity for match in matches], inquiry, meaning, context)
         found = _GraphCandidates(subgraph, context)
         found.read(reading_order(subgraph, meaning, matches))
-        worths: LexicalScores = {}
+        worths: LexicalFeatures = {}
         ratings = rate(found.passages.values(), inquiry, meaning, worths)
         found.read_around(ratings, meaning)
         bridge = _bridge(halves, inquiry, found, counts)
@@ -424,7 +430,7 @@ def _of_entity(
     """It is an edge of a matched entity: others of that entity went before it."""
     cutoff = context.limits.triple_limit
     around = all_edges(entity, context.store).keys()
-    near = iris(nearest(context, "edge", search.question.text, around))
+    near = _near(entity, around, search, context)
     said = f"it is one of {len(around)} edges of {label}, of which"
     wanted = missing.edges & around
     if wanted.isdisjoint(near):
@@ -433,10 +439,26 @@ def _of_entity(
     elif len(around) > cutoff:
         taken = share_of(cutoff)
         kept = f"; {cutoff - taken} more only beside good sentences" if cutoff > taken else ""
-        why = f"by likeness to the question, and {taken} were taken (triple-limit {cutoff}{kept})"
+        why = (
+            "by likeness to the question and the words shared with it, and"
+            f" {taken} were taken (triple-limit {cutoff}{kept})"
+        )
         yield RankedOrder(
             "triple-limit", taken, near, wanted, lambda at: f"{said} it is the {nth(at.rank)} {why}"
         )
+
+
+def _near(
+    entity: str, around: Iterable[str], search: RecordedSearch, context: Context
+) -> list[str]:
+    """The edges of the entity in the order in which they were taken; none where the question's
+    vector can't be had any more."""
+    inquiry = analyse(in_context(search.question), frequencies(context))
+    with suppress(TgraphError, ValueError, OSError):
+        meaning = meaning_of(inquiry, context)
+        meaning.learn(around)
+        return nearest_of(entity, around, inquiry, meaning, context)
+    return []
 
 
 def _on_the_way(distance: int, label: str, search: RecordedSearch, context: Context) -> CutOff:
@@ -453,8 +475,14 @@ def _grown(label: str, missing: Missing, search: RecordedSearch, context: Contex
     meaning = meaning_of(inquiry, context)
     seeds = [match.entity for match in search.matches]
 
+    def grown(limits: Mapping[str, int]) -> Subgraph:
+        settings = context.settings
+        graph = settings.graph.model_copy(update=dict(limits))
+        wide = replace(context, settings=settings.model_copy(update={"graph": graph}))
+        return grow(seeds, inquiry, meaning, wide)
+
     def is_in(limits: Mapping[str, int]) -> bool:
-        return not missing.edges.isdisjoint(_grow(seeds, limits, meaning, context).edges)
+        return not missing.edges.isdisjoint(grown(limits).edges)
 
     if not is_in({}):
         why = f"of the edges on the way from {label} others were nearer to the question: it comes"
@@ -464,15 +492,6 @@ def _grown(label: str, missing: Missing, search: RecordedSearch, context: Contex
             into = f"{why} into the subgraph"
             yield from rerun(context.limits, field, _MOST, beside, is_in, into, also)
         return
-    order = reading_order(_grow(seeds, {}, meaning, context), meaning, search.matches)
+    order = reading_order(grown({}), meaning, search.matches)
     why = "edges of the subgraph by likeness to the question, and the sentences of the first"
     yield RankedOrder("most-read", READ, order, missing.edges, f"{why} {READ} are read (fixed)")
-
-
-def _grow(
-    seeds: Sequence[str], limits: Mapping[str, int], meaning: Similarity, context: Context
-) -> Subgraph:
-    settings = context.settings
-    graph = settings.graph.model_copy(update=dict(limits))
-    wide = replace(context, settings=settings.model_copy(update={"graph": graph}))
-    return grow(seeds, meaning, wide)

@@ -15,13 +15,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyoxigraph import Triple
+from pyoxigraph import Literal, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.vector_index import VectorSet
 from tgraph.retrieve.base import BoundedCache, Context
 from tgraph.retrieve.labels import local_name
+from tgraph.retrieve.search.names import NameIndex, is_name
 from tgraph.retrieve.text.lexical import words
 from tgraph.store.base import Store, select, text_of
 
@@ -46,7 +47,8 @@ class Network:
     """Entities and chunks, by IRI in the order of their nodes: the entities first.
 
     ``spread`` is the number of chunks that name each entity. ``merged`` maps names of the texts to
-    the entities that they were merged into.
+    the entities that they were merged into. ``names`` has the nodes by their names, and the chunks
+    by the titles of their documents.
     """
 
     entities: Sequence[str]
@@ -55,15 +57,15 @@ class Network:
     weights: Sequence[float]
     spread: Sequence[int]
     merged: Mapping[str, str]
+    names: NameIndex
     _nodes: Mapping[str, int] = field(repr=False)
 
     def node(self, iri: str) -> int | None:
         """The node of an entity, under whichever of its names, or of a chunk; None for others."""
         return self._nodes.get(self.merged.get(iri, iri))
 
-    def named(self, name: str) -> int | None:
-        """The node of the entity that a text calls so, letter case and white space aside."""
-        return self.node(v.entity_iri(name))
+    def is_chunk(self, node: int) -> bool:
+        return node >= len(self.entities)
 
     def iri(self, node: int) -> str:
         entities = len(self.entities)
@@ -116,6 +118,7 @@ def _make(context: Context, synonymy: float, subject_weight: float) -> Network:
         ],
         Counter(entity for entity, _ in mentions),
         reader.merged,
+        NameIndex(reader.names(chunks)),
     )
 
 
@@ -125,6 +128,7 @@ def network(
     ties: Sequence[Ties],
     spread: Mapping[int, int],
     merged: Mapping[str, str],
+    names: NameIndex,
 ) -> Network:
     """The network of these nodes and ties; ties of several kinds between two nodes add up."""
     from igraph import Graph
@@ -142,6 +146,7 @@ def network(
         [float(weights[pair]) for pair in pairs],
         [spread.get(entity, 0) for entity in range(len(entities))],
         merged,
+        names,
         nodes,
     )
 
@@ -155,6 +160,9 @@ class _NetworkReader:
         self._entities = entities
         merged = select(store, "retrieve/merged")
         self.merged = {text_of(row["name"]): text_of(row["entity"]) for row in merged}
+        self._headings: dict[str, list[str]] = {}
+        for row in select(store, "retrieve/headings"):
+            self._headings.setdefault(text_of(row["subject"]), []).append(text_of(row["text"]))
 
     def facts(self, edges: Collection[str]) -> dict[Pair, float]:
         """The number of relationships between two entities."""
@@ -179,15 +187,29 @@ class _NetworkReader:
 
     def subjects(self, chunks: Sequence[str]) -> set[Pair]:
         """The entities that the chunks' documents or sections are called after, with the chunks."""
-        called: dict[str, list[str]] = {}
-        for row in select(self._store, "retrieve/headings"):
-            called.setdefault(text_of(row["subject"]), []).extend(text_of(row["text"]).split(" > "))
         return {
             (entity, self._nodes[chunk])
             for chunk in chunks
-            for name in (*called.get(chunk, ()), *called.get(document_of_chunk(chunk), ()))
+            for subject in (chunk, document_of_chunk(chunk))
+            for heading in self._headings.get(subject, ())
+            for name in heading.split(" > ")
             for entity in self._called(name)
         }
+
+    def names(self, chunks: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """The entities by their names, as far as these are written as names, and the chunks by the
+        titles of their documents, those of one word aside: they may be any word."""
+        for predicate in (v.RDFS_LABEL, v.SKOS_ALT_LABEL):
+            for quad in self._store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+                node = self._entity(text_of(quad.subject))
+                if node is not None and isinstance(quad.object, Literal):
+                    name = quad.object.value
+                    if is_name(name):
+                        yield name, node
+        for chunk in chunks:
+            for title in self._headings.get(document_of_chunk(chunk), ()):
+                if len(title.split()) > 1:
+                    yield title, self._nodes[chunk]
 
     def _called(self, name: str) -> Iterator[int]:
         for variant in {name, _ASIDE.sub("", name)}:

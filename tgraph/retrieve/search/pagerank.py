@@ -11,9 +11,8 @@ reads them: a walk doesn't read.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -42,7 +41,6 @@ from tgraph.retrieve.orders import (
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
 from tgraph.retrieve.search.vector import in_conversation
-from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -61,14 +59,8 @@ OFTEN = 100
 UNVISITED = 1e-5
 """What a chunk counts for beyond the walk, of what it is at most often."""
 
-LONGEST = 10
-"""Words of a name in a question."""
-
 SHOWN = 3
 """Entities that a reason names."""
-
-_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
-_POSSESSIVE = re.compile(r"['’]s?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +100,10 @@ class PprRetriever:
         chunks = context.vectors["chunk"].search(vector, settings.dense_chunks)[0]
         nearest = context.vectors["edge"].search(vector, settings.top_k_edges)[0]
         edges = self._kept(question, seed_edges(nearest, context), context)
-        starts = walk_starts(question.text, edges, network, settings)
-        weights = self._weights(starts, chunks, network)
+        named = named_shares(question.text, network, settings.name_weight)
+        starts = walk_starts(question.text, named, edges, network, settings)
+        titles = {node: share for node, (share, _) in named.items() if network.is_chunk(node)}
+        weights = self._weights(starts, titles, chunks, network)
         walk = network.walk(weights, settings.damping) if weights else None
         order = ranked(network, walk, chunks, vector, settings, context)
         read = read_first(question, settings.read, context)
@@ -126,10 +120,15 @@ class PprRetriever:
         return list(renumbered(edge for edge in edges if edge.item.iri in kept))
 
     def _weights(
-        self, starts: Sequence[WalkStart], chunks: Hits, network: Network
+        self,
+        starts: Sequence[WalkStart],
+        titles: Mapping[int, float],
+        chunks: Hits,
+        network: Network,
     ) -> dict[int, float]:
-        """Where the walk starts: the entities, and the chunks by their likeness."""
-        found: defaultdict[int, float] = defaultdict(float)
+        """Where the walk starts: the entities, the chunks whose title is named, and the chunks by
+        their likeness."""
+        found: defaultdict[int, float] = defaultdict(float, titles)
         for start in starts:
             found[start.node] += start.weight
         most = max((score for _, score in chunks), default=0.0)
@@ -218,16 +217,19 @@ def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
 
 
 def walk_starts(
-    text: str, edges: Sequence[Candidate], network: Network, settings: PprSearchSettings
+    text: str,
+    named: Mapping[int, tuple[float, str]],
+    edges: Sequence[Candidate],
+    network: Network,
+    settings: PprSearchSettings,
 ) -> list[WalkStart]:
-    """The entities to start from, best first: those that the question names, and the ends of the
-    edges, at most ``top_k_entities`` of these. What many chunks name weighs less (HippoRAG's node
+    """The entities to start from, best first: those that are ``named``, and the ends of the edges,
+    at most ``top_k_entities`` of these. What many chunks name weighs less (HippoRAG's node
     specificity)."""
-    names = names_in(text, network)
-    rare = {node: 1 / max(network.spread[node], 1) for node in names}
     found = {
-        node: WalkStart(node, weight, _match(node, network, names[node], 1.0, "name"))
-        for node, weight in shares(rare, settings.name_weight).items()
+        node: WalkStart(node, share, _match(node, network, name, 1.0, "name"))
+        for node, (share, name) in named.items()
+        if not network.is_chunk(node)
     }
     scores: defaultdict[int, list[float]] = defaultdict(list)
     for candidate in edges:
@@ -251,29 +253,19 @@ def _match(node: int, network: Network, concept: str, score: float, method: str)
     return EntityMatch(network.iri(node), "", concept, round(score, 6), method)
 
 
-def names_in(text: str, network: Network) -> dict[int, str]:
-    """The entities that a text names, with the words that do; longer names go before the shorter
-    ones in them."""
-    words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
-    taken = [False] * len(words)
-    found: dict[int, str] = {}
-    for length in range(min(LONGEST, len(words)), 0, -1):
-        for first in range(len(words) - length + 1):
-            part = slice(first, first + length)
-            name = text[words[first][0] : words[first + length - 1][1]]
-            if all(taken[part]) or (length == 1 and name.lower() in STOP_WORDS):
-                continue
-            for node in _called(name, network):
-                found.setdefault(node, name)
-                taken[part] = [True] * length
-    return found
+def named_shares(text: str, network: Network, whole: float) -> dict[int, tuple[float, str]]:
+    """The nodes that a text names, each with its share of the ``whole`` and the words that name it.
 
-
-def _called(name: str, network: Network) -> Iterator[int]:
-    for variant in dict.fromkeys((name, f"{name}.", _POSSESSIVE.sub("", name))):
-        node = network.named(variant) if variant else None
-        if node is not None:
-            yield node
+    What many chunks name weighs less; the chunks of a document that is called so count together as
+    much as an entity that one chunk names."""
+    said: dict[int, str] = {}
+    rare: dict[int, float] = {}
+    for name in network.names.in_text(text):
+        chunks = sum(map(network.is_chunk, name.nodes))
+        for node in name.nodes:
+            said.setdefault(node, name.text)
+            rare[node] = 1 / (chunks if network.is_chunk(node) else max(network.spread[node], 1))
+    return {node: (share, said[node]) for node, share in shares(rare, whole).items()}
 
 
 # --- what it finds ---

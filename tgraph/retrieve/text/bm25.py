@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 
 from tgraph.errors import StoreError
-from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk
-from tgraph.model import Evidence
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text.lexical import STOP_WORDS, Frequencies, stem, words
 
@@ -63,18 +61,6 @@ class WordIndex:
 SAMPLE = 400_000
 """Characters from which the frequencies of words are taken."""
 
-AROUND = 700
-"""Characters before and after a sentence that may say what it is about."""
-
-FAR = 4_000
-"""Characters before a sentence within which its heading is looked for."""
-
-_HEADING = re.compile(
-    r"(?:^|\n)[ \t]*#{1,6}[ \t]+(?P<marked>[^\n]+)"
-    r"|\n[ \t]*\n[ \t]*(?P<alone>[^\n]{2,70}[^\s.!?:;,])[ \t]*(?=\n[ \t]*\n)"
-)
-_SENTENCE = re.compile(r"(?<=[.!?。！？])[\"'”’)*_]*\s+|\n[^\S\n]*\n")
-
 
 def frequencies(context: Context) -> Frequencies:
     """Those of the published state, counted at its first question."""
@@ -101,32 +87,3 @@ def _sample(context: Context) -> list[str]:
         if size > SAMPLE:
             break
     return texts
-
-
-def lead(evidence: Evidence, texts: Texts) -> list[str]:
-    """The sentences before the evidence, nearest first, at most five."""
-    page = _page(evidence, texts)
-    text = page[max(0, evidence.start - AROUND) : evidence.start]
-    return [part for part in _SENTENCE.split(text) if part.strip()][:-6:-1]
-
-
-def follow(evidence: Evidence, texts: Texts) -> str:
-    """The sentence after the evidence; empty where its paragraph ends."""
-    text = _page(evidence, texts)[evidence.end : evidence.end + AROUND]
-    return next((part for part in _SENTENCE.split(text.split("\n\n")[0]) if part.strip()), "")
-
-
-def heading(evidence: Evidence, texts: Texts) -> str:
-    """The heading that the evidence stands under; empty where none is found."""
-    page = _page(evidence, texts)
-    found = ""
-    for match in _HEADING.finditer(page, max(0, evidence.start - FAR), evidence.start):
-        found = match.group("marked") or match.group("alone") or found
-    return found
-
-
-def _page(evidence: Evidence, texts: Texts) -> str:
-    try:
-        return texts.of_page(document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk))
-    except StoreError:
-        return ""

@@ -6,11 +6,12 @@ the title of its document, its heading, the sentences before it and the one afte
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import mul
+from typing import NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -22,26 +23,25 @@ from tgraph.retrieve.entity_matching import triple_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.text.answer_type import NamedAnswer
-from tgraph.retrieve.text.bm25 import follow, frequencies, heading, lead
+from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import select, text_of
 
 Place = tuple[str, int | None, int, int]
 
-MEANING, ASKED, SETTING, WORDS, NAMES, KIND = weights("sentence")
-"""The shares of a passage's score."""
-
-ROW, FRAGMENT = 0.07, 0.1
-"""What a row of a table and a piece that is no sentence, such as a heading, lose."""
+WEIGHTS = weights("sentence")
+"""What each of ``SentenceFeatures`` counts."""
 
 TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
 """What a term counts that only the title or heading has, the sentence before, the one after, or
 one of the sentences farther before."""
 
-_ROW = re.compile(r"^[^:\n]{1,40}: [^;\n]*; [^:\n]{1,40}: ")
 _MENTIONS = "mentions"
+_SAYING = frozenset(("prose", "item", "code"))
+_ASIDE = frozenset(("reference", "navigation", "licence"))
 _ENDS = frozenset(".!?:;,\"'”’)…。！？»")
 
 
@@ -56,6 +56,7 @@ class PassageWords:
     roots: frozenset[str]
     is_row: bool
     is_prose: bool
+    is_aside: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,32 @@ class SentencePassage:
         return self.evidence.quote
 
 
+class SentenceFeatures(NamedTuple):
+    """What a passage is ranked by. All but the flags are 0 to 1, cosines -1 to 1.
+
+    ``similar`` and ``asked`` are its likeness to the question with and without its names,
+    ``setting`` that of its chunk; ``words`` the share of the question's words that it or what
+    stands around it has, weighted by what they tell, ``said`` the share that itself has, ``names``
+    the share of the names; ``kind`` whether it holds what is asked for. ``row`` is 1 for a row of a
+    table, ``fragment`` for what is no sentence, ``aside`` for a bibliography, a menu or a licence.
+    """
+
+    similar: float
+    asked: float
+    setting: float
+    words: float
+    said: float
+    names: float
+    kind: float
+    row: float
+    fragment: float
+    aside: float
+
+    @property
+    def score(self) -> float:
+        return float(sum(map(mul, WEIGHTS, self)))
+
+
 @dataclass(frozen=True, slots=True)
 class Score:
     """How well a passage answers, 0 to 1, and how similar it is to the question."""
@@ -81,8 +108,8 @@ class Score:
     similar: float
 
 
-LexicalScores = dict[Place, tuple[SentencePassage, float]]
-"""What the words of passages have been found to be worth to one question."""
+LexicalFeatures = dict[Place, tuple[SentencePassage, tuple[float, ...]]]
+"""What the words of passages have been found to tell to one question."""
 
 
 def overlap(one: Evidence, other: Evidence) -> bool:
@@ -152,27 +179,29 @@ def _kind(entity: str, context: Context) -> str:
 
 
 def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> PassageWords:
-    quote = term_set(evidence.quote)
+    place = surroundings(evidence, context)
+    text = place.text or " ".join(evidence.quote.split())
+    quote = term_set(text)
     said = (term_set(e.text) for e in edges if e.predicate_label != _MENTIONS)
-    text = " ".join(evidence.quote.split())
-    is_row = bool(_ROW.match(text))
+    is_row = place.kind == "row"
     return PassageWords(
         quote=quote,
         labels=frozenset().union(*said),
-        title=term_set(f"{evidence.title} {heading(evidence, context.texts)}"),
-        around={} if is_row else _around(evidence, context),
+        title=term_set(" ".join((evidence.title, *place.context))),
+        around={} if is_row else _around(place),
         roots=roots_of(quote),
         is_row=is_row,
-        is_prose=text[-1:] in _ENDS or ": " in text,
+        is_prose=place.kind in _SAYING and (text[-1:] in _ENDS or place.kind != "prose"),
+        is_aside=place.kind in _ASIDE,
     )
 
 
-def _around(evidence: Evidence, context: Context) -> dict[str, float]:
+def _around(place: QuoteSurroundings) -> dict[str, float]:
     found: dict[str, float] = {}
-    for place, sentence in enumerate(lead(evidence, context.texts)):
+    for far, sentence in enumerate(place.before):
         for term in term_set(sentence):
-            found.setdefault(term, FAR if place else BEFORE)
-    for term in term_set(follow(evidence, context.texts)):
+            found.setdefault(term, FAR if far else BEFORE)
+    for term in term_set(place.after):
         found[term] = max(AFTER, found.get(term, 0.0))
     return found
 
@@ -190,48 +219,62 @@ def rate(
     passages: Iterable[SentencePassage],
     inquiry: AnalysedQuestion,
     meaning: Similarity,
-    known: LexicalScores | None = None,
+    known: LexicalFeatures | None = None,
 ) -> dict[Place, Score]:
     """How well each of the passages answers.
 
-    ``known`` keeps what their words are worth to this inquiry, for the next time they are rated.
+    ``known`` keeps what their words tell to this inquiry, for the next time they are rated.
     """
+    found = features_of(passages, inquiry, meaning, known)
+    return {place: Score(max(0.0, each.score), each.similar) for place, each in found.items()}
+
+
+def features_of(
+    passages: Iterable[SentencePassage],
+    inquiry: AnalysedQuestion,
+    meaning: Similarity,
+    known: LexicalFeatures | None = None,
+) -> dict[Place, SentenceFeatures]:
+    """What each of the passages is ranked by; ``known`` is as of ``rate``."""
     wanted = list(passages)
-    worths, words = {} if known is None else known, Words(inquiry)
+    lexical, words = {} if known is None else known, Words(inquiry)
     settings = meaning.of_chunks({passage.evidence.chunk for passage in wanted})
     found = {}
     for passage in wanted:
         place = passage.place
-        read, worth = worths.get(place, (None, 0.0))
+        read, told = lexical.get(place, (None, ()))
         if read is not passage:  # more edges may rest on the sentence than before
-            worth = words.worth(passage) - _penalty(passage.wording)
-            worths[place] = passage, worth
-        similar, asked = meaning.of_sentence(passage.quote, passage.edges)
+            told = words.features(passage)
+            lexical[place] = passage, told
+        likeness = meaning.of_sentence(passage.quote, passage.edges)
         setting = settings.get(passage.evidence.chunk, 0.0)
-        points = MEANING * similar + ASKED * asked + SETTING * setting
-        found[place] = Score(max(0.0, points + worth), similar)
+        found[place] = SentenceFeatures(*likeness, setting, *told)
     return found
 
 
 class Words:
-    """What the words of passages are worth to an inquiry: the part of a score that needs no
+    """What the words of passages tell to an inquiry: the part of the features that needs no
     vector."""
 
     def __init__(self, inquiry: AnalysedQuestion) -> None:
         self._inquiry = inquiry
         self._names = _only(inquiry.weights, inquiry.names)
 
-    def worth(self, passage: SentencePassage) -> float:
-        """The part of the passage's score."""
+    def features(self, passage: SentencePassage) -> tuple[float, ...]:
+        """Those of the passage, from ``words`` on."""
         inquiry, wording = self._inquiry, passage.wording
+        own = {term: said(term, wording) for term in inquiry.weights}
         credits = {term: credit(term, wording) for term in inquiry.weights}
         spoken = [named for named in passage.named if not named.terms.isdisjoint(wording.quote)]
         quote = " ".join(passage.quote.split())
-        held = inquiry.sought.held_by(quote, spoken, inquiry.weights.keys())
         return (
-            WORDS * share(inquiry.weights, credits)
-            + NAMES * share(self._names, _present(credits))
-            + KIND * held
+            share(inquiry.weights, credits),
+            share(inquiry.weights, own),
+            share(self._names, _present(credits)),
+            inquiry.sought.held_by(quote, spoken, inquiry.weights.keys()),
+            float(wording.is_row),
+            float(not wording.is_row and not wording.is_prose),
+            float(wording.is_aside),
         )
 
 
@@ -260,12 +303,6 @@ def _only(weights: Mapping[str, float], names: frozenset[str]) -> dict[str, floa
 
 def _present(credits: Mapping[str, float]) -> dict[str, float]:
     return {term: 1.0 if worth else 0.0 for term, worth in credits.items()}
-
-
-def _penalty(wording: PassageWords) -> float:
-    if wording.is_row:
-        return ROW
-    return 0.0 if wording.is_prose else FRAGMENT
 
 
 _KEPT = 500

@@ -1,0 +1,205 @@
+"""An answer as a person reads it in a terminal: what answers first, then the quotes that bear it
+out, by document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from tgraph.explain.render.markup import Style, runs
+from tgraph.model import Answer, Citation, Note, Sentence
+from tgraph.rendering import one_line, safe
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.text import Text
+
+_STYLES: dict[Style, str] = {
+    "strong": "bold", "em": "italic", "code": "cyan", "s": "strike", "link": "underline",
+}  # fmt: skip
+_FAINT = "dim"
+_NUMBER = 5
+"""Columns in front of a quote, for its number."""
+
+
+class QuotedWords(Protocol):
+    """A quotation, of an answer or of its record."""
+
+    @property
+    def quote(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+
+class SaidSentence(Protocol):
+    """A sentence of an answer, or of its record."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def citations(self) -> Sequence[QuotedWords]: ...
+
+
+Document = tuple[str, str]
+"""A document's title and path."""
+SaidT = TypeVar("SaidT", bound=SaidSentence)
+
+
+def quoted(sentence: SaidSentence) -> QuotedWords | None:
+    """The citation that has the sentence word for word; None where it is in nobody's words."""
+    return next((c for c in sentence.citations if _flat(c.quote) == _flat(sentence.text)), None)
+
+
+def is_extractive(sentences: Sequence[SaidSentence]) -> bool:
+    """Whether most of an answer is quoted."""
+    return sum(quoted(sentence) is not None for sentence in sentences) * 2 > len(sentences)
+
+
+def by_document(
+    sentences: Sequence[SaidT],
+) -> Iterator[tuple[Document | None, list[tuple[int, SaidT]]]]:
+    """Quotes with their numbers by document, in the order in which each comes first; what nobody
+    said word for word stands by itself, and what follows it is grouped anew."""
+    numbered = list(enumerate(sentences, 1))
+    for is_quote, between in groupby(numbered, key=lambda each: quoted(each[1]) is not None):
+        if not is_quote:
+            yield from ((None, [each]) for each in between)
+            continue
+        found: dict[Document, list[tuple[int, SaidT]]] = {}
+        for number, sentence in between:
+            if (cited := quoted(sentence)) is not None:
+                found.setdefault((cited.title, cited.path), []).append((number, sentence))
+        yield from found.items()
+
+
+def answer_block(answer: Answer) -> Iterator[RenderableType]:
+    """The lines and grids of an answer that quotes: the answer in a few words where there is one,
+    each document with its quotes under their numbers, and what else a reader must know."""
+    if answer.short:
+        yield _line((_flat(answer.short), "bold"), (_sure(answer), _FAINT))
+        yield ""
+    if all(quoted(sentence) for sentence in answer.sentences):
+        yield from _documents(answer.sentences)
+    else:
+        yield from _parts(answer.sentences)
+    for note in answer.notes:
+        yield ""
+        yield _line((_note(note), "yellow"))
+    if not answer.short and answer.confidence is not None:
+        yield ""
+        yield _line((_sure(answer).strip(), _FAINT))
+
+
+def _documents(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
+    """The quotes under their documents."""
+    number = 0
+    for document, group in by_document(sentences):
+        if number:
+            yield ""
+        yield _DocumentHeading(*(document or ("", "")))
+        for _, sentence in group:
+            number += 1
+            yield _quote(number, sentence)
+
+
+def _parts(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
+    """What is in nobody's words, as what it heads, and below each the quotes with their places."""
+    number = 0
+    for at, sentence in enumerate(sentences):
+        if quoted(sentence) is not None:
+            number += 1
+            yield _quote(number, sentence, named=True)
+            continue
+        if at:
+            yield ""
+        heads = at > 0 and at + 1 < len(sentences) and quoted(sentences[at + 1]) is not None
+        yield _line((_flat(sentence.text), "bold" if heads else ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentHeading:
+    """A document by its title, and where it is: beside it where there is room, else below."""
+
+    title: str
+    path: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.text import Text
+
+        title, path = one_line(self.title), one_line(_near(self.path))
+        fits = Text(f"{title}  {path}").cell_len <= options.max_width
+        yield _line((title, "cyan"), (f"  {path}" if fits else "", _FAINT))
+        if path and not fits:
+            yield Text(f"{' ' * _NUMBER}{path}", _FAINT, overflow="fold")
+
+
+def _near(path: str) -> str:
+    """The path from the folder that the reader is in, where that leads down to it."""
+    here = Path.cwd()
+    return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path
+
+
+def _quote(number: int, sentence: Sentence, *, named: bool = False) -> RenderableType:
+    """A quote beside its number, with its place below, by name where no document stands above."""
+    from rich.table import Table
+    from rich.text import Text
+
+    cited = next(c for c in sentence.citations if c is quoted(sentence))
+    words = Text("“")
+    for run in runs(cited.quote, cited.path):
+        style = " ".join(_STYLES[name] for name in sorted(run.styles))
+        words.append(safe(run.text if "code" in run.styles else _breaks(run.text)), style)
+    words.append("”")
+    where = f"{one_line(cited.title)}, {_place(cited)}" if named else _place(cited)
+    words.append(f"\n{where}{_others(sentence, cited)}", _FAINT)
+    grid = Table.grid(padding=0)
+    grid.add_column(width=_NUMBER, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(f"[{number}]".rjust(_NUMBER - 1), _FAINT), words)
+    return grid
+
+
+def _breaks(text: str) -> str:
+    """The text without the line breaks of its file; one alone is a break that is meant."""
+    return text if text == "\n" else " ".join(text.split("\n"))
+
+
+def _place(cited: Citation) -> str:
+    page = f"page {cited.page}, " if cited.page is not None else ""
+    return f"{page}characters {cited.start}–{cited.end}"
+
+
+def _others(sentence: Sentence, cited: Citation) -> str:
+    """Where else a sentence is proven."""
+    here = (cited.document, cited.page, cited.start, cited.end)
+    rest = {
+        (c.document, c.page, c.start, c.end): c.title
+        for c in sentence.citations
+        if (c.document, c.page, c.start, c.end) != here
+    }
+    named = ", ".join(dict.fromkeys(one_line(title) for title in rest.values()))
+    return f"; also in {named}" if rest else ""
+
+
+def _note(note: Note) -> str:
+    """A note about facts is told as one; what is said of the question speaks for itself."""
+    return _flat(f"Note: {note.text}" if note.facts else note.text)
+
+
+def _sure(answer: Answer) -> str:
+    return "" if answer.confidence is None else f"   confidence {answer.confidence:.2f}"
+
+
+def _line(*parts: tuple[str, str]) -> Text:
+    from rich.text import Text
+
+    return Text.assemble(*((safe(said), style) for said, style in parts))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,321 @@
+"""Who says what to whom: quotations, and to whom the words around them attribute them.
+
+A quotation's speaker is told by a verb of saying beside it (Elson and McKeown 2010): right behind
+it ("...," said Bob), right before it (Bob said: "..."), or by going on with what a speaker said a
+few words earlier. Without one it is who acted just before it in the same paragraph, and in a
+dialogue in which two take turns the one whose turn it is. Else nobody is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tgraph.extract.english.clauses import subjects_of
+from tgraph.extract.english.mentions import Mention
+from tgraph.extract.english.parser import is_noun, speaks, text_of, verb_lemma
+from tgraph.extract.facts import NamedEntity
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_SPOKEN_TO = frozenset({"tell", "ask", "answer", "beg", "warn", "beseech", "entreat", "implore"})
+_DOUBLE = {'"': '"', "“": "”", "«": "»"}
+_SINGLE = {"'": "'", "‘": "’"}
+_ENDS = frozenset(".,!?;:-–—…")
+_QUOTES = frozenset("\"'“”‘’«»")
+_FEWEST_WORDS = 5
+_REACH = 10
+_CALLS = frozenset({"o", "oh", "ah", "dear", "my", "and", "yes", "no", "well", "come", "but"})
+_BEINGS = ("person", "thing", "animal")
+
+
+def quotations(text: str) -> list[tuple[int, int]]:
+    """Where quotation marks and what they enclose stand, in order; none overlap. Marks that nothing
+    closes enclose the rest, if they open the text or are double. Linear in time."""
+    marks = _DOUBLE if any(mark in text for mark in _DOUBLE) else _SINGLE
+    found = []
+    start, closing = -1, ""
+    for place, mark in enumerate(text):
+        if start < 0:
+            if mark in marks and _opens(text, place):
+                start, closing = place, marks[mark]
+        elif mark == closing and _closes(text, place):
+            found.append((start, place + 1))
+            start = -1
+    if start >= 0 and (start == 0 or marks is _DOUBLE):
+        found.append((start, len(text)))
+    return found
+
+
+def _opens(text: str, place: int) -> bool:
+    before, after = text[place - 1 : place], text[place + 1 : place + 2]
+    return not (before.isalnum() or before in (".", ",") or after.isspace() or not after)
+
+
+def _closes(text: str, place: int) -> bool:
+    if text[place] in ('"', "”", "»"):
+        return True
+    return text[place - 1] in _ENDS and not text[place + 1 : place + 2].isalnum()
+
+
+def _is_speech(text: str, start: int, end: int) -> bool:
+    """Whether a quotation reads as something said and not as a title or a word quoted."""
+    inside = text[start + 1 : end - 1]
+    ends = inside[-1:] in _ENDS or end == len(text) or text[end - 1] not in _QUOTES
+    return ends and any(map(str.isalpha, inside))
+
+
+@dataclass(slots=True)
+class Utterance:
+    """What one quotation says: its characters, and the tokens that say who speaks and to whom.
+
+    ``beat`` is the subject of what is told right before it. ``goes_on`` says that the speaker of
+    the quotation before it goes on, ``follows`` that nothing is told between the two. ``verb`` is
+    the verb of saying. The tokens ``first`` to ``stop`` are the quotation's, ``last``
+    is the last one that its attribution rests on.
+    """
+
+    start: int
+    end: int
+    first: int
+    stop: int
+    last: int
+    speaker: Token | None = None
+    listener: Token | None = None
+    verb: Token | None = None
+    beat: Token | None = None
+    goes_on: bool = False
+    follows: bool = False
+    calls: Mention | None = None
+    by: NamedEntity | None = None
+    to: NamedEntity | None = None
+    sure: bool = False
+
+
+def find_utterances(doc: Doc, mentions: Sequence[Mention]) -> list[Utterance]:
+    """The speech of a parsed paragraph, in order, with what tells who speaks."""
+    text = text_of(doc)
+    if not any(mark in text for mark in _QUOTES):
+        return []
+    places = [place for place in quotations(text) if _is_speech(text, *place)]
+    found = [u for place in places if (u := _utterance(doc, *place)) is not None]
+    for index, utterance in enumerate(found):
+        before = found[index - 1] if index else None
+        after = found[index + 1] if index + 1 < len(found) else None
+        _attribute(doc, utterance, before, after)
+        utterance.calls = _called(doc, utterance, mentions)
+    return [utterance for utterance in found if _reads_as_said(doc, utterance)]
+
+
+def _reads_as_said(doc: Doc, utterance: Utterance) -> bool:
+    if utterance.speaker is not None or utterance.goes_on or doc[utterance.first].is_sent_start:
+        return True
+    words = text_of(doc)[utterance.start : utterance.end].split()
+    return len(words) >= _FEWEST_WORDS
+
+
+def _utterance(doc: Doc, start: int, end: int) -> Utterance | None:
+    span = doc.char_span(start, end, alignment_mode="expand")
+    if span is None:
+        return None
+    return Utterance(start, end, span.start, span.end - 1, span.end - 1)
+
+
+def _attribute(
+    doc: Doc, utterance: Utterance, before: Utterance | None, after: Utterance | None
+) -> None:
+    limit = after.first if after is not None else len(doc)
+    told_between = doc[before.last + 1 : utterance.first] if before else doc[: utterance.first]
+    utterance.follows = not any(token.is_alpha for token in told_between)
+    left = before.last + 1 if before is not None else 0
+    told = _behind(doc, utterance.stop + 1, limit)
+    if told is not None:
+        utterance.last = max(told[0].i, told[1].i)
+    else:
+        told = _ahead(doc, max(left, doc[utterance.first].sent.start), utterance.first)
+    if told is not None:
+        utterance.speaker, utterance.verb = told
+        utterance.listener = _listener(utterance.verb, utterance.speaker)
+    elif before is not None and _goes_on(doc, before, utterance):
+        utterance.goes_on = True
+    else:
+        utterance.beat = _acting(doc, left, utterance.first)
+
+
+def _goes_on(doc: Doc, before: Utterance, utterance: Utterance) -> bool:
+    """Whether only who speaks stands between two quotations: "...," said Bob. "..."."""
+    rest = doc[before.last + 1 : utterance.first]
+    return before.last > before.stop and not any(token.is_sent_start for token in rest)
+
+
+def _behind(doc: Doc, start: int, limit: int) -> tuple[Token, Token] | None:
+    """The speaker in "said Bob", "he said": right behind the quotation, and the verb."""
+    if start >= limit:
+        return None
+    tokens = doc[start : min(limit, start + _REACH)]
+    new_sentence = tokens[0].is_sent_start
+    for token in tokens:
+        if token.i > start and token.is_sent_start:
+            return None
+        if token.text in _ENDS and token.text not in (",", "-", "–", "—"):
+            return None
+        if speaks(token):
+            if new_sentence and any(c.dep_ in ("dobj", "xcomp") for c in token.children):
+                return None
+            speaker = _subject_before(token, start) or _subject_behind(token, limit)
+            return (speaker, token) if speaker is not None else None
+    return None
+
+
+def _ahead(doc: Doc, start: int, limit: int) -> tuple[Token, Token] | None:
+    """The speaker in "Bob said to him:", right before the quotation, and the verb."""
+    if start >= limit or doc[limit - 1].text not in (",", ":", "-", "–", "—"):
+        return None
+    for token in reversed(doc[start:limit]):
+        if speaks(token):
+            found = [t for t in subjects_of(token) if start <= t.i < limit]
+            return (found[0], token) if found else None
+    return None
+
+
+def _subject_before(verb: Token, start: int) -> Token | None:
+    own = [child for child in verb.children if child.dep_ in ("nsubj", "nsubjpass")]
+    between = [child for child in own if start <= child.i < verb.i]
+    if between:
+        return between[-1]
+    inside = verb.doc[start : verb.i]
+    named = [t for t in inside if t.tag_ == "PRP" or is_noun(t)]
+    return named[-1] if named and named[-1].i == verb.i - 1 else None
+
+
+def _subject_behind(verb: Token, limit: int) -> Token | None:
+    """The noun that follows the verb: "said the old man"."""
+    place = verb.i + 1
+    while place < min(limit, verb.i + _REACH):
+        token = verb.doc[place]
+        last = place + 1 >= len(verb.doc)
+        if token.tag_ == "PRP":
+            return token
+        if is_noun(token):
+            following = None if last else verb.doc[place + 1]
+            goes_on = following is not None and (is_noun(following) or following.tag_ == "POS")
+            if following is None or not goes_on or following.is_sent_start:
+                return token
+        elif not (token.tag_.startswith(("DT", "JJ", "PRP$", "POS", "VBG")) or token.text == "-"):
+            return None
+        place += 1
+    return None
+
+
+def _listener(verb: Token, speaker: Token) -> Token | None:
+    for child in verb.children:
+        if child.dep_ in ("prep", "dative") and child.lower_ in ("to", "of"):
+            found = next((c for c in child.children if c.dep_ == "pobj"), None)
+            if found is not None:
+                return found
+        direct = child.dep_ == "dative" or (child.dep_ == "dobj" and verb_lemma(verb) in _SPOKEN_TO)
+        if (
+            direct
+            and child.i not in (speaker.i, verb.i)
+            and (is_noun(child) or child.tag_ == "PRP")
+        ):
+            return child
+    return None
+
+
+def _acting(doc: Doc, start: int, limit: int) -> Token | None:
+    """The subject of the last sentence that is told between two quotations."""
+    if start >= limit:
+        return None
+    last = doc[limit - 1].sent
+    for token in reversed(doc[max(start, last.start) : limit]):
+        if token.dep_ == "nsubj" and token.head.dep_ in ("ROOT", "conj", "ccomp"):
+            own = token.head if token.head.dep_ != "conj" else token.head.head
+            first = [c for c in own.children if c.dep_ == "nsubj" and start <= c.i < limit]
+            return first[0] if first else token
+    return None
+
+
+def _called(doc: Doc, utterance: Utterance, mentions: Sequence[Mention]) -> Mention | None:
+    """The name by which the listener is called: "Come here, Bob!"."""
+    for mention in mentions:
+        if not mention.is_name or mention.type not in _BEINGS:
+            continue
+        first, end = mention.start, mention.end
+        if not utterance.start < doc[first].idx < utterance.end or end >= len(doc):
+            continue
+        before, behind = doc[first - 1], doc[end]
+        if behind.text not in (",", "!", "?", ".", ";") and behind.text[0] not in _QUOTES:
+            continue
+        opens = before.text[0] in _QUOTES or before.text in (".", "!", "?")
+        called = before.text == "," or before.lower_ in _CALLS
+        if called and _ends_clause(doc, end):
+            return mention
+        if opens and behind.text in (",", "!") and mention.type == "person":
+            return mention
+    return None
+
+
+def _ends_clause(doc: Doc, end: int) -> bool:
+    return doc[end].text in ("!", "?", ".", ";") or doc[end].text[0] in _QUOTES
+
+
+class Dialogue:
+    """Whose turn it is, over the paragraphs of a chunk."""
+
+    def __init__(self) -> None:
+        self._turns: list[NamedEntity | None] = []
+        self._listener: NamedEntity | None = None
+
+    @property
+    def last(self) -> tuple[NamedEntity | None, NamedEntity | None]:
+        """Who spoke last, and to whom."""
+        return (self._turns[-1] if self._turns else None), self._listener
+
+    @property
+    def answered(self) -> NamedEntity | None:
+        """Whom the last speaker answers, if that is known."""
+        return self._turns[0] if len(self._turns) > 1 else None
+
+    def narration(self) -> None:
+        """Something is told between what is said: no turn is sure after it."""
+        self._turns.clear()
+        self._listener = None
+
+    def next_turn(self, told: NamedEntity | None, is_unknown: bool) -> NamedEntity | None:
+        """Who speaks: who is told to, else whose turn it is, unless it is somebody unknown."""
+        speaker = told if told is not None or is_unknown else self._other()
+        self._turns = [*self._turns[-1:], speaker]
+        return speaker
+
+    def listens(self, listener: NamedEntity | None) -> None:
+        self._listener = listener
+
+    def _other(self) -> NamedEntity | None:
+        """The one of two who take turns that did not speak last."""
+        if self._listener is not None:
+            return self._listener
+        one, other = self._turns if len(self._turns) == 2 else (None, None)
+        return one if other is not None and one is not other else None
+
+
+def said(doc: Doc, utterance: Utterance, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The characters of an utterance within a sentence, without quotation marks."""
+    text = text_of(doc)
+    first, last = max(start, utterance.start), min(end, utterance.end)
+    while first < last and (text[first] in _QUOTES or text[first].isspace()):
+        first += 1
+    while last > first and (text[last - 1] in _QUOTES or text[last - 1] in ", \n"):
+        last -= 1
+    if any(map(str.isalnum, text[first:last])):
+        yield first, last
+
+
+def is_asked(text: str, place: int, end: int) -> bool:
+    """Whether the sentence at a place of what is said ends as a question."""
+    for mark in text[place:end]:
+        if mark in ".!?":
+            return mark == "?"
+    return False

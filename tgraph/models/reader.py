@@ -1,0 +1,280 @@
+"""Readers: where in a passage the answer to a question stands, and whether it stands there at all.
+
+An extractive reader (Devlin et al. 2019, arXiv:1810.04805, 4.3) gives each token of a passage a
+score for beginning and for ending the answer, and the passage's first token for holding none
+(Rajpurkar, Jia and Liang 2018, arXiv:1806.03822). ``OnnxReader`` runs any such network that was
+exported to ONNX with its ``tokenizer.json``.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tgraph import resources
+from tgraph.errors import ModelError
+from tgraph.model import Agent, Usage
+from tgraph.models.base import Call, CallSink, Clock, no_sink, now
+from tgraph.models.embedding import well_formed
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+_REMEDY = "Run: pip install 'tgraph-rag[local]'"
+_NEEDED = ("onnxruntime", "tokenizers")
+_MOST_TOKENS = 320
+_LONGEST_SPAN = 30
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text to read, and where its sentences stand in it."""
+
+    text: str
+    sentences: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanReading:
+    """The likeliest answer within a sentence, in the passage's code points.
+
+    ``score`` is the logit of this span less that of there being no answer.
+    """
+
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class PassageReading:
+    """``relevance`` is the logit of the passage answering the question; ``spans`` has the likeliest
+    answer of each sentence, None for one beyond what was read."""
+
+    relevance: float
+    spans: tuple[SpanReading | None, ...]
+
+
+class Reader(Protocol):
+    """Finds answers in passages. The same question and passages are read the same."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def read(
+        self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
+    ) -> list[PassageReading]:
+        """A reading of each passage, in their order; passes one call of kind ``reading`` on."""
+
+
+class OnnxReader:
+    """An extractive reader as an ONNX file. Loaded at the first use; safe for threads.
+
+    The network takes ``input_ids`` and, as far as it has them, ``attention_mask`` and
+    ``token_type_ids``, and gives ``start_logits``, ``end_logits`` and, if it has that head,
+    ``relevance_logits``. Passages are read one at a time, so that none depends on another. Raises
+    ``ModelError`` where the files can't be read or aren't such a network.
+    """
+
+    def __init__(
+        self, network: bytes, tokenizer: str, name: str, *, provider: str, clock: Clock = now
+    ) -> None:
+        digest = sha256(network).hexdigest()
+        self.agent = Agent("model", name, f"onnx-{digest[:12]}", provider)
+        self._network = network
+        self._written = tokenizer
+        self._clock = clock
+        self._loading = threading.Lock()
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> OnnxReader:
+        """The reader whose ``model.onnx`` and ``tokenizer.json`` lie in the folder."""
+        try:
+            network = (folder / "model.onnx").read_bytes()
+            tokenizer = (folder / "tokenizer.json").read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(
+                f"There is no reader in {folder}: {error}.",
+                "Put its model.onnx and tokenizer.json there, or run: tgraph models pull NAME",
+            ) from error
+        return cls(network, tokenizer, folder.name, provider=str(folder))
+
+    def read(
+        self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
+    ) -> list[PassageReading]:
+        """As ``Reader.read``; of a long passage the first 320 tokens, the question's included."""
+        if not passages:
+            return []
+        started = self._clock()
+        encoded = [self._encode(question, passage) for passage in passages]
+        found = [
+            self._reading(item, passage) for item, passage in zip(encoded, passages, strict=True)
+        ]
+        if sink is not no_sink:
+            tokens = sum(len(item.ids) for item in encoded)
+            times = started, self._clock()
+            sink(reading_call(self.agent, question, passages, found, times, tokens))
+        return found
+
+    def _encode(self, question: str, passage: Passage) -> Any:
+        with self._loading:
+            tokenizer = self._tokenizer
+        return tokenizer.encode(well_formed(question), well_formed(passage.text))
+
+    def _reading(self, encoded: Any, passage: Passage) -> PassageReading:
+        import numpy as np
+
+        with self._loading:
+            session, inputs, outputs = self._session
+        values = (encoded.ids, encoded.attention_mask, encoded.type_ids)
+        given = {
+            name: np.array([value], dtype=np.int64)
+            for name, value in zip(_INPUTS, values, strict=True)
+            if name in inputs
+        }
+        logits = dict(zip(outputs, session.run(outputs, given), strict=True))
+        starts, ends = logits["start_logits"][0], logits["end_logits"][0]
+        none = float(starts[0] + ends[0])
+        places = [place for place, owner in enumerate(encoded.sequence_ids) if owner == 1]
+        spans = [
+            _best(starts, ends, encoded.offsets, _within(encoded.offsets, places, *sentence), none)
+            for sentence in passage.sentences
+        ]
+        if "relevance_logits" in logits:
+            relevance = float(logits["relevance_logits"].reshape(-1)[0])
+        else:
+            relevance = max((span.score for span in spans if span), default=-none)
+        return PassageReading(round(relevance, 4), tuple(spans))
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise ModelError("The reader's tokenizer isn't installed.", _REMEDY) from error
+        try:
+            tokenizer = Tokenizer.from_str(self._written)
+        except Exception as error:  # the library raises bare exceptions
+            raise ModelError(f"The reader's tokenizer can't be loaded: {error}") from error
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(_MOST_TOKENS, strategy="only_second")
+        return tokenizer
+
+    @cached_property
+    def _session(self) -> tuple[Any, frozenset[str], list[str]]:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise ModelError("What runs the reader isn't installed.", _REMEDY) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            session = onnxruntime.InferenceSession(self._network, options, ["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's exceptions have no common class
+            raise ModelError(f"The reader can't be loaded: {error}") from error
+        outputs = [output.name for output in session.get_outputs()]
+        if not {"start_logits", "end_logits"} <= set(outputs):
+            raise ModelError(f"{self.agent.name} is no extractive reader: it gives {outputs}.")
+        return session, frozenset(each.name for each in session.get_inputs()), outputs
+
+
+def default_reader() -> OnnxReader | None:
+    """The reader that ships with tgraph (English); None where there is none, or nothing runs it."""
+    if not resources.data("reader.onnx").is_file() or not all(map(find_spec, _NEEDED)):
+        return None
+    network = resources.data("reader.onnx").read_bytes()
+    tokenizer = resources.data("minilm-tokenizer.json").read_text("utf-8")
+    return OnnxReader(network, tokenizer, "tgraph-reader", provider="tgraph")
+
+
+def _within(
+    offsets: Sequence[tuple[int, int]], places: Sequence[int], start: int, end: int
+) -> list[int]:
+    """The tokens of the passage that lie in the stretch."""
+    return [p for p in places if start <= offsets[p][0] and offsets[p][1] <= end]
+
+
+def _best(
+    starts: NDArray[float32],
+    ends: NDArray[float32],
+    offsets: Sequence[tuple[int, int]],
+    places: Sequence[int],
+    none: float,
+) -> SpanReading | None:
+    """The likeliest span among consecutive tokens, of those alike the first and shortest."""
+    import numpy as np
+
+    if not places:
+        return None
+    scores = starts[places][:, None] + ends[places][None, :]
+    allowed = np.triu(np.ones_like(scores)) - np.triu(np.ones_like(scores), _LONGEST_SPAN)
+    at = int(np.argmax(np.where(allowed > 0, scores, -np.inf)))
+    first, last = divmod(at, len(places))
+    score = round(float(scores[first, last]) - none, 4)
+    return SpanReading(offsets[places[first]][0], offsets[places[last]][1], score)
+
+
+# --- the record of a reading ---
+
+
+def reading_call(
+    agent: Agent,
+    question: str,
+    passages: Sequence[Passage],
+    readings: Sequence[PassageReading],
+    times: tuple[datetime, datetime],
+    tokens: int,
+) -> Call:
+    """The call as it is recorded: what was read, and what was found."""
+    return Call(
+        kind="reading",
+        request={
+            "model": agent.name,
+            "version": agent.version,
+            "question": question,
+            "passages": [_as_json(passage) for passage in passages],
+        },
+        reply={"readings": [_found(reading) for reading in readings]},
+        agent=agent,
+        started=times[0],
+        ended=times[1],
+        usage=Usage(input_tokens=tokens, calls=1),
+    )
+
+
+def _as_json(passage: Passage) -> dict[str, Any]:
+    return {"text": well_formed(passage.text), "sentences": [list(s) for s in passage.sentences]}
+
+
+def _found(reading: PassageReading) -> dict[str, Any]:
+    spans = [[s.start, s.end, s.score] if s else None for s in reading.spans]
+    return {"relevance": reading.relevance, "spans": spans}
+
+
+def asks_for(call: Call, question: str, passages: Sequence[Passage]) -> bool:
+    """Whether the recorded call is of this question and these passages."""
+    asked = [_as_json(passage) for passage in passages]
+    return (call.request["question"], list(call.request["passages"])) == (question, asked)
+
+
+def recorded_readings(call: Call) -> list[PassageReading]:
+    """What a recorded call found."""
+    return [
+        PassageReading(float(found["relevance"]), tuple(map(_span, found["spans"])))
+        for found in call.reply["readings"]
+    ]
+
+
+def _span(found: Sequence[float] | None) -> SpanReading | None:
+    return SpanReading(int(found[0]), int(found[1]), float(found[2])) if found else None

@@ -1,0 +1,112 @@
+"""The sentences of stored pages as they read, with what they stand under and beside."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+
+from tgraph.errors import StoreError
+from tgraph.index.sources import document_of_chunk, page_of_chunk
+from tgraph.ingest.segments import segments, sentences_of
+from tgraph.model import Evidence, SegmentKind
+from tgraph.retrieve.base import Context
+
+KEPT_PAGES = 200
+
+BEFORE = 5
+"""Sentences before a sentence that may say what it is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageSentence:
+    """What is quoted as one: ``text`` is how ``page[start:end]`` reads, ``context`` the headings
+    and the sentence that it stands under; ``segment`` counts the page's segments."""
+
+    start: int
+    end: int
+    text: str
+    kind: SegmentKind
+    context: tuple[str, ...]
+    segment: int
+
+
+@dataclass(eq=False)
+class PageSentences:
+    """The sentences of a page in order, headings and menus included."""
+
+    all: tuple[PageSentence, ...]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [each.start for each in self.all]
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [each.end for each in self.all]
+
+    def over(self, start: int, end: int) -> range:
+        """The places of the sentences that share characters with a stretch of the page."""
+        return range(bisect_right(self._ends, start), bisect_left(self._starts, end))
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteSurroundings:
+    """A place as it reads: its sentences, those before it, nearest first, and the one after it in
+    its paragraph ("" where that ends)."""
+
+    sentences: tuple[PageSentence, ...]
+    before: tuple[str, ...]
+    after: str
+
+    @property
+    def text(self) -> str:
+        return " ".join(each.text for each in self.sentences)
+
+    @property
+    def context(self) -> tuple[str, ...]:
+        return self.sentences[0].context if self.sentences else ()
+
+    @property
+    def kind(self) -> SegmentKind:
+        return self.sentences[0].kind if self.sentences else "prose"
+
+
+def page_sentences(evidence: Evidence, context: Context) -> PageSentences:
+    """Those of the page that the evidence is of; none where its text was lost."""
+    document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
+
+    def read() -> PageSentences:
+        try:
+            text = context.texts.of_page(document, page)
+        except StoreError:
+            return PageSentences(())
+        found = enumerate(segments(text, context.texts.media_type(document)))
+        return PageSentences(
+            tuple(
+                PageSentence(
+                    *each.locate(start, end), each.text[start:end], each.kind, each.context, at
+                )
+                for at, each in found
+                for start, end in sentences_of(each)
+            )
+        )
+
+    found: PageSentences = context.remembered("pages", KEPT_PAGES).get((document, page), read)
+    return found
+
+
+def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
+    """What the evidence reads as, and what stands around it."""
+    page = page_sentences(evidence, context)
+    places = page.over(evidence.start, evidence.end)
+    if not places:
+        return QuoteSurroundings((), (), "")
+    before = [page.all[at] for at in range(places.start - 1, -1, -1)[:BEFORE]]
+    after = page.all[places.stop] if places.stop < len(page.all) else None
+    goes_on = after is not None and after.segment == page.all[places.stop - 1].segment
+    return QuoteSurroundings(
+        tuple(page.all[at] for at in places),
+        tuple(each.text for each in before if each.kind != "heading"),
+        after.text if after is not None and goes_on else "",
+    )

@@ -1,0 +1,176 @@
+"""Fits the weights of ``tgraph/data/weights.toml`` that rank and judge sentences to questions.
+
+    python tools/train_ranking.py dump GRAPH QUESTIONS OUT       # what the questions find, as JSON
+    python tools/train_ranking.py rank OUT...                    # the weights [sentence]
+    python tools/train_ranking.py read OUT...                    # the weights [reading]
+
+GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
+question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
+don't answer). The ranking is fitted as a softmax over the sentences of each question (a conditional
+logit), the reading as a logistic regression over the sentences that were read; what is read must be
+of documents that the reader wasn't trained on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tgraph
+from tgraph.answer.embedded import EmbeddedConcepts
+from tgraph.model import Evidence, Retrieval
+from tgraph.models.base import no_sink
+from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.search import graph
+from tgraph.retrieve.text import reading, sentence_ranking
+
+Matrix = NDArray[np.float64]
+MOST = 60
+STEPS, RATE, SHRINK = 3000, 0.03, 1e-3
+
+
+def dump(folder: str, questions: Path, out: Path) -> None:
+    """For each question its sentences with their features, and whether they hold an answer."""
+    seen: dict[str, Any] = {}
+
+    def watch_ranking(*given: Any, **named: Any) -> Any:
+        seen["ranked"] = found = ranking(*given, **named)
+        seen["passages"] = {passage.place: passage for passage in given[0]}
+        return found
+
+    def watch_reading(*given: Any) -> Any:
+        seen["read"] = found = readings(*given)
+        return found
+
+    ranking, sentence_ranking.features_of = sentence_ranking.features_of, watch_ranking
+    readings, reading.readings_of = reading.readings_of, watch_reading
+    with tgraph.open(folder) as kg, out.open("w", encoding="utf-8") as file:
+        context = kg._opened.context()
+        for line in questions.read_text("utf-8").splitlines():
+            item = json.loads(line)
+            seen.clear()
+            found = _retrieved(item["q"], context)
+            row = {**item, "sentences": list(_sentences(item, seen, found))}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _retrieved(text: str, context: Context) -> Retrieval:
+    own = context.for_question(no_sink)
+    concepts = EmbeddedConcepts().find(Question(text), own, no_sink)
+    question = Question(text, (), concepts)
+    found = graph.GraphRetriever().retrieve(question, own)
+    if own.reader is not None:
+        reading.read(question, found, own.reader, own)
+    return found
+
+
+def _sentences(item: Any, seen: Any, found: Retrieval) -> Iterator[dict[str, Any]]:
+    ranked = sorted(seen["ranked"].items(), key=lambda pair: -pair[1].score)[:MOST]
+    for place, features in ranked:
+        evidence: Evidence = seen["passages"][place].evidence
+        read = seen.get("read", {}).get(place)
+        yield {
+            "features": list(features),
+            "reading": list(read.features) if read else None,
+            "right": _holds(evidence, item),
+            "quote": evidence.quote,
+            "answer": read.answer if read else "",
+        }
+
+
+def _holds(evidence: Evidence, item: Any) -> bool:
+    quote = f" {_plain(evidence.quote)} "
+    same = Path(evidence.path).name == item["doc"]
+    return same and any(f" {_plain(answer)} " in quote for answer in item["answers"])
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def rank(files: Sequence[Path]) -> None:
+    """Prints the weights of the ranking, scaled so that those above 0 sum to 1."""
+    groups = [
+        (np.array([s["features"] for s in q["sentences"]]), [s["right"] for s in q["sentences"]])
+        for q in _questions(files)
+    ]
+    groups = [(x, np.array(y)) for x, y in groups if any(y) and not all(y)]
+    spread = np.concatenate([x for x, _ in groups]).std(axis=0) + 1e-9
+
+    def slope(w: Matrix) -> Matrix:
+        total = SHRINK * w
+        for x, y in groups:
+            scores = x / spread @ w
+            shares = np.exp(scores - scores.max())
+            right = shares * y
+            total += (shares / shares.sum() - right / right.sum()) @ (x / spread) / len(groups)
+        return total
+
+    weights = _descend(slope, len(spread)) / spread
+    weights /= weights[weights > 0].sum()
+    names = sentence_ranking.SentenceFeatures._fields
+    _print(names, weights)
+    for most in (1, 2, 4):
+        first = [y[np.argsort(-(x @ weights), kind="stable")[:most]].any() for x, y in groups]
+        print(f"# an answer among the first {most}: {np.mean(first):.1%} of {len(groups)}")
+
+
+def read(files: Sequence[Path]) -> None:
+    """Prints the weights by which what was read becomes a probability."""
+    rows = [s for q in _questions(files) for s in q["sentences"] if s["reading"]]
+    x = np.array([[1.0, *s["reading"]] for s in rows])
+    y = np.array([s["right"] for s in rows])
+    spread = x.std(axis=0)
+    spread[0] = 1
+
+    def slope(w: Matrix) -> Matrix:
+        shares = 1 / (1 + np.exp(-(x / spread @ w)))
+        return (shares - y) @ (x / spread) / len(y) + SHRINK * w
+
+    _print(("bias", *reading.Features._fields), _descend(slope, x.shape[1]) / spread)
+
+
+def _questions(files: Sequence[Path]) -> list[Any]:
+    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+
+
+def _descend(slope: Callable[[Matrix], Matrix], size: int) -> Matrix:
+    """Adam (Kingma and Ba 2015, arXiv:1412.6980) over all examples."""
+    w, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
+    for step in range(1, STEPS + 1):
+        d = slope(w)
+        mean, square = 0.9 * mean + 0.1 * d, 0.999 * square + 0.001 * d * d
+        w -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return w
+
+
+def _print(names: Sequence[str], weights: Matrix) -> None:
+    for name, weight in zip(names, weights, strict=True):
+        print(f"{name} = {weight:.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("dump")
+    one.add_argument("graph")
+    one.add_argument("questions", type=Path)
+    one.add_argument("out", type=Path)
+    one.set_defaults(run=lambda a: dump(a.graph, a.questions, a.out))
+    for name, run in (("rank", rank), ("read", read)):
+        one = commands.add_parser(name)
+        one.add_argument("out", type=Path, nargs="+")
+        one.set_defaults(run=lambda a, run=run: run(a.out))
+    given = parser.parse_args()
+    given.run(given)
+
+
+if __name__ == "__main__":
+    main()
