@@ -1,0 +1,94 @@
+"""Readers: spans within sentences, in code points, from networks that are real ONNX files."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.small_reader import NONE, small_reader
+from tgraph.errors import ModelError
+from tgraph.model import Agent
+from tgraph.models.reader import OnnxReader, Passage
+from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, UnrecordedError
+
+TEXT = "It was built in Norway . In 1892 it sailed 🐧 ."
+SENTENCES = ((0, 24), (25, len(TEXT)))
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    scores = {NONE: 1.0, "Norway": 6.0, "In": 2.0, "1892": 4.0}
+    return OnnxReader.of_folder(small_reader(tmp_path_factory.mktemp("reader"), scores))
+
+
+def test_each_sentence_has_its_likeliest_span(reader):
+    [found] = reader.read("Where ?", [Passage(TEXT, SENTENCES)])
+    first, second = found.spans
+    assert (TEXT[first.start : first.end], first.score) == ("Norway", 10.0)
+    assert (TEXT[second.start : second.end], second.score) == ("1892", 6.0)
+
+
+def test_without_a_second_head_the_best_span_tells_how_relevant_a_passage_is(reader):
+    [found] = reader.read("Where ?", [Passage(TEXT, SENTENCES)])
+    assert found.relevance == 10.0
+
+
+def test_a_second_head_tells_how_relevant_a_passage_is(tmp_path):
+    reader = OnnxReader.of_folder(small_reader(tmp_path, {"Norway": 1.0}, relevance=-2.5))
+    [found] = reader.read("Where ?", [Passage(TEXT, SENTENCES)])
+    assert found.relevance == -2.5
+
+
+def test_what_is_beyond_the_tokens_that_are_read_has_no_span(reader):
+    text = "word " * 400 + "Norway ."
+    [found] = reader.read("Where ?", [Passage(text, ((0, 5), (2000, len(text))))])
+    assert found.spans[0] is not None
+    assert found.spans[1] is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=80), st.text(max_size=20))
+def test_spans_lie_within_their_sentences(reader, text, question):
+    cut = len(text) // 2
+    passage = Passage(text, ((0, cut), (cut, len(text))))
+    [found] = reader.read(question, [passage])
+    for (start, end), span in zip(passage.sentences, found.spans, strict=True):
+        assert span is None or start <= span.start < span.end <= end
+
+
+def test_a_reading_is_recorded_and_given_again(reader):
+    calls = []
+    passages = [Passage(TEXT, SENTENCES), Passage("Norway", ((0, 6),))]
+    found = reader.read("Where ?", passages, calls.append)
+    [call] = calls
+    assert (call.kind, call.agent, call.usage.calls) == ("reading", reader.agent, 1)
+    assert call.usage.input_tokens > 10
+    again = ReplayedReader(Agent("model", "small"), RecordedCalls(calls))
+    assert again.read("Where ?", passages) == found
+    with pytest.raises(UnrecordedError):
+        again.read("Where ?", passages)
+
+
+def test_no_passages_are_no_call(reader):
+    calls = []
+    assert reader.read("Where ?", [], calls.append) == []
+    assert not calls
+
+
+def test_another_network_is_another_agent(reader, tmp_path):
+    other = OnnxReader.of_folder(small_reader(tmp_path, {"Norway": 1.0}))
+    assert other.agent.version != reader.agent.version
+
+
+def test_a_folder_without_a_reader_says_what_is_missing(tmp_path):
+    with pytest.raises(ModelError, match="tokenizer.json"):
+        OnnxReader.of_folder(tmp_path)
+
+
+@pytest.mark.parametrize("spoilt", ["model.onnx", "tokenizer.json"])
+def test_a_spoilt_file_is_named(tmp_path, spoilt):
+    folder = small_reader(tmp_path, {"Norway": 1.0})
+    (folder / spoilt).write_text("spoilt")
+    with pytest.raises(ModelError, match="reader"):
+        OnnxReader.of_folder(folder).read("Where ?", [Passage("Norway", ((0, 6),))])

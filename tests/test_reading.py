@@ -1,0 +1,116 @@
+"""What a reader makes of an answer: order, short answer, confidence, refusal, and all on record."""
+
+from __future__ import annotations
+
+import pytest
+
+import tgraph
+from tests.small_reader import NONE, small_reader
+from tgraph.engine.components import Components
+from tgraph.models.reader import OnnxReader
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder
+
+TEXTS = {
+    "fram.md": "# Fram\n\nThe *Fram* was a ship of Fridtjof Nansen. Colin Archer built the *Fram* at"
+    " Larvik. Otto Sverdrup was captain of the *Fram*.\n",
+    "belgica.md": "# Belgica\n\nThe Belgica was a ship of Adrien de Gerlache. Christian Jacobsen"
+    " built the Belgica at Svelvik.\n",
+}
+QUESTION = "Where was the Fram built?"
+SURE = {NONE: 0.0, "Larvik": 9.0, "Svelvik": 3.0}
+UNSURE = {NONE: 9.0, "Larvik": -3.0}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reading")
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+    with opened(folder, SURE, create=True) as kg:
+        assert not kg.index([folder / name for name in TEXTS]).failed
+    return folder
+
+
+def opened(folder, scores, create=False, **changed):
+    reader = OnnxReader.of_folder(small_reader(folder / f"reader-{len(scores)}", scores))
+    settings = load_settings(None, {"answer.least_confidence": 0.3, **changed})
+    parts = Components(settings, folder / "cache", embedder=HashingEmbedder(), reader=reader)
+    return tgraph.open(folder / "graph", create=create, parts=parts)
+
+
+def ask(folder, scores, mode="graph", **changed):
+    with opened(folder, scores, **changed) as kg:
+        return kg.ask(QUESTION, mode=mode, history=())
+
+
+@pytest.mark.parametrize("mode", ["graph", "basic"])
+def test_the_sentence_that_is_read_to_answer_comes_first(folder, mode):
+    answer = ask(folder, SURE, mode)
+    assert answer.short == "Larvik"
+    assert answer.sentences[0].text == "Colin Archer built the *Fram* at Larvik."
+    assert answer.confidence > 0.3
+
+
+def test_below_the_least_confidence_there_is_no_evidence(folder):
+    answer = ask(folder, UNSURE)
+    assert answer.no_evidence
+    assert not answer.sentences
+    assert not answer.short
+    assert answer.confidence < 0.3
+
+
+def test_what_comes_nearest_is_told_as_no_answer(folder):
+    answer = ask(folder, UNSURE)
+    assert answer.notes
+    for note in answer.notes:
+        assert "does not answer" in note.text
+        assert all(place.quote.split()[0] in note.text for place in note.places)
+
+
+def test_the_confidence_that_is_asked_for_is_a_setting(folder):
+    assert not ask(folder, UNSURE, **{"answer.least_confidence": 0.0}).no_evidence
+    assert ask(folder, SURE, **{"answer.least_confidence": 1.0}).no_evidence
+
+
+def test_the_judgement_is_on_record(folder):
+    answer = ask(folder, SURE)
+    with opened(folder, SURE) as kg:
+        trace = kg.trace(answer.session)
+        rows = list(
+            kg.sparql(
+                "PREFIX tg: <https://trustgraph.ai/ns/> PREFIX prov: <http://www.w3.org/ns/prov#>"
+                " SELECT ?confidence ?short ?quote WHERE { GRAPH ?g {"
+                " ?judgement a tg:Judgement ; tg:confidence ?confidence ; tg:shortAnswer ?short ;"
+                " prov:wasGeneratedBy [ a tg:Reading ] ; prov:wasDerivedFrom ?evidence }"
+                " GRAPH ?h { ?evidence tg:quote ?quote } }"
+            )
+        )
+    assert (trace.short, trace.confidence) == (answer.short, answer.confidence)
+    assert "Colin Archer built the *Fram* at Larvik." in {row["quote"].value for row in rows}
+
+
+@pytest.mark.parametrize("scores", [SURE, UNSURE], ids=["answered", "refused"])
+def test_the_record_conforms_and_replays(folder, scores):
+    answer = ask(folder, scores)
+    with opened(folder, scores) as kg:
+        assert kg.audit("shapes").ok
+        assert kg.replay(answer.session).same
+
+
+def test_a_session_that_was_read_replays_without_its_reader(folder):
+    answer = ask(folder, SURE)
+    settings = load_settings(None, {"reader.model": "none"})
+    parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
+    with tgraph.open(folder / "graph", parts=parts) as kg:
+        replay = kg.replay(answer.session)
+    assert replay.same, replay
+
+
+def test_without_a_reader_there_is_no_confidence(folder):
+    settings = load_settings(None, {"reader.model": "none"})
+    parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
+    with tgraph.open(folder / "graph", parts=parts) as kg:
+        answer = kg.ask(QUESTION, mode="graph", history=())
+    assert answer.sentences
+    assert answer.confidence is None
