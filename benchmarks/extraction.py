@@ -1,9 +1,14 @@
-"""The embedded extractor against a real GPT-3.5 extraction of the same passages (MuSiQue, train).
+"""The embedded extractor against a real GPT-3.5 extraction of the same passages (MuSiQue, train),
+and its precision by hand.
 
-    python benchmarks/extraction.py --data DIR [--limit N] [--held-out]
+    python -m benchmarks.extraction --data DIR [--limit N] [--held-out]
+    python -m benchmarks.extraction --data DIR --draw N [--seed S] > edges.jsonl
+    python -m benchmarks.extraction --judged edges.jsonl
 
-DIR holds ``openie_musique_train_results_ner_gpt-3.5-turbo-1106_1890.json`` from HippoRAG. How
-things are counted: names are compared without case, punctuation and leading articles, and as
+The second draws N edges of each of four kinds of text (see ``benchmarks/extraction_sample.py``);
+who judges them writes ``right`` or a fault into each line's ``verdict``, and the third counts. For
+the first DIR holds ``openie_musique_train_results_ner_gpt-3.5-turbo-1106_1890.json`` from HippoRAG.
+How things are counted: names are compared without case, punctuation and leading articles, and as
 dates where they are dates. For precision an entity counts once, by its name or any alias; for
 recall a GPT name is found if it is any entity's name or alias. GPT lists dates and amounts among
 its entities, so a literal object that is one counts as a name too (whole phrases as literals
@@ -23,6 +28,7 @@ from typing import Any
 
 from pyoxigraph import Literal
 
+from benchmarks.extraction_sample import drawn, table
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.literals import parse_literal
 from tgraph.ingest.chunk import page_chunks
@@ -184,10 +190,20 @@ def report(label: str, documents: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--data", type=Path, required=True, help="the folder with the GPT-3.5 file")
+    parser.add_argument("--data", type=Path, default=Path(), help="the folder with the data")
     parser.add_argument("--limit", type=int, default=TUNED_ON, help="passages from the first on")
     parser.add_argument("--held-out", action="store_true", help="also those the rules never saw")
+    parser.add_argument("--draw", type=int, help="edges of each kind of text, to be judged")
+    parser.add_argument("--seed", type=int, default=1, help="which edges are drawn")
+    parser.add_argument("--judged", type=Path, help="edges with verdicts, to be counted")
     options = parser.parse_args()
+    if options.judged is not None:
+        print(table(map(json.loads, options.judged.read_text("utf-8").splitlines())))
+        return
+    if options.draw is not None:
+        for edge in drawn(options.data, options.seed, options.draw):
+            print(json.dumps(edge, ensure_ascii=False))
+        return
     path = options.data / FILE
     if not path.is_file():
         parser.error(f"{path} doesn't exist: give the folder that holds {FILE} with --data.")

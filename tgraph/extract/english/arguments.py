@@ -48,9 +48,11 @@ _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _CITATION = re.compile(
     rf"\((?:see |e\.g\.,? )?[A-Z][^()\d]{{1,80}}?,? \(?{_YEAR}(?:[;,][^()]{{0,300}})?\)"
     r"|\[[\d,;–\- ]{1,30}\]"
+    r"|\([^()]{0,60}\b(?:Figs?|Figures?|Tables?)\b[^()]{0,80}\)"
     rf"|(?<!\w)[A-Z][\w-]{{1,30}} (?:et al\.|and [A-Z][\w-]{{1,30}}) \({_YEAR}\)"
 )
 _IDIOMATIC = frozenset({"in", "on", "by", "at", "of", "for", "to", "as", "with", "from"})
+_DATED = frozenset({"event", "work", "law", "organization", "facility", "ship"})
 _MEASURES = frozenset({"npadvmod", "advmod", "compound", "nmod", "amod"})
 _SITED = frozenset({"organization", "facility", "place", "event", "group"})
 _PLACED = frozenset({"of", "in", "at", "near", "from", "on"})
@@ -228,10 +230,12 @@ class Arguments:
         noun = lemma(token.lower_, "noun")
         if len(owners) != 1 or kind_of_being(noun) != "person" or token.dep_ == "appos":
             return None
-        if not owners[0].name or len(owners[0].name.split()) > _LONGEST_OWNER:
-            return None
         if owners[0].name.endswith(f"'s {noun}"):
             return owners[0]  # spoken of again
+        if not owners[0].name or len(owners[0].name.split()) > _LONGEST_OWNER:
+            return None
+        if "'s " in owners[0].name:
+            return None  # kin of kin are seldom told apart rightly
         entity = self._names.get(kin_name(owners[0], noun), "person")
         entity.gender = entity.gender or gender_of_noun(noun)
         return entity
@@ -444,7 +448,7 @@ def _in_brackets(
         entity.types["person"] += 1
         born = "be born on" if "-" in times[0].value else "be born in"
         yield Nominal(entity, born, times[0], _CERTAIN)
-    elif len(inside) == 1 and (inside[0].start, inside[0].end) == (start, close):
+    elif entity.type in _DATED and [(m.start, m.end) for m in inside] == [(start, close)]:
         yield from (Nominal(entity, "be dated", value, _LIKELY) for value in times)
 
 
@@ -455,10 +459,16 @@ def _apposition(token: Token, named: NamedEntity | None, arguments: Arguments) -
     if head is not None and named is None:
         yield from _is_a(head, token, arguments)
     elif named is not None and head is None and is_noun(token.head):
+        if _is_enclosed(token) and not acronym_of(token.text, phrase_text(token.head).title()):
+            return  # "the platform (Acme)": who makes it, or where it is from
         yield from _is_a(named, token.head, arguments)
         arguments.join_kin(token.head, named)
     elif named and head and named is not head and _is_part(named, head, token):
         yield Nominal(head, "in", named, _LIKELY)
+
+
+def _is_enclosed(token: Token) -> bool:
+    return token.left_edge.i > 0 and token.left_edge.nbor(-1).text in ("(", "[")
 
 
 def _is_listed(token: Token, arguments: Arguments) -> bool:
@@ -508,6 +518,8 @@ def _before_name(
     noun = token.doc[mention.start - 1] if mention.start else None
     if noun is None or noun.tag_ != "NN" or not _belong_together(noun, token):
         return
+    if entity.name.isupper() and not entity.is_person:
+        return  # "server UI": the acronym is the noun
     for child in (*token.lefts, *noun.lefts):
         if child.dep_ == "poss" and child.i < mention.start:
             for owner in arguments.meant(child):

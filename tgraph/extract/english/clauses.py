@@ -35,6 +35,8 @@ _OF_ADJECTIVES = frozenset({"prep", "ccomp", "xcomp", "advcl", "pcomp"})
 _RELATIVE = frozenset({"WDT", "WP"})
 _CONDITIONS = frozenset({"if", "unless", "whether", "lest"})
 _NOBODY = frozenset({"GPE", "LOC", "FAC", "LAW", "LANGUAGE", "DATE", "EVENT"})
+_NO_OR_FEW = frozenset({"no", "none", "neither", "few", "hardly", "nobody"})
+_COPULAS = frozenset({"be", "become", "remain", "seem", "appear", "get", "grow", "feel", "look"})
 _OPEN = frozenset({"possible", "impossible", "likely", "unlikely", "unclear", "doubtful", "false"})
 _NOT = frozenset({"from", "without", "of", "against"})
 _HEDGES = frozenset({"would", "could", "might", "may", "can", "should", "'d", "’d"})
@@ -140,7 +142,7 @@ def _subjects(verb: Token, depth: int = 0) -> tuple[list[Token], bool]:
     if own:
         if _is_wanted(verb):
             return [], True
-        if any(child.lower_ in ("no", "neither") for child in own[-1].children):
+        if own[-1].lower_ in _NO_OR_FEW or any(c.lower_ in _NO_OR_FEW for c in own[-1].children):
             return [], True
         found = _expanded(own[-1])
         return [lifted(t) for t in found] if own[-1].tag_ in _RELATIVE else found, True
@@ -222,8 +224,7 @@ def _controlled(verb: Token) -> Token | None:
 
 def predicate_of(verb: Token) -> str:
     """The verb as a predicate: base form, or "be" and participle; negation and modals are kept."""
-    negation = next((c.lower_ for c in verb.children if c.dep_ == "neg"), "")
-    modal = next((_MODALS.get(c.lower_, c.lower_) for c in verb.children if c.tag_ == "MD"), "")
+    negation, modal = _negation(verb), _modal(verb)
     negation = "never" if negation == "never" else "not" if negation else ""
     particle = next((child.lower_ for child in verb.children if child.dep_ == "prt"), "")
     if is_passive(verb):
@@ -236,10 +237,39 @@ def predicate_of(verb: Token) -> str:
     return " ".join(filter(None, words))
 
 
+def _negation(verb: Token) -> str:
+    """What denies a verb, for an alternative too: "will not share or sell"."""
+    denies = (c.lower_ for c in verb.children if c.dep_ == "neg" or c.lower_ in ("nor", "never"))
+    own = next(denies, "")
+    if own or not _is_alternative(verb):
+        return own
+    return _negation(verb.head)
+
+
+def _is_alternative(verb: Token) -> bool:
+    joined = verb.dep_ == "conj" and not any(child.dep_ in _SUBJECTS for child in verb.children)
+    first = verb.head if joined else verb
+    while first.dep_ == "conj":
+        first = first.head
+    return joined and any(t.dep_ == "cc" and t.lower_ in ("or", "nor") for t in first.subtree)
+
+
+def _modal(verb: Token) -> str:
+    own = next((_MODALS.get(c.lower_, c.lower_) for c in verb.children if c.tag_ == "MD"), "")
+    alone = verb.tag_ == "VB" and not any(
+        child.dep_ in _SUBJECTS or child.dep_ == "aux" for child in verb.children
+    )
+    return _modal(verb.head) if not own and alone and verb.dep_ == "conj" else own
+
+
 def is_passive(verb: Token) -> bool:
     if any(child.dep_ in ("auxpass", "nsubjpass") for child in verb.children):
         return True
-    if any(child.dep_ in ("aux", "dobj", "nsubj") for child in verb.children):
+    if any(child.dep_ in ("aux", "dobj") for child in verb.children):
+        return False
+    if verb.tag_ == "VBN" and verb.dep_ == "ccomp":
+        return True  # "saw it listed"
+    if any(child.dep_ == "nsubj" for child in verb.children):
         return False
     participle = verb.tag_ in ("VBN", "VBD") and verb_lemma(verb) != "be"
     if verb.dep_ == "conj" and participle and _is_verb(verb.head):
@@ -250,7 +280,8 @@ def is_passive(verb: Token) -> bool:
 def _complements(verb: Token, base: str, depth: int = 0) -> Iterator[_Complement]:
     direct = _direct_objects(verb)
     gapped = not direct and _lacks_object(verb)
-    beside = _with_object(base, direct or [c for c in verb.children if c.dep_ == "acomp"])
+    states = [child for child in verb.children if child.dep_ == "acomp"]
+    beside = _with_object(base, direct or (states if verb_lemma(verb) in _COPULAS else []))
     for child in verb.children:
         if child in direct:
             yield from ((base, token) for token in _expanded(child))

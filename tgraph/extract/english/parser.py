@@ -261,6 +261,8 @@ def _is_tight(doc: Doc, place: int) -> bool:
 
 def _right_edge(head: Token, limit: int) -> int:
     end = head.i + 1
+    while end + 1 < len(head.doc) and head.doc[end].text == "-" and _is_tight(head.doc, end + 1):
+        end += 2  # "cross-reactivity"
     for child in head.rights:
         if child.i == end and child.dep_ == "nummod" and end < limit:
             end += 1  # "article 34"
@@ -280,6 +282,8 @@ def _right_edge(head: Token, limit: int) -> int:
 def negating(noun: Token) -> str:
     """``no`` for a noun that there is none of: "has no claim"."""
     negated = any(c.lower_ in ("no", "none", "neither") and c.i < noun.i for c in noun.children)
+    if not negated and noun.dep_ == "conj" and is_noun(noun.head):
+        return negating(noun.head)  # "no responsibility or liability"
     return "no" if negated else ""
 
 

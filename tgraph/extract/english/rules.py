@@ -135,6 +135,8 @@ class _ProseReader:
             utterance = next(within, None)
             if utterance is None:
                 self._state(statement, sentence)
+            elif not utterance.start <= statement.subject.idx < utterance.end:
+                continue  # a command: who is told to do it isn't told of
             elif not is_asked(text_of(sentence.doc), statement.verb.idx, utterance.end):
                 self._state(statement, sentence, most=_SAID)
         for utterance in utterances:

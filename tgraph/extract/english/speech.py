@@ -25,10 +25,9 @@ _DOUBLE = {'"': '"', "“": "”", "«": "»"}
 _SINGLE = {"'": "'", "‘": "’"}
 _ENDS = frozenset(".,!?;:-–—…")
 _QUOTES = frozenset("\"'“”‘’«»")
-_FEWEST_WORDS = 5
+_LEADS_IN = frozenset({",", ":", "-", "--", "–", "—"})
 _REACH = 10
 _CALLS = frozenset({"o", "oh", "ah", "dear", "my", "and", "yes", "no", "well", "come", "but"})
-_BEINGS = ("person", "thing", "animal")
 
 
 def quotations(text: str) -> list[tuple[int, int]]:
@@ -112,8 +111,7 @@ def find_utterances(doc: Doc, mentions: Sequence[Mention]) -> list[Utterance]:
 def _reads_as_said(doc: Doc, utterance: Utterance) -> bool:
     if utterance.speaker is not None or utterance.goes_on or doc[utterance.first].is_sent_start:
         return True
-    words = text_of(doc)[utterance.start : utterance.end].split()
-    return len(words) >= _FEWEST_WORDS
+    return doc[utterance.first - 1].text in _LEADS_IN
 
 
 def _utterance(doc: Doc, start: int, end: int) -> Utterance | None:
@@ -241,7 +239,7 @@ def _acting(doc: Doc, start: int, limit: int) -> Token | None:
 def _called(doc: Doc, utterance: Utterance, mentions: Sequence[Mention]) -> Mention | None:
     """The name by which the listener is called: "Come here, Bob!"."""
     for mention in mentions:
-        if not mention.is_name or mention.type not in _BEINGS:
+        if not mention.is_name or mention.type != "person":
             continue
         first, end = mention.start, mention.end
         if not utterance.start < doc[first].idx < utterance.end or end >= len(doc):
@@ -253,7 +251,7 @@ def _called(doc: Doc, utterance: Utterance, mentions: Sequence[Mention]) -> Ment
         called = before.text == "," or before.lower_ in _CALLS
         if called and _ends_clause(doc, end):
             return mention
-        if opens and behind.text in (",", "!") and mention.type == "person":
+        if opens and behind.text in (",", "!"):
             return mention
     return None
 
