@@ -478,9 +478,14 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     with opened(root, None, dynamic=dynamic) as kg:
         answer = kg.ask("What are the main themes?", "global", history=[])
         nothing = kg.ask("What are the main themes of astrophysics?", "global", history=[])
+        verified = kg.verify(answer.session, lexical=True)
         assert not check_shapes(kg.read(), CATALOGUE, answer.session)
     assert len({source.path for source in answer.sources}) == len(TEXTS)
     assert nothing.no_evidence
+    judged = {sentence.text: sentence.verdict for sentence in verified.sentences}
+    assert verified.passed
+    assert {judged[s.text] for s in answer.sentences if quoted(s)} == {"quoted"}
+    assert {judged[s.text] for s in answer.sentences if not quoted(s)} == {"undecided"}
     first, *rest = answer.sentences
     headings = [s for s in rest if not quoted(s)]
     assert first.text.startswith(f"Summary: {len(TEXTS)} documents; {len(headings)} themes: ")
@@ -491,6 +496,9 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
             assert quoted(below)
             assert below.lead == "\n- "
             assert {c.document for c in below.citations} <= {c.document for c in heading.citations}
+            terms_ = heading.text.rpartition(" (")[0].split(", ")
+            said = " ".join(c.quote for c in heading.citations).casefold()
+            assert all(word in said for term in terms_ for word in term.casefold().split())
 
 
 @pytest.mark.parametrize(

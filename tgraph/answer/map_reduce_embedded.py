@@ -176,9 +176,9 @@ def _points(
             for score, why, e in sentences
         ]
     if len(told) > 1:
-        cited = [sentences[0][2] for _, sentences in told]
-        said = summary([theme for theme, _ in told], everything, cited, whole=whole)
-        found.insert(0, (said, cited[0].report.iri))
+        themes = [theme for theme, _ in told]
+        said = summary(themes, everything, whole=whole)
+        found.insert(0, (said, said.cites[0]))
     return found
 
 

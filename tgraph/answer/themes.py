@@ -30,8 +30,8 @@ COMMON = 1 / 3
 """The share of the documents that name what is named throughout."""
 SMALLEST = 3
 """Sentences of the smallest theme, where larger ones are told in its documents too."""
-SHOWN = 3
-"""Places that prove a theme, each of another document."""
+COUNTS = "it counts what was read"
+"""The reason for a point that says how many documents there are, which no document says."""
 
 Rated = tuple[float, str, Extract]
 """A sentence with its score and the reason for it."""
@@ -40,11 +40,12 @@ Rated = tuple[float, str, Extract]
 @dataclass(frozen=True, slots=True)
 class Theme:
     """Sentences that belong together, the best first; ``documents`` are those that the whole theme
-    is told in, ``terms`` set it apart."""
+    is told in, ``terms`` set it apart; ``telling`` has a sentence for each term."""
 
     terms: tuple[str, ...]
     sentences: tuple[Rated, ...]
     documents: frozenset[str]
+    telling: tuple[Extract, ...]
 
     @property
     def label(self) -> str:
@@ -73,6 +74,7 @@ def themes_of(
             tuple(told[iri]),
             tuple(sorted(sentences, key=_best_first)),
             frozenset(extract.evidence.document for extract in said[iri]),
+            _telling(told[iri], said[iri]),
         )
         for iri, sentences in by_root.items()
         if told[iri]
@@ -81,6 +83,16 @@ def themes_of(
     told_of: frozenset[str] = frozenset().union(*(theme.documents for theme in large))
     found = [theme for theme in found if theme in large or not theme.documents <= told_of]
     return sorted(found, key=lambda t: (-len(t.documents), -len(t.sentences), t.terms))
+
+
+def _telling(named: Iterable[str], extracts: Sequence[Extract]) -> tuple[Extract, ...]:
+    """A sentence for each term, prose where there is such; one may do for several."""
+    ordered = sorted(extracts, key=lambda extract: not extract.is_prose)
+    found: list[Extract] = []
+    for words in (set(terms(term)) for term in named):
+        if not any(words <= extract.said for extract in found):
+            found += [extract for extract in ordered if words <= extract.said][:1]
+    return tuple(found)
 
 
 def _named(extracts: Iterable[Extract]) -> list[str]:
@@ -120,17 +132,19 @@ def closeness(theme_terms: Iterable[str], extract: Extract) -> float:
 
 
 def heading(theme: Theme, quoted: Sequence[Extract], score: float) -> MappedPoint:
-    """A theme as a point, drawn from the reports of the sentences that are quoted of it."""
-    places = {extract.evidence.document: extract.evidence for extract in reversed(quoted)}
-    reports = dict.fromkeys(extract.report.iri for extract in quoted)
-    why = "its terms set it apart from the other themes"
-    shown = tuple(reversed(places.values()))[:SHOWN]
-    return MappedPoint(theme.label, score, tuple(reports), shown, why)
+    """A theme as a point, drawn from the reports of the sentences that are quoted of it or have its
+    terms."""
+    return _counted(theme.label, score, (*quoted, *theme.telling))
 
 
-def summary(
-    themes: Sequence[Theme], everything: Sequence[Extract], cited: Sequence[Extract], *, whole: bool
-) -> MappedPoint:
+def _counted(text: str, score: float, told: Sequence[Extract]) -> MappedPoint:
+    """A point in counts and terms, with a place for each term."""
+    reports = dict.fromkeys(extract.report.iri for extract in told)
+    places = {extract.evidence.iri: extract.evidence for extract in reversed(told)}
+    return MappedPoint(text, score, tuple(reports), tuple(reversed(places.values())), COUNTS)
+
+
+def summary(themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bool) -> MappedPoint:
     """What there is in all: the themes by their first terms, how many documents there are, and what
     most of them name where the question is about the ``whole``, else how many speak of it."""
     documents = {extract.evidence.document for extract in everything}
@@ -143,9 +157,7 @@ def summary(
     else:
         telling = {e.evidence.document for theme in themes for _, _, e in theme.sentences}
         said = f"{len(telling)} of {many(len(documents), 'document')} speak of this; {leading}"
-    reports = dict.fromkeys(extract.report.iri for extract in cited)
-    places = tuple(extract.evidence for extract in cited[:SHOWN])
-    return MappedPoint(f"{SUMMARY}{said}", 1.0, tuple(reports), places, "it counts what was read")
+    return _counted(f"{SUMMARY}{said}", 1.0, [theme.telling[0] for theme in themes])
 
 
 def _names(everything: Sequence[Extract]) -> list[tuple[str, int]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from tgraph.answer.support import Support, SupportJudge
+from tgraph.answer.themes import COUNTS
 from tgraph.explain.assess.verification import (
     FINE,
     CitedPlace,
@@ -167,6 +168,7 @@ def _distinct(nodes: Iterable[DerivationNode]) -> list[DerivationNode]:
 UNDECIDED = "judgement that can't be used"
 ERASED = "sentence that can't be judged: text was erased"
 _GONE = Support("undecided", ERASED)
+NOT_SAID = "it counts documents, which no document does"
 
 
 class Verifier:
@@ -190,6 +192,9 @@ class Verifier:
             self.dropped[ERASED] += 1
             places = self._citations(sentence, _GONE)
             return JudgedSentence(sentence.iri, sentence.text, "undecided", ERASED, places)
+        if self._counts(sentence):
+            places = self._citations(sentence, _GONE)
+            return JudgedSentence(sentence.iri, sentence.text, "undecided", NOT_SAID, places)
         support = self._support(sentence.text, quotes)
         verdict: SentenceVerdict = support.verdict if quotes else "uncited"
         citations = self._citations(sentence, support)
@@ -197,6 +202,13 @@ class Verifier:
         if verdict in FINE:
             return JudgedSentence(*judged)
         return JudgedSentence(*judged, *self._walk(sentence))
+
+    def _counts(self, sentence: TraceSentence) -> bool:
+        """Whether it rests on nothing but points that count what was read."""
+        items = {item.iri: item for item in self._trace.selected}
+        chosen = [items[iri] for iri in sentence.edge_selections if iri in items]
+        why = f"Chosen because {COUNTS}."
+        return bool(chosen) and all(i.kind == "point" and i.reasoning == why for i in chosen)
 
     def _support(self, statement: str, texts: Sequence[str]) -> Support:
         key = statement, tuple(texts)
