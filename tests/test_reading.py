@@ -94,7 +94,7 @@ def test_the_judgement_is_on_record(folder):
 def test_the_record_conforms_and_replays(folder, scores):
     answer = ask(folder, scores)
     with opened(folder, scores) as kg:
-        assert kg.audit("shapes").ok
+        assert kg.audit("shapes").passed
         assert kg.replay(answer.session).same
 
 

@@ -194,9 +194,18 @@ def unaided(terminal, *flags: str):
 @pytest.mark.parametrize(
     ("flags", "note"),
     [
-        (["--exclude-entity", "Nope"], "--exclude-entity has no effect in the mode graph."),
-        (["--dynamic-community-selection"], "--dynamic-community-selection has no effect"),
-        (["--low-keyword", "x", "--high-keyword", "y"], "--low-keyword, --high-keyword have no"),
+        (
+            ["-m", "graph", "--exclude-entity", "Nope"],
+            "--exclude-entity has no effect in the mode graph.",
+        ),
+        (
+            ["-m", "graph", "--dynamic-community-selection"],
+            "--dynamic-community-selection has no effect",
+        ),
+        (
+            ["-m", "graph", "--low-keyword", "x", "--high-keyword", "y"],
+            "--low-keyword, --high-keyword have no",
+        ),
         (["-m", "basic", "--community-level", "0"], "no effect in the mode basic."),
         (["-m", "basic", "-e", "3"], "--entity-limit has no effect in the mode basic."),
         (["-m", "lightrag-local", "--high-keyword", "y"], "--high-keyword has no effect"),

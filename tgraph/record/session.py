@@ -169,6 +169,28 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
 
+    def step_answer(
+        self,
+        step: str,
+        number: int,
+        question: str,
+        answer: str,
+        places: Sequence[str],
+        before: Sequence[str],
+    ) -> str:
+        """What a step of the question asked, and its answer, empty where it has none or is a whole
+        sentence; derived from the place that says so and from the answers ``before`` it."""
+        return self.entity(
+            self.part("step-answer", number),
+            "StepAnswer",
+            (v.tg("index"), number),
+            (v.tg("query"), question),
+            (v.tg("text"), answer or None),
+            label="Answer of a step",
+            by=step,
+            origins=[*places, *before],
+        )
+
     def concepts(
         self,
         step: str,

@@ -7,7 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from tgraph.engine.ask.method_factory import chosen, method_of, other_mode, suggesting
+from tgraph.engine.ask.method_factory import (
+    chosen,
+    in_steps,
+    method_of,
+    other_mode,
+    suggesting,
+)
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import recorded
 from tgraph.engine.ask.question_run import QuestionRun, Stream
@@ -115,7 +121,7 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 
 def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
     if mode != AUTO:
-        return method_of(mode, opened.parts)
+        return in_steps(method_of(mode, opened.parts), opened.parts)
     return chosen(question, opened.parts, narrowed(opened.context(), filters))
 
 

@@ -45,6 +45,16 @@ def method_of(mode: str, parts: Components) -> Method:
     return _PIPELINES[found.pipeline](found, parts)
 
 
+def in_steps(method: Method, parts: Components) -> Method:
+    """The method, answering what a question describes first, where its mode does so and no model
+    reads what is retrieved."""
+    if isinstance(method, TwoStages) and MODES[method.mode].stepwise and parts.chat is None:
+        from tgraph.engine.ask.steps import Stepwise
+
+        return Stepwise(method)
+    return method
+
+
 def suggesting(parts: Components, count: int) -> Method:
     """The method that proposes questions, each sentence of its answer being one."""
     found = _selecting(SUGGEST, parts)
@@ -195,7 +205,8 @@ def chosen(question: Question, parts: Components, context: Context) -> Chosen:
     about = chooser.choose(question, context, calls.append)
     mode, why = mode_for(about.form, parts.settings.auto, context)
     about = replace(about, reason=f"{about.reason}{why}")
-    return Chosen(method_of(mode, parts), about, chooser.agent, tuple(calls))
+    method = in_steps(method_of(mode, parts), parts)
+    return Chosen(method, about, chooser.agent, tuple(calls))
 
 
 def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Self
 
 from tgraph.answer.base import Notes, Synthesiser
-from tgraph.engine.ask.method_factory import chosen, method_of, suggesting
+from tgraph.engine.ask.method_factory import chosen, in_steps, method_of, suggesting
 from tgraph.engine.ask.methods import (
     Chosen,
     Gathering,
@@ -221,7 +221,7 @@ class SessionReplay:
         count = self.session.parameters.get(COUNT)
         if self.session.mode == SUGGEST.name and count:
             return suggesting(parts, int(count))
-        return method_of(self.session.mode, parts)
+        return in_steps(method_of(self.session.mode, parts), parts)
 
     def _retrieving(
         self, method: Method, settings: Settings, context: Context, lost: str

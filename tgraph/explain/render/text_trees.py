@@ -111,6 +111,7 @@ def _about(trace: Trace) -> Iterator[Text]:
             "Time": f"{clock(trace.started)} UTC{_took(trace.started, trace.ended)}",
             "Mode": f"{trace.mode}, knowledge of generation {trace.generation}",
             "Chosen": trace.choice_text or None,
+            **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
             "Filters": trace.filters_text or None,
             "Agents": agents_text(trace),
             "Usage": spent.format_map(usage) if usage.get("calls") else None,

@@ -56,6 +56,8 @@ def _session(trace: Trace) -> Iterator[str]:
 def _retrieval(trace: Trace) -> Iterator[str]:
     if trace.choice_text:
         yield f"Mode: {flat(trace.choice_text)}"
+    for step in trace.step_answers:
+        yield f"Step {step.number}: {shortened(flat(step.words), _MOST_QUOTE)}"
     if trace.concepts:
         yield f"Concepts: {flat(trace.concepts_text)}"
     if trace.matches:

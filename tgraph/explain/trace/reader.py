@@ -33,6 +33,7 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceRating,
     TraceSentence,
+    TraceStepAnswer,
 )
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.librarian import Librarian
@@ -219,6 +220,7 @@ class TraceReader:
             short=self._said.one(v.answer_iri(self._uuid), "shortAnswer"),
             confidence=self._confidence(),
             choice=self._said.one(v.session_part_iri("mode-choice", self._uuid), "reasoning"),
+            step_answers=self._step_answers(),
         )
 
     # --- the parts ---
@@ -227,6 +229,22 @@ class TraceReader:
         answer = v.answer_iri(self._uuid)
         known = self._said.one(answer, "confidence")
         return self._said.real(answer, "confidence") if known else None
+
+    def _step_answers(self) -> tuple[TraceStepAnswer, ...]:
+        """The parts of the question that were asked by themselves, in their order."""
+        found = []
+        for answer in self._said.beginning(v.session_part_iri("step-answer", self._uuid, "")):
+            origins = sorted(self._said.all(answer, "wasDerivedFrom"))
+            places = [self._evidence(o) for o in origins if o.startswith(_PLACES)]
+            found.append(
+                TraceStepAnswer(
+                    self._said.number(answer, "index"),
+                    self._said.one(answer, "query"),
+                    self._said.one(answer, "text"),
+                    next(iter(places), None),
+                )
+            )
+        return tuple(found)
 
     def _drawn_on(self, selections: Sequence[str]) -> set[str]:
         """The candidates that selected points were drawn from."""

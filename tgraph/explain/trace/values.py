@@ -91,6 +91,24 @@ class TraceSentence:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceStepAnswer:
+    """A part of the question that was asked by itself, its answer (empty where it has none, or is
+    the whole sentence) and the place that says so, None where none does."""
+
+    number: int
+    question: str
+    answer: str
+    place: TraceQuotation | None
+
+    @property
+    def words(self) -> str:
+        """The step in a line."""
+        said = self.answer or (f"“{self.place.quote}”" if self.place else "no answer")
+        where = f" ({self.place.title})" if self.place else ""
+        return f"{self.question} → {' '.join(said.split())}{where}"
+
+
+@dataclass(frozen=True, slots=True)
 class TraceStep:
     """A step of the session and who did it. ``prompts`` are the names of those that its calls
     were made with, and the tokens what these calls took together."""
@@ -239,6 +257,7 @@ class Trace:
     actions: TraceAction | None = None
     keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     choice: str = ""
+    step_answers: tuple[TraceStepAnswer, ...] = ()
     questioned: str = ""
     influence: RecordedInfluence | None = None
     prompts: tuple[TracePrompt, ...] = ()

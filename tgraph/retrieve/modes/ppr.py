@@ -52,5 +52,6 @@ PPR = Mode(
     reads_text=True,
     flags=GROWTH,
     answers=("linked", "compared"),
+    stepwise=True,
     orders="tgraph.retrieve.search.pagerank:ppr_orders",
 )
