@@ -12,10 +12,15 @@ from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
 TEXTS = {
-    "fram.md": "# Fram\n\nThe *Fram* was a ship of Fridtjof Nansen. Colin Archer built the *Fram* at"
-    " Larvik. Otto Sverdrup was captain of the *Fram*.\n",
-    "belgica.md": "# Belgica\n\nThe Belgica was a ship of Adrien de Gerlache. Christian Jacobsen"
-    " built the Belgica at Svelvik.\n",
+    "fram.md": """# Fram
+
+The *Fram* was a ship of Fridtjof Nansen. Colin Archer built the *Fram* at Larvik. Otto Sverdrup was
+captain of the *Fram*.
+""",
+    "belgica.md": """# Belgica
+
+The Belgica was a ship of Adrien de Gerlache. Christian Jacobsen built the Belgica at Svelvik.
+""",
 }
 QUESTION = "Where was the Fram built?"
 SURE = {NONE: 0.0, "Larvik": 9.0, "Svelvik": 3.0}

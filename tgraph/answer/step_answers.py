@@ -11,8 +11,9 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triple_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.text.answer_type import NamedAnswer, fits
-from tgraph.retrieve.text.bm25 import frequencies, heading
+from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.page_sentences import surroundings
 from tgraph.retrieve.text.sentence_ranking import gather, place_of, sharpened, stated_in
 
 READ = 5
@@ -39,7 +40,8 @@ class StepAnswer:
 
     def is_meant_in(self, sentence: Evidence, context: Context) -> bool:
         """Whether the sentence, or what it stands under, names it."""
-        around = f"{sentence.quote} {sentence.title} {heading(sentence, context.texts)}"
+        stands = surroundings(sentence, context)
+        around = " ".join((stands.text, sentence.title, *stands.context))
         return not self.terms.isdisjoint(term_set(around))
 
 
