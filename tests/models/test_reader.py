@@ -82,7 +82,7 @@ def test_another_network_is_another_agent(reader, tmp_path):
 
 
 def test_a_folder_without_a_reader_says_what_is_missing(tmp_path):
-    with pytest.raises(ModelError, match="tokenizer.json"):
+    with pytest.raises(ModelError, match=r"tokenizer\.json"):
         OnnxReader.of_folder(tmp_path)
 
 

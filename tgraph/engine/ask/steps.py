@@ -19,7 +19,8 @@ from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import chunk_candidates
 from tgraph.retrieve.candidates import ranked as renumbered
-from tgraph.retrieve.text.decomposition import QuestionStep, decomposed
+from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.text.decomposition import QuestionStep, decomposed, without_article
 from tgraph.retrieve.text.sentence_ranking import place_of
 from tgraph.version import __version__
 
@@ -34,7 +35,7 @@ PENALTY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
+class StepBridge:
     """The places that answer the steps, the last one included, and their worth together."""
 
     places: tuple[Evidence, ...]
@@ -64,13 +65,16 @@ class Stepwise(MethodAround):
 
     def _bridge(
         self, steps: Sequence[QuestionStep], context: Context, record: SessionRecord
-    ) -> Bridge | None:
+    ) -> StepBridge | None:
         """The steps answered one after the other; None where one has no answer."""
         answers: dict[int, str] = {}
         found: list[StepAnswer] = []
         said: list[str] = []
         for number, step in enumerate(steps[:-1], 1):
-            text = step.asked(answers)
+            name, text = step.described(answers), step.asked(answers)
+            if _is_name(name, context):
+                answers[number] = name
+                continue
             with record.step("StepAnswering", self.agent, said) as activity:
                 options = answers_in(text, step.noun, self._sentences(text, context), context)
                 best: StepAnswer | None
@@ -83,6 +87,8 @@ class Stepwise(MethodAround):
                 return None
             answers[number] = best.text
             found.append(best)
+        if not found:
+            return None
         text = steps[-1].asked(answers)
         with record.step("StepAnswering", self.agent, said) as activity:
             last = self._last(text, found[-1], context)
@@ -90,7 +96,7 @@ class Stepwise(MethodAround):
         if last is None:
             return None
         score = 0.5 * (min(each.relevance for each in found) + last.relevance) + found[-1].fit
-        return Bridge((*(each.place for each in found), last.place), score)
+        return StepBridge((*(each.place for each in found), last.place), score)
 
     def _best(
         self,
@@ -119,6 +125,11 @@ class Stepwise(MethodAround):
         return best_sentences(question, self.inner.retriever.retrieve(question, context), context)
 
 
+def _is_name(phrase: str, context: Context) -> bool:
+    """Whether it names what it seems to describe ("the Gulf of Mexico")."""
+    return any(match_names(each, context.store) for each in (phrase, without_article(phrase)))
+
+
 def _record(
     record: SessionRecord,
     activity: str,
@@ -138,7 +149,7 @@ class _BridgedRetriever:
     """The candidates of a retriever, those that hold the places of the steps first."""
 
     inner: Retriever
-    bridge: Bridge
+    bridge: StepBridge
 
     @property
     def step(self) -> str:
@@ -169,7 +180,7 @@ class _BridgedSelector:
     """A selector that is shown the places of the steps as the best evidence, where they are."""
 
     inner: Selector
-    bridge: Bridge
+    bridge: StepBridge
 
     @property
     def agent(self) -> Agent:

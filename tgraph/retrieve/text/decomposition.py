@@ -46,11 +46,13 @@ _QUESTION = re.compile(r"\b(?:who|whom|whose|what|which|when|where|why|how)\b", 
 class QuestionStep:
     """A question with ``#1`` for the answer of the first step, and so on.
 
-    ``noun`` is the kind of thing that answers it, where the question says so.
+    ``noun`` is the kind of thing that answers it, where the question says so; ``phrase`` what it
+    describes, empty for the last.
     """
 
     text: str
     noun: str = ""
+    phrase: str = ""
 
     @property
     def needs(self) -> tuple[int, ...]:
@@ -59,7 +61,19 @@ class QuestionStep:
 
     def asked(self, answers: Mapping[int, str]) -> str:
         """The question with the answers in the places that are kept for them."""
-        return _PLACEHOLDER.sub(lambda m: answers.get(int(m.group(1)), m.group()), self.text)
+        return _filled(self.text, answers)
+
+    def described(self, answers: Mapping[int, str]) -> str:
+        """What it describes, with the answers as in ``asked``."""
+        return _filled(self.phrase, answers)
+
+
+def without_article(phrase: str) -> str:
+    return _ARTICLES.sub("", phrase)
+
+
+def _filled(text: str, answers: Mapping[int, str]) -> str:
+    return _PLACEHOLDER.sub(lambda m: answers.get(int(m.group(1)), m.group()), text)
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +93,8 @@ def decomposed(question: str) -> tuple[QuestionStep, ...]:
     steps = []
     for place, span in enumerate(spans):
         noun = span.root.text
-        steps.append(QuestionStep(_question(_with_places(doc, span, spans[:place]), noun), noun))
+        phrase = _with_places(doc, span, spans[:place])
+        steps.append(QuestionStep(_question(phrase, noun), noun, phrase))
     return _if_linked((*steps, QuestionStep(_with_places(doc, doc[:], spans))))
 
 
@@ -94,7 +109,7 @@ def _by_words(question: str) -> tuple[QuestionStep, ...]:
     found = next((d for d in descriptions(question) if d.noun), None)
     if found is None:
         return ()
-    first = QuestionStep(_question(found.text, found.noun), found.noun)
+    first = QuestionStep(_question(found.text, found.noun), found.noun, found.text)
     return _if_linked((first, QuestionStep(found.about("#1"))))
 
 
