@@ -14,7 +14,7 @@ from tgraph.model import Answer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUESTIONS = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))
-RIGHT = 24
+RIGHT = 17
 ADMITTED = {"far": 5, "near": 7}
 
 

@@ -16,8 +16,10 @@ from rdflib.collection import Collection
 from rdflib.term import Node
 
 import tgraph
+from tests.small_reader import small_reader
 from tgraph.engine.components import Components
 from tgraph.errors import ModelError
+from tgraph.models.reader import OnnxReader
 from tgraph.resources import names, read_text
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.settings import load_settings
@@ -146,6 +148,10 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.influence(sessions[0])
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
+    reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
+    reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
+    with opened(reading) as kg:
+        kg.ask("What did Marie Curie discover?", "graph")
     with opened(failing) as kg:
         with pytest.raises(ModelError):
             kg.ask("What did Marie Curie discover?")

@@ -123,7 +123,7 @@ def test_reading_goes_on_while_a_writer_holds_the_lock(
     monkeypatch.setattr("tgraph.engine.open_collection.FOLD_PATIENCE", 0.05)
     with open_graph(root, create=False, message=messages.append) as kg:
         with exclusive(collection(root).write_lock, timeout=1):
-            answer = kg.ask(workers.QUESTION)
+            answer = kg.ask(workers.QUESTION, "graph")
             assert kg.sessions() == []
         assert str(os.getpid()) in messages[0]
         assert [session.explain_id for session in kg.sessions()] == [answer.session]
@@ -147,10 +147,10 @@ def test_collections_of_explanations_share_the_generation_of_the_knowledge(root:
     messages: list[str] = []
     settings = {"explain_collection": "other"}
     with open_graph(root, create=False, settings=settings, message=messages.append) as kg:
-        kg.ask(workers.QUESTION)
+        kg.ask(workers.QUESTION, "graph")
     assert workers.generation(root) == 1
     with open_graph(root, create=False, settings=settings, message=messages.append) as kg:
-        kg.ask(workers.QUESTION)
+        kg.ask(workers.QUESTION, "graph")
     assert messages == []
     assert len(assert_chain(root, "urn:trustgraph:collection:other")) == 2
 
@@ -191,7 +191,7 @@ def on_full_disk() -> None:
     root, document = Path("disk/g"), Path("b.txt")
     document.write_text("Lise Meitner lived in Berlin.\n")
     with open_graph(root, create=False) as kg:
-        kept = [kg.ask(workers.QUESTION).session]
+        kept = [kg.ask(workers.QUESTION, "graph").session]
     _fill(Path("disk/ballast"))
     for spare in (0, 1, 2, 4, 16, 64, 256):
         _shrink(Path("disk/ballast"), spare * 4096)
@@ -278,7 +278,7 @@ def test_a_folder_of_somebody_else(indexed: Path, tmp_path: Path) -> None:
         pytest.skip("becoming somebody else needs root")
     root = copy_graph(indexed, tmp_path / "g")
     with open_graph(root, create=False) as kg:
-        kg.ask(workers.QUESTION)
+        kg.ask(workers.QUESTION, "graph")
     for folder in (tmp_path, *tmp_path.parents):
         if folder.is_relative_to(gettempdir()) and folder != Path(gettempdir()):
             folder.chmod(0o755)
@@ -343,7 +343,7 @@ def test_a_vanished_snapshot_is_made_anew(root: Path) -> None:
     shutil.rmtree(collection(root).snapshots)
     with open_graph(root, create=False) as kg:
         assert kg.sessions() == []
-        kg.ask(workers.QUESTION)
+        kg.ask(workers.QUESTION, "graph")
     assert edges(root) == EDGES
 
 
@@ -353,10 +353,10 @@ def test_damaged_vectors_are_rebuilt_with_a_message(root: Path, damage: str) -> 
         os.truncate(path, 8) if damage == "truncated" else path.unlink()
     messages: list[str] = []
     with open_graph(root, create=False, message=messages.append) as kg:
-        assert "polonium" in kg.ask(workers.QUESTION).text
+        assert "polonium" in kg.ask(workers.QUESTION, "graph").text
     assert messages
     assert all("rebuilt" in message for message in messages)
     messages.clear()
     with open_graph(root, create=False, message=messages.append) as kg:
-        kg.ask(workers.QUESTION)
+        kg.ask(workers.QUESTION, "graph")
     assert messages == []

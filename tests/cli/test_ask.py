@@ -291,7 +291,7 @@ def at_a_terminal(*arguments: str) -> str:
 
 def test_at_a_terminal_quotes_stand_under_their_document(terminal):
     arguments = ["ask", "-r", str(terminal.root), "--embedding-provider", "hashing"]
-    arguments += ["Who shared the Nobel Prize with Marie Curie?"]
+    arguments += ["-m", "graph", "Who shared the Nobel Prize with Marie Curie?"]
     shown = re.sub(r"\x1b\[[\d;]*m", "", at_a_terminal(*arguments))
     lines = shown.split("\n")
     assert lines[0].startswith("Marie Curie")

@@ -61,7 +61,7 @@ def test_the_vectors_fit_the_knowledge_after_an_update(graph):
     said: list[str] = []
     graph._opened.message = said.append
     graph.update(INSERT)
-    assert graph.ask("What did Marie Curie discover?", history=[]).sentences
+    assert graph.ask("What did Marie Curie discover?", "graph", history=[]).sentences
     assert said == []
 
 

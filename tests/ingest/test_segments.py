@@ -154,12 +154,15 @@ def test_any_text_gives_exact_segments(text: str):
 @pytest.mark.parametrize("media_type", [MARKDOWN, "text/plain"])
 def test_segmenting_takes_linear_time(piece: str, media_type: str):
     def seconds(length: int) -> float:
-        started = time.process_time()
-        segments(piece * (length // len(piece)), media_type)
-        return time.process_time() - started
+        """The least of three runs, which other processes disturb least."""
+        found = []
+        for _ in range(3):
+            started = time.process_time()
+            segments(piece * (length // len(piece)), media_type)
+            found.append(time.process_time() - started)
+        return min(found)
 
-    seconds(1000)
-    assert seconds(20_000) < 12 * max(seconds(5_000), 0.02)
+    assert seconds(20_000) < 10 * max(seconds(5_000), 0.02)
 
 
 def test_html_in_markdown_is_read():

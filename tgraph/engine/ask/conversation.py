@@ -80,7 +80,8 @@ def stream(
     answer = yield from _asked(opened, asked, method, filters)
     if answer.no_evidence and mode != AUTO:
         context = narrowed(opened.context(), filters)
-        if other := other_mode(asked, mode, opened.parts, context):
+        other = "" if is_empty(context) else other_mode(asked, mode, opened.parts, context)
+        if other:
             opened.message(other)
     if history is None:
         opened.turns.append(Turn(question, answer.text))
