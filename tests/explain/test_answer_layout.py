@@ -103,7 +103,8 @@ def test_rows_items_and_code_keep_their_lines() -> None:
     items = "".join(run.text for run in runs("- one\n- *two*", "a.md"))
     assert items == f"{BULLET}one\n{BULLET}two"
     (code,) = runs("```sh\na *b*\nc\n```", "a.md")
-    assert (code.text, code.styles) == ("a *b*\nc", {"code"})
+    assert code.text == "a *b*\nc"
+    assert code.styles == {"code"}
 
 
 def test_html_and_other_formats_are_text() -> None:

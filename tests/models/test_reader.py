@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.small_reader import NONE, small_reader
 from tgraph.errors import ModelError
 from tgraph.model import Agent
+from tgraph.models.base import Call
 from tgraph.models.reader import OnnxReader, Passage
 from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, UnrecordedError
 
@@ -58,7 +59,7 @@ def test_spans_lie_within_their_sentences(reader, text, question):
 
 
 def test_a_reading_is_recorded_and_given_again(reader):
-    calls = []
+    calls: list[Call] = []
     passages = [Passage(TEXT, SENTENCES), Passage("Norway", ((0, 6),))]
     found = reader.read("Where ?", passages, calls.append)
     [call] = calls
@@ -71,7 +72,7 @@ def test_a_reading_is_recorded_and_given_again(reader):
 
 
 def test_no_passages_are_no_call(reader):
-    calls = []
+    calls: list[Call] = []
     assert reader.read("Where ?", [], calls.append) == []
     assert not calls
 

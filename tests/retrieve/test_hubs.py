@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ RIGHT = (
 
 
 @pytest.fixture(scope="module")
-def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+def context(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     folder: Path = tmp_path_factory.mktemp("hub")
     told = [
         f"In the town of Vicus{n:03d} did Marcus Varro open the Gate{n:03d}." for n in range(EDGES)
