@@ -459,7 +459,8 @@ class Claim:
 class Candidate:
     """What retrieval considered: its rank (from 1), score and, of an edge, hops from a seed entity.
 
-    ``tokens`` is what it costs in a prompt, where the mode has a budget.
+    ``tokens`` is what it costs in a prompt, where the mode has a budget; ``bridge`` the IRI of the
+    evidence, in another document, that names what this one speaks of, where they answer together.
     """
 
     item: Edge | Item
@@ -469,6 +470,7 @@ class Candidate:
     evidence: tuple[Evidence, ...] = ()
     reasons: tuple[str, ...] = ()
     tokens: int | None = None
+    bridge: str = ""
 
     @property
     def edge(self) -> Edge:

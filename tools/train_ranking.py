@@ -3,6 +3,7 @@
     python tools/train_ranking.py dump GRAPH QUESTIONS OUT       # what the questions find, as JSON
     python tools/train_ranking.py rank OUT...                    # the weights [sentence]
     python tools/train_ranking.py read OUT...                    # the weights [reading]
+    python tools/train_ranking.py judge OUT...                   # the weights [confidence]
 
 GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
@@ -127,14 +128,60 @@ def read(files: Sequence[Path]) -> None:
     rows = [s for q in _questions(files) for s in q["sentences"] if s["reading"]]
     x = np.array([[1.0, *s["reading"]] for s in rows])
     y = np.array([s["right"] for s in rows])
-    spread = x.std(axis=0)
+    weights = _logistic(x, y)
+    _print(("bias", *reading.Features._fields), weights)
+    found = [q for q in _questions(files) if any(s["right"] for s in q["sentences"])]
+    for most in (1, 2, 4):
+        print(f"# an answer among the first {most}: {_first(found, weights, most):.1%}")
+
+
+def _first(questions: Sequence[Any], weights: Matrix, most: int) -> float:
+    """The share of the questions of which an answer is among the first that were read."""
+    hits = []
+    for question in questions:
+        own = [s for s in question["sentences"] if s["reading"]]
+        own.sort(key=lambda s: -float(np.array([1.0, *s["reading"]]) @ weights))
+        hits.append(any(s["right"] for s in own[:most]))
+    return float(np.mean(hits))
+
+
+def judge(files: Sequence[Path]) -> None:
+    """Prints the weights by which what was read becomes the confidence that there is an answer, and
+    what of the unanswerable would be refused."""
+    questions = [q for q in _questions(files) if any(s["reading"] for s in q["sentences"])]
+    told = [
+        [reading.Features(*s["reading"]) for s in q["sentences"] if s["reading"]] for q in questions
+    ]
+    best = [max(each, key=lambda features: features.logit) for each in told]
+    x = np.array(
+        [[1.0, *reading.judgement_features(t, b)] for t, b in zip(told, best, strict=True)]
+    )
+    y = np.array([bool(q["answers"]) for q in questions])
+    weights = _logistic(x, y)
+    _print(("bias", *reading.JudgementFeatures._fields), weights)
+    logits = x @ weights
+    for kept in (0.95, 0.9, 0.8):
+        least = np.quantile(logits[y], 1 - kept)
+        refused = (logits[~y] < least).mean()
+        print(
+            f"# {kept:.0%} answered where it can be: {refused:.0%} refused at {_share(least):.3f}"
+        )
+
+
+def _share(logit: Any) -> Any:
+    return 1 / (1 + np.exp(-logit))
+
+
+def _logistic(x: Matrix, y: Matrix) -> Matrix:
+    """A logistic regression; the first column is the bias."""
+    spread = x.std(axis=0) + 1e-9
     spread[0] = 1
 
     def slope(w: Matrix) -> Matrix:
-        shares = 1 / (1 + np.exp(-(x / spread @ w)))
-        return (shares - y) @ (x / spread) / len(y) + SHRINK * w
+        found: Matrix = (_share(x / spread @ w) - y) @ (x / spread) / len(y) + SHRINK * w
+        return found
 
-    _print(("bias", *reading.Features._fields), _descend(slope, x.shape[1]) / spread)
+    return _descend(slope, x.shape[1]) / spread
 
 
 def _questions(files: Sequence[Path]) -> list[Any]:
@@ -164,7 +211,7 @@ def main() -> None:
     one.add_argument("questions", type=Path)
     one.add_argument("out", type=Path)
     one.set_defaults(run=lambda a: dump(a.graph, a.questions, a.out))
-    for name, run in (("rank", rank), ("read", read)):
+    for name, run in (("rank", rank), ("read", read), ("judge", judge)):
         one = commands.add_parser(name)
         one.add_argument("out", type=Path, nargs="+")
         one.set_defaults(run=lambda a, run=run: run(a.out))

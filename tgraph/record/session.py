@@ -85,6 +85,7 @@ def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
         (v.tg("rank"), candidate.rank),
         (v.tg("score"), candidate.score),
         (v.tg("tokenCount"), candidate.tokens),
+        (v.tg("bridge"), iri(candidate.bridge) if candidate.bridge else None),
     )
 
 

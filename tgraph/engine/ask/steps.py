@@ -7,21 +7,19 @@ what was found for the question as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
-from tgraph.answer.base import Selector
 from tgraph.answer.step_answers import StepAnswer, answers_in, best_sentences
 from tgraph.engine.ask.methods import Gathering, MethodAround, TwoStages
-from tgraph.model import Agent, Candidate, Evidence, Retrieval, Selection
-from tgraph.models.base import CallSink
+from tgraph.model import Agent, Candidate, Evidence, Retrieval
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.candidates import chunk_candidates
 from tgraph.retrieve.candidates import ranked as renumbered
 from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.text.decomposition import QuestionStep, decomposed, without_article
-from tgraph.retrieve.text.sentence_ranking import place_of
+from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpened
 from tgraph.version import __version__
 
 TRIED = 2
@@ -58,8 +56,8 @@ class Stepwise(MethodAround):
         if bridge is not None:
             inner = replace(
                 inner,
-                retriever=_BridgedRetriever(inner.retriever, bridge),
-                selector=_BridgedSelector(inner.selector, bridge),
+                retriever=_BridgedRetriever(inner.retriever, bridge, inner.sharpens),
+                sharpens=False,
             )
         return (yield from inner.gather(question, context, record))
 
@@ -146,10 +144,14 @@ def _record(
 
 @dataclass(frozen=True, slots=True)
 class _BridgedRetriever:
-    """The candidates of a retriever, those that hold the places of the steps first."""
+    """The candidates of a retriever, those that hold the places of the steps first.
+
+    The places are worth as much as the best sentence, where the steps together are worth it.
+    """
 
     inner: Retriever
     bridge: StepBridge
+    sharpens: bool
 
     @property
     def step(self) -> str:
@@ -161,7 +163,17 @@ class _BridgedRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
-        found = self.inner.retrieve(question, context)
+        found = self._with_chunks(self.inner.retrieve(question, context), context)
+        found = sharpened(question, found, context) if self.sharpens else found
+        known = (e.relevance or 0.0 for c in found.candidates for e in c.evidence)
+        alone = max(known, default=0.0)
+        if self.bridge.score <= alone - SLACK:
+            return found
+        worth = min(1.0, max(alone, self.bridge.score - PENALTY))
+        candidates = tuple(self._with_places(c, worth) for c in found.candidates)
+        return replace(found, candidates=candidates)
+
+    def _with_chunks(self, found: Retrieval, context: Context) -> Retrieval:
         wanted = dict.fromkeys(place.chunk for place in self.bridge.places)
         held = {c.item.iri: c for c in found.candidates if c.item.iri in wanted}
         why = ("it answers a step of the question",)
@@ -174,43 +186,22 @@ class _BridgedRetriever:
         order = tuple(renumbered([*edges, *first, *others]))
         return replace(found, candidates=order, items=found.items + len(new))
 
-
-@dataclass(frozen=True, slots=True)
-class _BridgedSelector:
-    """A selector that is shown the places of the steps as the best evidence, where they are."""
-
-    inner: Selector
-    bridge: StepBridge
-
-    @property
-    def agent(self) -> Agent:
-        return self.inner.agent
-
-    @property
-    def step(self) -> str:
-        return self.inner.step
-
-    def select(
-        self, question: Question, retrieval: Retrieval, limit: int, sink: CallSink
-    ) -> Selection:
-        """As ``Selector.select``."""
-        known = (e.relevance or 0.0 for c in retrieval.candidates for e in c.evidence)
-        alone = max(known, default=0.0)
-        if self.bridge.score <= alone - SLACK:
-            return self.inner.select(question, retrieval, limit, sink)
-        worth = min(1.0, max(alone, self.bridge.score - PENALTY))
-        candidates = tuple(self._with_places(c, worth) for c in retrieval.candidates)
-        return self.inner.select(question, replace(retrieval, candidates=candidates), limit, sink)
-
     def _with_places(self, candidate: Candidate, worth: float) -> Candidate:
-        """The candidate, its places among those of the steps being worth so much; a chunk has all
-        of them that stand in it."""
-        places = {place_of(place): place for place in self.bridge.places}
+        """The candidate, the places of the steps that stand in it first, being worth so much, and
+        the place of the step before the last of them as its bridge."""
         known = {place_of(e): e for e in candidate.evidence}
-        if candidate.item.kind == "chunk":
-            inside = {at: p for at, p in places.items() if p.chunk == candidate.item.iri}
-            known = {**inside, **known}
-        if places.keys().isdisjoint(known):
+        own = [p for p in self.bridge.places if self._holds(candidate, p, known)]
+        if not own:
             return candidate
-        found = [replace(e, relevance=worth) if at in places else e for at, e in known.items()]
-        return replace(candidate, evidence=tuple(found))
+        own.sort(key=self.bridge.places.index, reverse=True)
+        first = [replace(known.get(place_of(p), p), relevance=worth) for p in own]
+        taken = {place_of(p) for p in own}
+        rest = [e for at, e in known.items() if at not in taken]
+        before = self.bridge.places.index(own[0]) - 1
+        bridge = self.bridge.places[before].iri if before >= 0 else ""
+        return replace(candidate, evidence=(*first, *rest), bridge=bridge)
+
+    def _holds(self, candidate: Candidate, place: Evidence, known: Container[Place]) -> bool:
+        if candidate.item.kind == "chunk":
+            return place.chunk == candidate.item.iri
+        return place_of(place) in known

@@ -156,6 +156,7 @@ def _candidate(
         else places[: context.limits.evidence_limit],
         reasons=_reasons(said.one(selection, "reasoning")) if selection else (),
         tokens=int(tokens) if tokens else None,
+        bridge=said.one(key, "bridge"),
     )
 
 

@@ -161,23 +161,38 @@ def _promote(
     bridge: Bridge | None,
     found: _GraphCandidates,
     inquiry: AnalysedQuestion,
-) -> dict[Place, tuple[float, str]]:
-    """Scores, with the reason, of sentences that are worth more together with others."""
+) -> dict[Place, _Promotion]:
+    """The sentences that are worth more together with others."""
     ranked = sorted(ratings, key=lambda place: (-ratings[place].score, str(place)))[:1]
     ends_ = [found.passages[place] for place in ranked]
     best = max((ratings[place].score for place in ranked), default=0.0)
-    promoted: dict[Place, tuple[float, str]] = {}
+    promoted: dict[Place, _Promotion] = {}
     if bridge and (bridge.score > best - SLACK or bridge.first.place in ranked):
         best = max(best, bridge.score - PENALTY)
-        promoted[bridge.first.place] = best, f"it tells of {bridge.name}, the bridge to another"
+        first, why = bridge.first, f"it tells of {bridge.name}, the bridge to another"
+        promoted[first.place] = _Promotion(best, why)
         for second in bridge.seconds:
-            promoted[second.place] = best, f"{bridge.name} is the bridge from another sentence"
+            why = f"{bridge.name} is the bridge from another sentence"
+            promoted[second.place] = _Promotion(best, why, first.evidence.iri)
         ends_ = [bridge.first, *bridge.seconds[:1]]
     for end in ends_:
         named = antecedent(end, found.passages.values(), inquiry)
         if named and named.place not in promoted:
-            promoted[named.place] = best, "it names what the next sentences speak of"
+            why = "it names what the next sentences speak of"
+            promoted[named.place] = _Promotion(best, why)
     return promoted
+
+
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """What a sentence is worth together with others, why, and the evidence that leads to it."""
+
+    score: float
+    reason: str
+    bridge: str = ""
+
+
+_ALONE = _Promotion(0.0, "")
 
 
 def in_context(question: Question) -> str:
@@ -289,16 +304,20 @@ class _RatedSentences:
 
     inquiry: AnalysedQuestion
     ratings: Mapping[Place, Score]
-    promoted: Mapping[Place, tuple[float, str]]
+    promoted: Mapping[Place, _Promotion]
 
     def score(self, place: Place) -> float:
-        return max(self.ratings[place].score, self.promoted.get(place, (0.0, ""))[0])
+        return max(self.ratings[place].score, self.promoted.get(place, _ALONE).score)
+
+    def bridge(self, place: Place) -> str:
+        """The evidence in another document that leads to the sentence; empty where none does."""
+        return self.promoted.get(place, _ALONE).bridge
 
     def reason(self, passage: SentencePassage) -> list[str]:
         """Why the sentence was ranked where it is."""
         rating = self.ratings[passage.place]
-        score, why = self.promoted.get(passage.place, (0.0, ""))
-        reasons = [why] if score > rating.score else []
+        together = self.promoted.get(passage.place, _ALONE)
+        reasons = [together.reason] if together.score > rating.score else []
         reasons.append(f"its sentence is {rating.similar:.2f} similar in meaning to the question")
         telling = dict.fromkeys(telling_words(self.inquiry.text))
         shared = [word for word in telling if stem(word) in passage.wording.quote]
@@ -333,6 +352,7 @@ def _rank(
             evidence=(places := scored[iri][2][: limits.evidence_limit]),
             reasons=(*rated.reason(scored[iri][1]), _way(*subgraph.edges[iri], names)),
             tokens=edge_cost(found.edges[iri], places, found.context),
+            bridge=rated.bridge(scored[iri][1].place),
         )
         for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
     )

@@ -14,12 +14,12 @@ from operator import mul
 from typing import NamedTuple
 
 from tgraph.model import Candidate, Evidence, Judgement, Retrieval
-from tgraph.models.reader import Passage, Reader
+from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import term_set
-from tgraph.retrieve.text.page_sentences import PageSentences, page_sentences
+from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
 
@@ -34,6 +34,9 @@ LONGEST = 450
 
 WEIGHTS = weights("reading")
 """The bias, then what each of ``Features`` counts."""
+
+CONFIDENCE = weights("confidence")
+"""The bias, then what each of ``JudgementFeatures`` counts."""
 
 UNREAD = "not read: other sentences were ranked before it"
 
@@ -78,10 +81,31 @@ class Features(NamedTuple):
     rarest: float
 
     @property
-    def probability(self) -> float:
+    def logit(self) -> float:
         bias, *weights_ = WEIGHTS
-        logit = bias + sum(map(mul, weights_, self))
-        return round(1 / (1 + math.exp(-logit)), 6)
+        return float(bias + sum(map(mul, weights_, self)))
+
+
+class JudgementFeatures(NamedTuple):
+    """What tells whether the documents answer at all.
+
+    ``best`` is the logit of the sentence that answers best, ``next`` that of the one after it in
+    another passage; ``ranked``, ``span`` and ``relevance`` are the highest of all that was read;
+    ``missing`` and ``rarest`` are those of the best sentence.
+    """
+
+    best: float
+    next: float
+    ranked: float
+    span: float
+    relevance: float
+    missing: float
+    rarest: float
+
+    @property
+    def probability(self) -> float:
+        bias, *weights_ = CONFIDENCE
+        return _probability(bias + sum(map(mul, weights_, self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +118,7 @@ class SentenceReading:
 
     @property
     def probability(self) -> float:
-        return self.features.probability
+        return _probability(self.features.logit)
 
 
 def read(question: Question, retrieval: Retrieval, reader: Reader, context: Context) -> Retrieval:
@@ -105,7 +129,8 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
     """
     inquiry = analyse(question.text, frequencies(context))
     ranked = _ranked(retrieval.candidates)
-    readings = readings_of(inquiry, ranked, reader, context)
+    bridges = _bridges(retrieval.candidates, context)
+    readings = readings_of(inquiry, ranked, bridges, reader, context)
     judgement = _judgement(list(readings.values()))
     candidates = sorted(
         (_read(candidate, readings) for candidate in retrieval.candidates),
@@ -131,6 +156,20 @@ def _scored(candidate: Candidate) -> list[tuple[Evidence, float]]:
     return rated or [(evidence, candidate.score) for evidence in candidate.evidence[:1]]
 
 
+def _bridges(candidates: Sequence[Candidate], context: Context) -> list[list[Evidence]]:
+    """The places that answer together, each after the one that leads to it."""
+    ends = {place_of(c.evidence[0]): c for c in candidates if c.bridge and c.evidence}
+    before = context.evidence.by_iri([c.bridge for c in ends.values()])
+    chains = {place: [c.evidence[0]] for place, c in ends.items() if c.bridge in before}
+    for chain in chains.values():
+        while (end := ends.get(place_of(chain[0]))) and end.bridge in before:
+            if before[end.bridge] in chain:
+                break
+            chain.insert(0, before[end.bridge])
+    inner = {place_of(place) for chain in chains.values() for place in chain[:-1]}
+    return [chain for place, chain in chains.items() if place not in inner]
+
+
 def _page_passages(ranked: Sequence[Evidence], context: Context) -> list[_PagePassage]:
     """What is read, so that each of the best places stands in one passage."""
     found: list[_PagePassage] = []
@@ -147,7 +186,6 @@ def _page_passages(ranked: Sequence[Evidence], context: Context) -> list[_PagePa
 def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
     """The sentences with those before and after them, as far as there is room under one heading."""
     first, last = over[0], over[-1]
-    context = page.all[first].context
     room = LONGEST - sum(len(page.all[at].text) for at in over)
     sides = {-1, 1}
     while sides:
@@ -159,7 +197,7 @@ def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
                 continue
             room -= len(each.text)
             first, last = min(first, at), max(last, at)
-    text = " › ".join(dict.fromkeys((title, *context))) + "\n"
+    text = _heading(title, page.all[first])
     starts, ends = [], []
     for at in range(first, last + 1):
         starts.append(len(text))
@@ -170,13 +208,38 @@ def _page_passage(title: str, page: PageSentences, over: range) -> _PagePassage:
     return _PagePassage(page, range(first, last + 1), text.rstrip(), tuple(starts), tuple(ends))
 
 
+def _heading(title: str, sentence: PageSentence) -> str:
+    return " › ".join(dict.fromkeys((title, *sentence.context))) + "\n"
+
+
+def _joined(places: Sequence[Evidence], context: Context) -> Passage | None:
+    """The places one after the other, each under its headings."""
+    text, sentences = "", []
+    for evidence in places:
+        page = page_sentences(evidence, context)
+        over = page.over(evidence.start, evidence.end)
+        if not over:
+            return None
+        text += _heading(evidence.title, page.all[over[0]])
+        start = len(text)
+        text += " ".join(page.all[at].text for at in over)
+        sentences.append((start, len(text)))
+        text += "\n"
+    return Passage(text.rstrip(), tuple(sentences))
+
+
 def readings_of(
     inquiry: AnalysedQuestion,
     ranked: Sequence[tuple[Evidence, float]],
+    bridges: Sequence[Sequence[Evidence]],
     reader: Reader,
     context: Context,
 ) -> dict[Place, SentenceReading]:
-    """What is read in the passages around the best of the ranked sentences, by place."""
+    """What is read in the passages around the best of the ranked sentences, by place.
+
+    The places of a bridge are read as one passage too; where they answer better so, all of them
+    have what was read there.
+    """
     found_on_pages = _page_passages([evidence for evidence, _ in ranked[:MOST_RANKED]], context)
     inside: list[list[tuple[Evidence, float, tuple[int, int]]]] = [[] for _ in found_on_pages]
     for evidence, score in ranked:
@@ -189,18 +252,44 @@ def readings_of(
         Passage(each.text, tuple(where for *_, where in own))
         for each, own in zip(found_on_pages, inside, strict=True)
     ]
-    found = {}
-    read_ = reader.read(inquiry.text, passages, context.sink)
-    for passage, own, reading in zip(passages, inside, read_, strict=True):
-        missing = _missing(inquiry, passage.text)
-        best = max((span.score for span in reading.spans if span), default=0.0)
-        for (evidence, score, _), span in zip(own, reading.spans, strict=True):
-            if span is not None:
-                relevance, behind = _bounded(reading.relevance), min(_BOUND, best - span.score)
-                told = Features(score, _bounded(span.score), relevance, behind, *missing)
-                answer = passage.text[span.start : span.end]
-                found[place_of(evidence)] = SentenceReading(evidence, told, answer)
+    joined = [(chain, passage) for chain in bridges if (passage := _joined(chain, context))]
+    scores = {place_of(evidence): score for evidence, score in ranked}
+    together = [[(e, scores.get(place_of(e), 0.0)) for e in chain] for chain, _ in joined]
+    read_ = reader.read(inquiry.text, [*passages, *(p for _, p in joined)], context.sink)
+    found: dict[Place, SentenceReading] = {}
+    for passage, own, reading in zip(passages, inside, read_, strict=False):
+        rated = [(evidence, score) for evidence, score, _ in own]
+        for one in _sentence_readings(inquiry, passage, rated, reading):
+            found[place_of(one.evidence)] = one
+    for (_, passage), chain, reading in zip(joined, together, read_[len(passages) :], strict=True):
+        best = _likeliest(_sentence_readings(inquiry, passage, chain, reading))
+        alone = _likeliest([found[p] for e, _ in chain if (p := place_of(e)) in found])
+        if best and (alone is None or best.features.logit > alone.features.logit):
+            found |= {place_of(e): replace(best, evidence=e) for e, _ in chain}
     return found
+
+
+def _sentence_readings(
+    inquiry: AnalysedQuestion,
+    passage: Passage,
+    ranked: Sequence[tuple[Evidence, float]],
+    reading: PassageReading,
+) -> list[SentenceReading]:
+    """What was read of each of the places, with their scores, that are the passage's sentences."""
+    missing = _missing(inquiry, passage.text)
+    best = max((span.score for span in reading.spans if span), default=0.0)
+    found = []
+    for (evidence, score), span in zip(ranked, reading.spans, strict=True):
+        if span is not None:
+            relevance, behind = _bounded(reading.relevance), min(_BOUND, best - span.score)
+            told = Features(score, _bounded(span.score), relevance, behind, *missing)
+            answer = passage.text[span.start : span.end]
+            found.append(SentenceReading(evidence, told, answer))
+    return found
+
+
+def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
+    return max(readings, key=lambda each: (each.features.logit, each.evidence.iri), default=None)
 
 
 def _missing(inquiry: AnalysedQuestion, passage: str) -> tuple[float, float]:
@@ -212,11 +301,26 @@ def _missing(inquiry: AnalysedQuestion, passage: str) -> tuple[float, float]:
 
 
 def _judgement(readings: Sequence[SentenceReading]) -> Judgement:
-    """Whether what was read answers the question, by the sentence that answers best."""
-    best = max(readings, key=lambda each: (each.probability, each.evidence.iri), default=None)
+    """Whether what was read answers the question, and the answer of the likeliest sentence."""
+    best = _likeliest(readings)
     if best is None:
         return Judgement(0.0)
-    return Judgement(best.probability, best.answer, best.evidence.iri)
+    told = judgement_features([each.features for each in readings], best.features)
+    return Judgement(told.probability, best.answer, best.evidence.iri)
+
+
+def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:
+    """What tells of all the sentences that were read, of which one answers best."""
+    others = [each.logit for each in told if each.relevance != best.relevance]
+    return JudgementFeatures(
+        best.logit,
+        max(others, default=-_BOUND),
+        max(each.ranked for each in told),
+        max(each.span for each in told),
+        max(each.relevance for each in told),
+        best.missing,
+        best.rarest,
+    )
 
 
 def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Candidate:
@@ -237,6 +341,10 @@ def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Ca
 
 
 _BOUND = 12.0
+
+
+def _probability(logit: float) -> float:
+    return round(1 / (1 + math.exp(-logit)), 6)
 
 
 def _bounded(logit: float) -> float:
