@@ -39,9 +39,11 @@ def folder(tmp_path_factory):
 
 def opened(folder, scores, create=False, **changed):
     reader = OnnxReader.of_folder(small_reader(folder / f"reader-{len(scores)}", scores))
-    settings = load_settings(None, {"answer.least_confidence": 0.3, **changed})
-    parts = Components(settings, folder / "cache", embedder=HashingEmbedder(), reader=reader)
-    return tgraph.open(folder / "graph", create=create, parts=parts)
+    settings = {"answer.least_confidence": 0.3, **changed}
+    parts = Components(
+        load_settings(None, settings), folder / "cache", embedder=HashingEmbedder(), reader=reader
+    )
+    return tgraph.open(folder / "graph", create=create, settings=settings, parts=parts)
 
 
 def ask(folder, scores, mode="graph", **changed):
@@ -119,3 +121,38 @@ def test_without_a_reader_there_is_no_confidence(folder):
         answer = kg.ask(QUESTION, mode="graph", history=())
     assert answer.sentences
     assert answer.confidence is None
+
+
+LINKED = {
+    "fram.md": "# Fram\n\nThe Fram was built by Colin Archer. Roald Amundsen sailed the Fram.\n",
+    "archer.md": "# Colin Archer\n\nColin Archer was born in Larvik. Colin Archer liked cats.\n",
+    "bread.md": "# Bread\n\nSourdough bread is baked in Paris. Bakers in Paris rise early.\n",
+}
+BRIDGED = "In which town was the person who built the Fram born?"
+
+
+@pytest.fixture(scope="module")
+def linked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("linked")
+    for name, text in LINKED.items():
+        (folder / name).write_text(text)
+    with opened(folder, SURE, create=True) as kg:
+        assert not kg.index([folder / name for name in LINKED]).failed
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["graph", "auto"])
+def test_sentences_that_answer_together_are_read_together(linked, mode):
+    with opened(linked, SURE) as kg:
+        answer = kg.ask(BRIDGED, mode=mode, history=())
+        rows = kg.sparql(
+            "PREFIX tg: <https://trustgraph.ai/ns/> SELECT DISTINCT ?quote WHERE {"
+            " GRAPH ?g { ?candidate tg:bridge ?evidence } GRAPH ?h { ?evidence tg:quote ?quote } }"
+        )
+        assert {row["quote"].value for row in rows} == {"The Fram was built by Colin Archer."}
+        assert kg.audit("shapes").passed
+        replay = kg.replay(answer.session)
+        assert replay.same, replay.differences
+    assert answer.short == "Larvik"
+    quotes = {c.quote for s in answer.sentences for c in s.citations}
+    assert {"The Fram was built by Colin Archer.", "Colin Archer was born in Larvik."} <= quotes

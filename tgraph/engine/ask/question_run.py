@@ -188,7 +188,7 @@ class QuestionRun:
         record, judgement = self._record, selection.judgement
         text = joined(sentences) or NO_EVIDENCE
         told = (*notes_on(self._context, sentences), *map(_nearest, notes.nearest))
-        short = judgement.answer if judgement and _stands_first(judgement, sentences) else ""
+        short = judgement.answer if judgement and _is_quoted(judgement, sentences) else ""
         confidence = judgement.confidence if judgement else None
         stage = record.answer(step, text, sentences, notes.dropped, told, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
@@ -236,9 +236,9 @@ def _nearest(evidence: Evidence) -> Note:
     return Note(f"This comes nearest, but does not answer: “{quote}”", (), (evidence,))
 
 
-def _stands_first(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
-    """Whether the first sentence is the one that the short answer was read in."""
-    cited = sentences[0].citations if sentences else ()
+def _is_quoted(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
+    """Whether one of the sentences is that in which the short answer was read."""
+    cited = (citation for sentence in sentences for citation in sentence.citations)
     return any(citation.evidence == judgement.evidence for citation in cited)
 
 
