@@ -98,11 +98,38 @@ def _plain(text: str) -> str:
 
 def rank(files: Sequence[Path]) -> None:
     """Prints the weights of the ranking, scaled so that those above 0 sum to 1."""
-    groups = [
-        (np.array([s["features"] for s in q["sentences"]]), [s["right"] for s in q["sentences"]])
-        for q in _questions(files)
-    ]
-    groups = [(x, np.array(y)) for x, y in groups if any(y) and not all(y)]
+    groups = _groups(files, "features")
+    weights = _ranked(groups)
+    weights /= weights[weights > 0].sum()
+    _print(sentence_ranking.SentenceFeatures._fields, weights)
+    _report(groups, weights)
+
+
+def read(files: Sequence[Path]) -> None:
+    """Prints the weights by which what was read becomes a probability: those that rank best, made a
+    probability by one scale and one bias (Platt 1999)."""
+    groups = _groups(files, "reading")
+    weights = _ranked(groups)
+    sentences = [s for q in _questions(files) for s in q["sentences"] if s["reading"]]
+    logits = np.array([[1.0, np.dot(weights, s["reading"])] for s in sentences])
+    bias, scale = _logistic(logits, np.array([s["right"] for s in sentences]))
+    _print(("bias", *reading.Features._fields), np.array([bias, *(scale * weights)]))
+    _report(groups, weights)
+
+
+def _groups(files: Sequence[Path], features: str) -> list[tuple[Matrix, Matrix]]:
+    """For each question the features of its sentences, and which of them hold an answer."""
+    found = []
+    for question in _questions(files):
+        own = [s for s in question["sentences"] if s[features]]
+        right = np.array([s["right"] for s in own])
+        if right.any() and not right.all():
+            found.append((np.array([s[features] for s in own]), right))
+    return found
+
+
+def _ranked(groups: Sequence[tuple[Matrix, Matrix]]) -> Matrix:
+    """The weights of a softmax over the sentences of each question."""
     spread = np.concatenate([x for x, _ in groups]).std(axis=0) + 1e-9
 
     def slope(w: Matrix) -> Matrix:
@@ -114,35 +141,13 @@ def rank(files: Sequence[Path]) -> None:
             total += (shares / shares.sum() - right / right.sum()) @ (x / spread) / len(groups)
         return total
 
-    weights = _descend(slope, len(spread)) / spread
-    weights /= weights[weights > 0].sum()
-    names = sentence_ranking.SentenceFeatures._fields
-    _print(names, weights)
+    return _descend(slope, len(spread)) / spread
+
+
+def _report(groups: Sequence[tuple[Matrix, Matrix]], weights: Matrix) -> None:
     for most in (1, 2, 4):
         first = [y[np.argsort(-(x @ weights), kind="stable")[:most]].any() for x, y in groups]
         print(f"# an answer among the first {most}: {np.mean(first):.1%} of {len(groups)}")
-
-
-def read(files: Sequence[Path]) -> None:
-    """Prints the weights by which what was read becomes a probability."""
-    rows = [s for q in _questions(files) for s in q["sentences"] if s["reading"]]
-    x = np.array([[1.0, *s["reading"]] for s in rows])
-    y = np.array([s["right"] for s in rows])
-    weights = _logistic(x, y)
-    _print(("bias", *reading.Features._fields), weights)
-    found = [q for q in _questions(files) if any(s["right"] for s in q["sentences"])]
-    for most in (1, 2, 4):
-        print(f"# an answer among the first {most}: {_first(found, weights, most):.1%}")
-
-
-def _first(questions: Sequence[Any], weights: Matrix, most: int) -> float:
-    """The share of the questions of which an answer is among the first that were read."""
-    hits = []
-    for question in questions:
-        own = [s for s in question["sentences"] if s["reading"]]
-        own.sort(key=lambda s: -float(np.array([1.0, *s["reading"]]) @ weights))
-        hits.append(any(s["right"] for s in own[:most]))
-    return float(np.mean(hits))
 
 
 def judge(files: Sequence[Path]) -> None:

@@ -14,7 +14,16 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
-from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selected, Selection
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Evidence,
+    Judgement,
+    Rejected,
+    Retrieval,
+    Selected,
+    Selection,
+)
 from tgraph.models.base import CallSink
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
@@ -140,7 +149,8 @@ class EmbeddedSynthesiser:
     """Quotes the sentences that answer best: first the best of all, then the others, both in the
     order of their text.
 
-    Below ``least_confidence`` in the best of them there is no answer, only what comes nearest.
+    Where what was read gives less than ``least_confidence`` there is no answer, only what comes
+    nearest.
     """
 
     agent = Agent("method", "embedded-synthesis", __version__)
@@ -161,15 +171,20 @@ class EmbeddedSynthesiser:
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
-        quotations, is_read = _quotations(selection), selection.judgement is not None
-        least = self._least_confidence if is_read else self.LEAST_SCORE
-        if not quotations or quotations[0].score < least:
+        quotations, judgement = _quotations(selection), selection.judgement
+        is_read = judgement is not None
+        if not quotations or not self._is_answered(quotations[0].score, judgement):
             notes.drop("sentences that do not answer well enough", len(quotations))
             notes.nearest += [quotation.evidence for quotation in quotations[: self.NEAREST]]
             return
         for quotation in self._choose(quotations, self.CLOSE_READ if is_read else self.CLOSE):
             places = (quotation.evidence.iri, *(other.iri for other in quotation.others))
             yield Draft(quotation.text, quotation.selections, places)
+
+    def _is_answered(self, best: float, judgement: Judgement | None) -> bool:
+        if judgement is None:
+            return best >= self.LEAST_SCORE
+        return judgement.confidence >= self._least_confidence
 
     def _choose(self, quotations: Sequence[_QuotedSentence], close: float) -> list[_QuotedSentence]:
         best = quotations[0].score

@@ -89,17 +89,12 @@ class Features(NamedTuple):
 class JudgementFeatures(NamedTuple):
     """What tells whether the documents answer at all.
 
-    ``best`` is the logit of the sentence that answers best, ``next`` that of the one after it in
-    another passage; ``ranked``, ``span`` and ``relevance`` are the highest of all that was read;
-    ``missing`` and ``rarest`` are those of the best sentence.
+    ``ranked`` is the highest score of the ranking; ``relevance`` and ``rarest`` are those of the
+    sentence that answers best.
     """
 
-    best: float
-    next: float
     ranked: float
-    span: float
     relevance: float
-    missing: float
     rarest: float
 
     @property
@@ -311,16 +306,7 @@ def _judgement(readings: Sequence[SentenceReading]) -> Judgement:
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:
     """What tells of all the sentences that were read, of which one answers best."""
-    others = [each.logit for each in told if each.relevance != best.relevance]
-    return JudgementFeatures(
-        best.logit,
-        max(others, default=-_BOUND),
-        max(each.ranked for each in told),
-        max(each.span for each in told),
-        max(each.relevance for each in told),
-        best.missing,
-        best.rarest,
-    )
+    return JudgementFeatures(max(each.ranked for each in told), best.relevance, best.rarest)
 
 
 def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Candidate:
