@@ -237,9 +237,12 @@ def _nearest(evidence: Evidence) -> Note:
 
 
 def _is_quoted(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
-    """Whether one of the sentences is that in which the short answer was read."""
-    cited = (citation for sentence in sentences for citation in sentence.citations)
-    return any(citation.evidence == judgement.evidence for citation in cited)
+    """Whether one of the sentences has the short answer, or is that in which it was read."""
+    cited = [citation for sentence in sentences for citation in sentence.citations]
+    return any(
+        citation.evidence == judgement.evidence or judgement.answer in citation.quote
+        for citation in cited
+    )
 
 
 def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

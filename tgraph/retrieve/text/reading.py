@@ -70,7 +70,8 @@ class Features(NamedTuple):
     ``ranked`` is the score of the ranking, ``span`` the logit of the likeliest answer within the
     sentence and ``relevance`` that of the passage, both bounded; ``behind`` is how much the best
     span of the passage is ahead, ``missing`` the share of what the question's words tell that
-    neither the passage nor its headings have, ``rarest`` what the most telling of them tells.
+    neither the passage nor its headings have, ``rarest`` what the most telling of them tells;
+    ``bridged`` is 1 where the passage is made of the places of a bridge.
     """
 
     ranked: float
@@ -79,6 +80,7 @@ class Features(NamedTuple):
     behind: float
     missing: float
     rarest: float
+    bridged: float = 0.0
 
     @property
     def logit(self) -> float:
@@ -257,7 +259,7 @@ def readings_of(
         for one in _sentence_readings(inquiry, passage, rated, reading):
             found[place_of(one.evidence)] = one
     for (_, passage), chain, reading in zip(joined, together, read_[len(passages) :], strict=True):
-        best = _likeliest(_sentence_readings(inquiry, passage, chain, reading))
+        best = _likeliest(_sentence_readings(inquiry, passage, chain, reading, bridged=1.0))
         alone = _likeliest([found[p] for e, _ in chain if (p := place_of(e)) in found])
         if best and (alone is None or best.features.logit > alone.features.logit):
             found |= {place_of(e): replace(best, evidence=e) for e, _ in chain}
@@ -269,6 +271,7 @@ def _sentence_readings(
     passage: Passage,
     ranked: Sequence[tuple[Evidence, float]],
     reading: PassageReading,
+    bridged: float = 0.0,
 ) -> list[SentenceReading]:
     """What was read of each of the places, with their scores, that are the passage's sentences."""
     missing = _missing(inquiry, passage.text)
@@ -277,7 +280,7 @@ def _sentence_readings(
     for (evidence, score), span in zip(ranked, reading.spans, strict=True):
         if span is not None:
             relevance, behind = _bounded(reading.relevance), min(_BOUND, best - span.score)
-            told = Features(score, _bounded(span.score), relevance, behind, *missing)
+            told = Features(score, _bounded(span.score), relevance, behind, *missing, bridged)
             answer = passage.text[span.start : span.end]
             found.append(SentenceReading(evidence, told, answer))
     return found
