@@ -16,7 +16,7 @@ from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
-from tgraph.settings import NO_READER, ChatSettings, EmbeddingSettings, Settings
+from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
@@ -362,9 +362,13 @@ class Components:
         wanted = self.settings.reader.model
         if self._own_reader is not None or wanted == NO_READER:
             return self._own_reader
-        from tgraph.models.reader import OnnxReader, default_reader
+        if wanted == EMBEDDED_READER:
+            from tgraph.models.reader import default_reader
 
-        return default_reader() if wanted == "embedded" else OnnxReader.of_folder(Path(wanted))
+            return default_reader()
+        from tgraph.models.reader_store import reader_named
+
+        return reader_named(wanted)
 
     @cached_property
     def reranker(self) -> Reranker | None:
