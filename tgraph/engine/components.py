@@ -187,7 +187,7 @@ class Components:
         lambda s: {"follow_ups": s.drift_search.follow_ups},
         lambda s: {"max_context_tokens": s.drift_search.max_context_tokens + PROMPT},
     )
-    support_judge: StepFactory[SupportJudge] = StepFactory(
+    _support_judge: StepFactory[SupportJudge] = StepFactory(
         "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
     )
     statements: StepFactory[StatementExtractor] = StepFactory(
@@ -260,6 +260,16 @@ class Components:
         """Who says whether a text entails a statement."""
         own = {"embedder": self.embedder} if self.chat is None else {}
         return Components._entailment.make(self, **own)
+
+    @property
+    def support_judge(self) -> SupportJudge:
+        """Who says whether texts prove a statement; without a model the reader, if it can."""
+        reader = self.reader if self.chat is None else None
+        if reader is None or reader.supports("", ()) is None:
+            return self._support_judge
+        from tgraph.answer.support import ReaderJudge
+
+        return ReaderJudge(reader)
 
     def suggester(self, count: int, budget: int) -> Synthesiser:
         """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
