@@ -407,7 +407,7 @@ def test_a_session_that_the_reader_ranked_replays_without_it(
     corpus: Corpus, tmp_path: Path
 ) -> None:
     corpus.index()
-    corpus.settings |= by_reader(corpus, tmp_path)
+    corpus.settings |= by_reader(corpus, tmp_path, **{"contextual_search.k": 1})
     with corpus.open() as kg:
         answer = kg.ask("Who built the Fram?", "contextual")
         assert "reading call" in [call.label for call in kg.trace(answer.session).calls]
@@ -417,7 +417,9 @@ def test_a_session_that_the_reader_ranked_replays_without_it(
     with corpus.open() as kg:
         replay = kg.replay(answer.session)
         assert replay.same, replay
-        assert kg.why_not(answer.session, "code.txt").causes
+        found = kg.why_not(answer.session, "code.txt")
+        assert (found.limit, found.rank) == ("k", 2)
+        assert "ranked anew" in found.reason
 
 
 def test_a_session_that_nobody_ranked_replays_where_the_reader_ranks(

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tgraph
-from tests.small_reader import NONE, small_reader
+from tests.small_reader import small_reader
 from tgraph.answer.support import PROVEN, LexicalJudge, ReaderJudge, Support
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
@@ -460,10 +460,8 @@ def test_the_command_ends_with_4_where_support_is_missing(folder):
 
 
 def read_by(folder: Path, *, support: bool, **settings: object):
-    scores = {NONE: 0.0, "Polonium": 5.0, "discovered": 2.0}
-    reader = OnnxReader.of_folder(
-        small_reader(folder / f"reader-{support}", scores, support=support)
-    )
+    made = small_reader(folder / f"reader-{support}", {"discovered": 2.0}, support=support)
+    reader = OnnxReader.of_folder(made)
     parts = Components(
         load_settings(None, settings), folder / "cache", embedder=HashingEmbedder(), reader=reader
     )
@@ -471,7 +469,9 @@ def read_by(folder: Path, *, support: bool, **settings: object):
 
 
 def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder):
-    with opened(folder, {"synthesise_answer": saying("Curie discovered Polonium in 1898.")}) as kg:
+    with opened(
+        folder, {"synthesise_answer": saying("Polonium was found by Curie in 1898.")}
+    ) as kg:
         answer = kg.ask(QUESTION, history=[])
     with read_by(folder, support=True) as kg:
         found = kg.verify(answer.session)
@@ -491,7 +491,9 @@ def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder)
 
 
 def test_a_reader_that_does_not_judge_support_leaves_it_to_the_words(folder):
-    with opened(folder, {"synthesise_answer": saying("Curie discovered Polonium in 1898.")}) as kg:
+    with opened(
+        folder, {"synthesise_answer": saying("Polonium was found by Curie in 1898.")}
+    ) as kg:
         answer = kg.ask(QUESTION, history=[])
     with read_by(folder, support=False) as kg:
         assert kg.verify(answer.session).judge == "lexical-support"

@@ -108,13 +108,13 @@ def hub(monkeypatch) -> Iterator[Hub]:
 
 
 @pytest.fixture(autouse=True)
-def data(tmp_path, monkeypatch) -> Path:
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path / "data" / "tgraph" / "readers"
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path: Path) -> Path:
     return small_reader(tmp_path / "small", {"Norway": 6.0})
 
 

@@ -233,9 +233,14 @@ def _locked(place: Path) -> PulledReader | None:
     if (told := read_json(place / _LOCK)) is None:
         return None
     try:
-        origin = told["name"], told["source"], told["revision"], told["file"]
-        hashes = {name: str(told["sha256"][name]) for name in (NETWORK, TOKENIZER)}
-        return PulledReader(*map(str, origin), place / told["folder"], hashes)
+        return PulledReader(
+            told["name"],
+            told["source"],
+            told["revision"],
+            told["file"],
+            place / told["folder"],
+            {name: told["sha256"][name] for name in (NETWORK, TOKENIZER)},
+        )
     except (KeyError, TypeError) as error:
         raise ModelError(
             f"{place / _LOCK} is not the lock of a reader.",
