@@ -65,8 +65,10 @@ class _Handler(BaseHTTPRequestHandler):
         elif hub.redirect:
             self.send_response(302)
             self.send_header("Location", f"{hub.redirect}/elsewhere/{path}")
+            self.send_header("Content-Length", "5")
             self._say(revision, path)
             self.end_headers()
+            self.wfile.write(b"Found")
         else:
             self._send(hub.files[path], revision, path)
 

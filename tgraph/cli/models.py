@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli import terminal
-from tgraph.cli.progress import show_progress
 from tgraph.cli.running import command
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> Non
       tgraph models pull OWNER/NAME --file onnx/model_quantized.onnx
       tgraph models pull ./my-reader
     """
+    from tgraph.cli.progress import show_progress
     from tgraph.engine.progress import Progress
     from tgraph.models.hub import published
     from tgraph.models.reader_store import ReaderStore

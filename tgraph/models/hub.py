@@ -129,7 +129,7 @@ class HubSource:
             f"{self.where} has no {' or '.join(paths)} at the revision {revision}.", _LAYOUT
         )
 
-    def _reply(self, path: str, revision: str) -> _Reply | None:
+    def _reply(self, path: str, revision: str) -> _Download | None:
         """The reply that has the file; None where there is no such file."""
         url = f"{self.where}/resolve/{quote(revision, safe='')}/{quote(path)}"
         redirects = _Redirects()
@@ -145,7 +145,7 @@ class HubSource:
                 raise self._refused(error, revision) from error
         except (OSError, HTTPException) as error:
             raise EndpointError(f"{url} can't be had: {_reason(error)}.", _ELSEWHERE) from error
-        return _Reply(body, {**_lowered(body.headers), **redirects.said})
+        return _Download(body, {**_lowered(body.headers), **redirects.said})
 
     def _refused(self, error: urllib.error.HTTPError, revision: str) -> EndpointError:
         if error.headers.get("X-Error-Code") == "RevisionNotFound":
@@ -157,9 +157,9 @@ class HubSource:
             )
         return EndpointError(f"{self.where} refuses: {error.code} {error.reason}.", _ELSEWHERE)
 
-    def _save(self, path: str, reply: _Reply, out: BinaryIO, told: OnBytes) -> None:
+    def _save(self, path: str, reply: _Download, out: BinaryIO, told: OnBytes) -> None:
         """``EndpointError`` where not all of it arrives, or something else than was announced."""
-        length = reply.said.get("content-length", "")
+        length = reply.body.headers.get("Content-Length", "")
         total = int(length) if length.isdecimal() else 0
         done, found = _save(_pieces(reply.body, path), out, path, total, told)
         if total and done != total:
@@ -176,7 +176,7 @@ class HubSource:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class _Download:
     """A file on its way, and what its headers say, those of redirects before its own."""
 
     body: Any
