@@ -1,4 +1,4 @@
-"""Contexts of chunks: made, recorded, kept up to date; search in them, and ranking by a server."""
+"""Contexts of chunks: made, recorded, kept up to date; search in them, and ranking anew."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyoxigraph import QuerySolutions
 from rdflib import Graph
 
 from tests import corpora
+from tests.small_reader import small_cross_encoder
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
@@ -24,6 +25,7 @@ from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.trace.record_quads import classic
 from tgraph.index.chunk_context_model import ModelSituator
 from tgraph.index.chunk_contexts import Setting, enclosing_lines, names_that_matter, pieces
+from tgraph.ingest.sentences import sentences
 from tgraph.model import Chunk, Retrieval
 from tgraph.models.base import Call
 from tgraph.models.tokens import count_tokens
@@ -31,6 +33,7 @@ from tgraph.resources import read_text
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.search.contextual import fused
 from tgraph.retrieve.text.bm25 import WordIndex, search_terms
+from tgraph.retrieve.text.reading import LONGEST, windows
 from tgraph.settings import load_settings
 from tgraph.store.statements import nquads
 from tgraph.testing import Fault, HashingEmbedder, ScriptedModel, ScriptedServer
@@ -361,3 +364,79 @@ def test_a_session_keeps_the_call_of_the_ranking(corpus: Corpus) -> None:
             calls = [call.label for call in kg.trace(answer.session).calls]
             assert not check_shapes(kg.read(), kg._opened.catalogue, answer.session)
     assert "rerank call" in calls
+
+
+# --- ranking by the reader ---
+
+
+def by_reader(corpus: Corpus, folder: Path, **settings: object) -> dict[str, object]:
+    """The settings with which a reader ranks for which what sails is relevant."""
+    made = small_cross_encoder(folder / "ranker", {"sailed": 4.0, "readByte": 2.0})
+    return {"rerank.provider": "embedded", "reader.model": str(made), **settings}
+
+
+def test_the_reader_ranks_the_chunks_anew(corpus: Corpus, tmp_path: Path) -> None:
+    corpus.index()
+    found = corpus.retrieve("Who built the Fram?", **by_reader(corpus, tmp_path))
+    first, second, *_ = found.candidates
+    assert "sailed her" in first.evidence[0].quote
+    assert first.reasons[0] == "it was ranked at 0.98"
+    assert "readByte" in second.evidence[0].quote
+    [call] = [call for call in corpus.calls if call.kind == "reading"]
+    assert call.agent.name == "ranker"
+    assert call.usage.input_tokens > 0
+
+
+def test_only_the_pool_is_ranked(corpus: Corpus, tmp_path: Path) -> None:
+    corpus.index()
+    plain = corpus.retrieve("Who built the Fram?").candidates
+    settings = by_reader(corpus, tmp_path, **{"rerank.pool": 1})
+    ranked = corpus.retrieve("Who built the Fram?", **settings).candidates
+    assert [c.item for c in ranked] == [c.item for c in plain]
+    assert ranked[0].reasons[0].startswith("it was ranked at")
+
+
+def test_a_ranking_by_a_reader_needs_one(corpus: Corpus) -> None:
+    corpus.index()
+    settings = {"rerank.provider": "embedded", "reader.model": "none"}
+    with pytest.raises(UsageError, match=r"reader\.model"):
+        corpus.retrieve("Fram", **settings)
+
+
+def test_a_session_that_the_reader_ranked_replays_without_it(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    corpus.index()
+    corpus.settings |= by_reader(corpus, tmp_path, **{"contextual_search.k": 1})
+    with corpus.open() as kg:
+        answer = kg.ask("Who built the Fram?", "contextual")
+        assert "reading call" in [call.label for call in kg.trace(answer.session).calls]
+        assert not check_shapes(kg.read(), kg._opened.catalogue, answer.session)
+    corpus.settings |= {"reader.model": "none"}
+    del corpus.settings["rerank.provider"]
+    with corpus.open() as kg:
+        replay = kg.replay(answer.session)
+        assert replay.same, replay
+        found = kg.why_not(answer.session, "code.txt")
+        assert (found.limit, found.rank) == ("k", 2)
+        assert "ranked anew" in found.reason
+
+
+def test_a_session_that_nobody_ranked_replays_where_the_reader_ranks(
+    corpus: Corpus, tmp_path: Path
+) -> None:
+    corpus.index()
+    with corpus.open() as kg:
+        answer = kg.ask("Who built the Fram?", "contextual")
+    corpus.settings |= by_reader(corpus, tmp_path)
+    with corpus.open() as kg:
+        assert kg.replay(answer.session).same
+
+
+@given(st.text(max_size=2_000))
+def test_windows_hold_all_sentences_in_their_order(text: str) -> None:
+    said = [text[start:end] for start, end in sentences(text)]
+    found = windows(text)
+    assert all(any(one in window for window in found) for one in said)
+    assert all(len(window) <= LONGEST or window in said for window in found)
+    assert len(found) <= len(said)

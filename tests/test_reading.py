@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 import tgraph
-from tests.small_reader import NONE, small_reader
+from tests.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.engine.components import Components
+from tgraph.models.hub import published
 from tgraph.models.reader import OnnxReader
+from tgraph.models.reader_store import ReaderStore
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
 
@@ -156,3 +158,29 @@ def test_sentences_that_answer_together_are_read_together(linked, mode):
     assert answer.short == "Larvik"
     quotes = {c.quote for s in answer.sentences for c in s.citations}
     assert {"The Fram was built by Colin Archer.", "Colin Archer was born in Larvik."} <= quotes
+
+
+def test_a_cross_encoder_ranks_and_refuses_but_names_no_words(folder):
+    made = small_cross_encoder(folder / "cross", {"Larvik": 9.0})
+    settings = load_settings(None, {"reader.model": str(made)})
+    parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
+    with tgraph.open(folder / "graph", parts=parts) as kg:
+        answer = kg.ask(QUESTION, mode="graph", history=())
+        assert kg.replay(answer.session).same
+    assert answer.sentences[0].text == "Colin Archer built the *Fram* at Larvik."
+    assert answer.confidence
+    assert answer.confidence > 0.3
+    assert not answer.short
+
+
+def test_a_reader_that_was_pulled_is_used_by_its_name(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    made = small_reader(tmp_path / "mine", SURE)
+    ReaderStore().pull(published(str(made)))
+    settings = load_settings(None, {"reader.model": "mine"})
+    parts = Components(settings, folder / "cache", embedder=HashingEmbedder())
+    with tgraph.open(folder / "graph", parts=parts) as kg:
+        answer = kg.ask(QUESTION, mode="graph", history=())
+        steps = kg.trace(answer.session).steps
+    assert answer.short == "Larvik"
+    assert ("mine",) in [step.agents for step in steps if step.kind == "Reading"]

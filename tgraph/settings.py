@@ -107,16 +107,16 @@ class FastSettings(Section):
     )
 
 
-NO_READER = "none"
+EMBEDDED_READER, NO_READER = "embedded", "none"
 
 
 class ReaderSettings(Section):
     """What reads the sentences that were found, where no language model does."""
 
     model: str = Field(
-        "embedded",
-        description="embedded (tgraph's own, for English), none, or a folder with model.onnx and"
-        " tokenizer.json",
+        EMBEDDED_READER,
+        description="embedded (tgraph's own, for English), none, the name of one that was pulled"
+        " (`tgraph models pull`), or a folder with model.onnx and tokenizer.json",
     )
 
 
@@ -176,10 +176,18 @@ class _GraphFile(TomlConfigSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         values = self._located(super().__call__(), "prompts")
-        integrity = values.get("integrity")
+        integrity, reader = values.get("integrity"), values.get("reader")
         if isinstance(integrity, dict):
             values = {**values, "integrity": self._located(integrity, "signing_key")}
+        if isinstance(reader, dict) and self._is_folder(reader.get("model")):
+            located = self._located(reader, "model")
+            values = {**values, "reader": {**located, "model": str(located["model"])}}
         return values
+
+    def _is_folder(self, path: object) -> bool:
+        """Whether that is what a name means that may mean something else."""
+        file = self.toml_file_path
+        return isinstance(path, str) and isinstance(file, Path) and (file.parent / path).is_dir()
 
     def _located(self, values: dict[str, Any], name: str) -> dict[str, Any]:
         path = values.get(name)

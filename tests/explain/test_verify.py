@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tgraph
-from tgraph.answer.support import PROVEN, LexicalJudge, Support
+from tests.small_reader import small_reader
+from tgraph.answer.support import PROVEN, LexicalJudge, ReaderJudge, Support
 from tgraph.cli.main import cli
 from tgraph.cli.schemas import schemas
 from tgraph.engine.components import Components
@@ -25,6 +26,7 @@ from tgraph.explain.assess.verification import citation_precision, citation_reca
 from tgraph.explain.audit.named_audits import find_audit, run_audit
 from tgraph.model import Agent
 from tgraph.models.base import no_sink
+from tgraph.models.reader import OnnxReader
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import blocks
@@ -72,6 +74,42 @@ def test_what_is_quoted_is_called_so_and_more_texts_of_the_same_change_nothing(w
     text = " ".join(words)
     assert lexical(text, text) == "quoted"
     assert lexical(text, text, text) == "quoted"
+
+
+# --- the judge by a reader, beside the words ------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def by_reader(tmp_path_factory):
+    scores = {"built": 3.0, "sank": -3.0, "ice": -0.5}
+    return OnnxReader.of_folder(
+        small_reader(tmp_path_factory.mktemp("judge"), scores, support=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "texts", "verdict"),
+    [
+        ("Larvik saw her made.", ["At Larvik they built her."], "supported"),
+        ("They made her at Larvik.", ["Larvik .", "built ."], "supported"),
+        ("In the ice she sank.", ["She sank in the ice."], "partly"),
+        ("Somebody made a ship.", ["It sank ."], "unsupported"),
+        ("The Fram sailed.", ["It was June. The Fram\n sailed."], "quoted"),
+        ("The Fram was made at Larvik.", ["built her"], "unsupported"),
+        ("She was made in 1892.", ["They built her in 1893."], "unsupported"),
+        ("She was never built.", ["They built her."], "unsupported"),
+        ("She was built.", [], "unsupported"),
+    ],
+)
+def test_the_reader_judges_what_words_do_not_settle(by_reader, statement, texts, verdict):
+    assert ReaderJudge(by_reader).judge("", statement, texts, no_sink).verdict == verdict
+
+
+def test_long_texts_are_read_to_their_end(by_reader):
+    text = "Nothing was said of it there. " * 100 + "They built her."
+    found = ReaderJudge(by_reader).judge("", "Somebody made a ship.", [text], no_sink)
+    assert found.verdict == "supported"
+    assert "95%" in found.reason
 
 
 # --- the measures ---------------------------------------------------------------------------------
@@ -416,3 +454,46 @@ def test_the_command_ends_with_4_where_support_is_missing(folder):
         printed = json.loads(result.stdout)
         jsonschema.validate(printed, schemas()["verify"])
         assert printed["passed"] == (code == 0)
+
+
+# --- by a reader ---
+
+
+def read_by(folder: Path, *, support: bool, **settings: object):
+    made = small_reader(folder / f"reader-{support}", {"discovered": 2.0}, support=support)
+    reader = OnnxReader.of_folder(made)
+    parts = Components(
+        load_settings(None, settings), folder / "cache", embedder=HashingEmbedder(), reader=reader
+    )
+    return tgraph.open(folder / "graph", parts=parts)
+
+
+def test_without_a_model_the_reader_verifies_and_its_calls_are_on_record(folder):
+    with opened(
+        folder, {"synthesise_answer": saying("Polonium was found by Curie in 1898.")}
+    ) as kg:
+        answer = kg.ask(QUESTION, history=[])
+    with read_by(folder, support=True) as kg:
+        found = kg.verify(answer.session)
+        assert [s.verdict for s in found.sentences] == ["supported"]
+        assert found.judge == "reader-True"
+        assert found.usage["calls"] >= 1
+        rows = kg.sparql(
+            "SELECT ?kind WHERE { GRAPH ?g { ?v a tg:Verification ; tg:call ?call ."
+            " ?call tg:callKind ?kind } }"
+        )
+        assert {row["kind"].value for row in rows} == {"support"}
+        shapes = run_audit(
+            kg.read(), collection_iri("explainability"), find_audit("shapes"), [answer.session]
+        )
+        assert shapes.passed
+        assert kg.verify(answer.session, lexical=True).judge == "lexical-support"
+
+
+def test_a_reader_that_does_not_judge_support_leaves_it_to_the_words(folder):
+    with opened(
+        folder, {"synthesise_answer": saying("Polonium was found by Curie in 1898.")}
+    ) as kg:
+        answer = kg.ask(QUESTION, history=[])
+    with read_by(folder, support=False) as kg:
+        assert kg.verify(answer.session).judge == "lexical-support"

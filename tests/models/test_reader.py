@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.small_reader import NONE, small_reader
+from tests.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import Call
@@ -93,3 +93,71 @@ def test_a_spoilt_file_is_named(tmp_path, spoilt):
     (folder / spoilt).write_text("spoilt")
     with pytest.raises(ModelError, match="reader"):
         OnnxReader.of_folder(folder).read("Where ?", [Passage("Norway", ((0, 6),))])
+
+
+# --- what texts bear out ---
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory):
+    scores = {"built": 4.0, "sailed": -2.0}
+    folder = tmp_path_factory.mktemp("judge")
+    return OnnxReader.of_folder(small_reader(folder, scores, support=True))
+
+
+def test_a_third_head_tells_what_a_text_bears_out(judge):
+    assert judge.supports("It .", ["It was built .", "It sailed .", "Nothing"]) == [4.0, -2.0, -9.0]
+
+
+def test_a_reader_without_that_head_says_so_whatever_the_texts(reader, judge):
+    assert reader.supports("It .", ["It was built ."]) is None
+    assert reader.supports("It .", []) is None
+    assert judge.supports("It .", []) == []
+
+
+def test_a_judgement_of_support_is_recorded_and_given_again(judge):
+    calls: list[Call] = []
+    texts = ["It was built .", "Nothing \ud800"]
+    found = judge.supports("It .", texts, calls.append)
+    [call] = calls
+    assert (call.kind, call.agent, call.usage.calls) == ("support", judge.agent, 1)
+    assert call.usage.input_tokens > 10
+    again = ReplayedReader(judge.agent, RecordedCalls(calls))
+    assert again.supports("It .", texts) == found
+    with pytest.raises(UnrecordedError):
+        again.supports("It .", texts)
+
+
+def test_where_no_support_is_on_record_nobody_judged_it(reader):
+    assert ReplayedReader(reader.agent, RecordedCalls([])).supports("It .", ["Norway"]) is None
+
+
+# --- cross-encoders ---
+
+
+def test_a_cross_encoder_scores_the_passage_and_each_of_its_sentences(tmp_path):
+    reader = OnnxReader.of_folder(small_cross_encoder(tmp_path, {"Norway": 3.0, "1892": 1.0}))
+    [found] = reader.read("Where ?", [Passage(TEXT, SENTENCES)])
+    assert found.relevance == 3.0
+    assert [span.score for span in found.spans if span] == [3.0, 1.0]
+
+
+def test_a_cross_encoder_names_no_words(tmp_path):
+    reader = OnnxReader.of_folder(small_cross_encoder(tmp_path, {"Norway": 3.0}))
+    calls: list[Call] = []
+    passages = [Passage(TEXT, SENTENCES)]
+    found = reader.read("Where ?", passages, calls.append)
+    assert [(s.start, s.end) for s in found[0].spans if s] == [(0, 0), (25, 25)]
+    assert ReplayedReader(reader.agent, RecordedCalls(calls)).read("Where ?", passages) == found
+
+
+def test_of_two_classes_the_second_counts_against_the_first(tmp_path):
+    reader = OnnxReader.of_folder(small_cross_encoder(tmp_path, {"Norway": 3.0}, classes=2))
+    [found] = reader.read("Where ?", [Passage(TEXT, SENTENCES)])
+    assert found.relevance == 6.0 - 3.0
+
+
+def test_of_more_classes_nobody_knows_which_is_relevance(tmp_path):
+    reader = OnnxReader.of_folder(small_cross_encoder(tmp_path, {"Norway": 3.0}, classes=3))
+    with pytest.raises(ModelError, match="3 classes"):
+        reader.read("Where ?", [Passage(TEXT, SENTENCES)])

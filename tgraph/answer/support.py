@@ -1,8 +1,9 @@
-"""Whether texts prove a statement: judged by a model, or by the words that they share."""
+"""Whether texts prove a statement: judged by a model, by a reader, or by the words they share."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from tgraph.errors import ModelError
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink
+from tgraph.models.reader import Reader
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
+from tgraph.retrieve.text.reading import windows
 from tgraph.version import __version__
 
 Verdict = Choice["supported", "quoted", "partly", "unsupported", "undecided"]
@@ -30,6 +33,9 @@ ENOUGH = 0.8
 
 SOME = 0.5
 """The share above which they support a part of it."""
+
+BORNE_OUT = 0.5
+"""The probability that a reader must give a text to bear a statement out."""
 
 _LONGEST_REASON = 1_000
 
@@ -73,38 +79,55 @@ class LexicalJudge:
     prompts: tuple[Prompt, ...] = ()
 
     def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
-        if not texts:
-            return Support("unsupported", "nothing is cited")
-        flat = _flat(statement)
-        if any(flat in _flat(text) for text in texts):
-            return Support("quoted", "a cited text has it word for word")
-        whole = "\n".join(texts)
-        wanted, had = list(dict.fromkeys(terms(statement))), set(terms(whole))
-        share = sum(term in had for term in wanted) / len(wanted) if wanted else 0.0
-        if missing := self._missing(statement, whole):
-            verdict: Verdict = "partly" if share > SOME else "unsupported"
-            return Support(verdict, f"no cited text has {', '.join(missing)}")
-        if _denies(statement, wanted, texts):
-            return Support("unsupported", "one of the two is negated and the other is not")
+        if settled := _settled(statement, texts):
+            return settled
+        share = _share(statement, texts)
         said = f"the cited texts have {share:.0%} of its words"
-        if share >= ENOUGH:
-            return Support("supported", said)
-        return Support("partly" if share > SOME else "unsupported", said)
-
-    def _missing(self, statement: str, whole: str) -> list[str]:
-        """The numbers and names that the texts lack."""
-        numbers = set(_NUMBER.findall(whole))
-        had = {stem(word) for word in words(whole)}
-        missing = [n for n in _NUMBER.findall(statement) if n not in numbers]
-        names = [name for name in _NAME.findall(statement) if name.lower() not in STOP_WORDS]
-        missing += [name for name in names if not had.issuperset(map(stem, words(name)))]
-        return list(dict.fromkeys(missing))
+        return Support("supported", said) if share >= ENOUGH else Support(_lacking(share), said)
 
 
-def _denies(statement: str, wanted: Sequence[str], texts: Sequence[str]) -> bool:
+def _settled(statement: str, texts: Sequence[str]) -> Support | None:
+    """The judgement where a text has the statement word for word, or none can prove it: for want of
+    texts, of a number or a name, or because only one of the two is negated."""
+    if not texts:
+        return Support("unsupported", "nothing is cited")
+    flat = _flat(statement)
+    if any(flat in _flat(text) for text in texts):
+        return Support("quoted", "a cited text has it word for word")
+    if missing := _missing(statement, "\n".join(texts)):
+        verdict = _lacking(_share(statement, texts))
+        return Support(verdict, f"no cited text has {', '.join(missing)}")
+    if _denies(statement, texts):
+        return Support("unsupported", "one of the two is negated and the other is not")
+    return None
+
+
+def _share(statement: str, texts: Sequence[str]) -> float:
+    """The share of the statement's words that the texts have."""
+    wanted, had = set(terms(statement)), set(terms("\n".join(texts)))
+    return len(wanted & had) / len(wanted) if wanted else 0.0
+
+
+def _lacking(share: float) -> Verdict:
+    """The verdict on what is not proven."""
+    return "partly" if share > SOME else "unsupported"
+
+
+def _missing(statement: str, whole: str) -> list[str]:
+    """The numbers and names that the texts lack."""
+    numbers = set(_NUMBER.findall(whole))
+    had = {stem(word) for word in words(whole)}
+    missing = [n for n in _NUMBER.findall(statement) if n not in numbers]
+    names = [name for name in _NAME.findall(statement) if name.lower() not in STOP_WORDS]
+    missing += [name for name in names if not had.issuperset(map(stem, words(name)))]
+    return list(dict.fromkeys(missing))
+
+
+def _denies(statement: str, texts: Sequence[str]) -> bool:
     """Whether the sentence nearest to the statement is negated and it is not, or the reverse."""
+    wanted = set(terms(statement))
     parts = [text[start:end] for text in texts for start, end in sentences(text)]
-    nearest = max(parts, key=lambda part: len(set(wanted) & set(terms(part))), default="")
+    nearest = max(parts, key=lambda part: len(wanted & set(terms(part))), default="")
     return _negated(statement) != _negated(nearest)
 
 
@@ -114,6 +137,37 @@ def _negated(text: str) -> bool:
 
 def _flat(text: str) -> str:
     return " ".join(text.split()).rstrip(".")
+
+
+# --- by a reader ----------------------------------------------------------------------------------
+
+
+class ReaderJudge:
+    """A ``SupportJudge`` by a reader that says what texts bear out, beside the words: these settle
+    what a text has word for word, and what can't be proven for want of a number, a name or a
+    negation; the reader the rest. Each text is read by itself and all together, in passages."""
+
+    prompts: tuple[Prompt, ...] = ()
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    @property
+    def agent(self) -> Agent:
+        return self._reader.agent
+
+    def judge(self, question: str, statement: str, texts: Sequence[str], sink: CallSink) -> Support:
+        if settled := _settled(statement, texts):
+            return settled
+        passages = [part for text in (*texts, "\n".join(texts)) for part in windows(text)]
+        logits = self._reader.supports(statement, list(dict.fromkeys(passages)), sink)
+        if not logits:
+            return Support("undecided", "no cited text could be read")
+        probability = 1 / (1 + math.exp(-max(logits)))
+        said = f"the reader gives the cited texts {probability:.0%} to bear it out"
+        if probability >= BORNE_OUT:
+            return Support("supported", said)
+        return Support(_lacking(_share(statement, texts)), said)
 
 
 # --- by a model -----------------------------------------------------------------------------------

@@ -30,17 +30,17 @@ _LONGEST = 160
 
 @command("verify")
 @click.argument("session", metavar="[ID]", default="last")
-@click.option("--lexical", is_flag=True, help="Judge by words, without a model.")
+@click.option("--lexical", is_flag=True, help="Judge by words, without model or reader.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @chat_options
 @common
 def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
     """Check whether each sentence of an answer is entailed by what it cites.
 
-    The model judges, or where there is none the words: a sentence that a cited place has word for
-    word is quoted, any other needs its words, numbers and names. Where support is missing, the
-    record is walked back step by step to the first step that lost it. The verdicts are recorded;
-    `trace` shows them.
+    The model judges, or where there is none the reader, if it can, or the words: a sentence that a
+    cited place has word for word is quoted, any other needs its words, numbers and names. Where
+    support is missing, the record is walked back step by step to the first step that lost it. The
+    verdicts are recorded; `trace` shows them.
 
     Exit code 4: a sentence is not supported, or cites nothing.
 

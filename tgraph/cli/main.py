@@ -15,6 +15,7 @@ from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.index import index
+from tgraph.cli.models import models
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
@@ -62,6 +63,7 @@ for _command in (
     evaluate,
     entities,
     sparql,
+    models,
     config,
     doctor,
 ):

@@ -16,7 +16,7 @@ from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
-from tgraph.settings import NO_READER, ChatSettings, EmbeddingSettings, Settings
+from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
     from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
@@ -187,7 +187,7 @@ class Components:
         lambda s: {"follow_ups": s.drift_search.follow_ups},
         lambda s: {"max_context_tokens": s.drift_search.max_context_tokens + PROMPT},
     )
-    support_judge: StepFactory[SupportJudge] = StepFactory(
+    _support_judge: StepFactory[SupportJudge] = StepFactory(
         "tgraph.answer.support.LexicalJudge", "tgraph.answer.support.ModelJudge"
     )
     statements: StepFactory[StatementExtractor] = StepFactory(
@@ -260,6 +260,16 @@ class Components:
         """Who says whether a text entails a statement."""
         own = {"embedder": self.embedder} if self.chat is None else {}
         return Components._entailment.make(self, **own)
+
+    @property
+    def support_judge(self) -> SupportJudge:
+        """Who says whether texts prove a statement; without a model the reader, if it can."""
+        reader = self.reader if self.chat is None else None
+        if reader is None or reader.supports("", ()) is None:
+            return self._support_judge
+        from tgraph.answer.support import ReaderJudge
+
+        return ReaderJudge(reader)
 
     def suggester(self, count: int, budget: int) -> Synthesiser:
         """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
@@ -362,9 +372,13 @@ class Components:
         wanted = self.settings.reader.model
         if self._own_reader is not None or wanted == NO_READER:
             return self._own_reader
-        from tgraph.models.reader import OnnxReader, default_reader
+        if wanted == EMBEDDED_READER:
+            from tgraph.models.reader import default_reader
 
-        return default_reader() if wanted == "embedded" else OnnxReader.of_folder(Path(wanted))
+            return default_reader()
+        from tgraph.models.reader_store import reader_named
+
+        return reader_named(wanted)
 
     @cached_property
     def reranker(self) -> Reranker | None:

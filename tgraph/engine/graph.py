@@ -348,8 +348,8 @@ class KnowledgeGraph:
         """Whether each sentence of a session's answer is entailed by what it cites, and where that
         was lost if it is not; the verdicts are recorded in a bundle of their own.
 
-        The model judges, or words do where there is none or ``lexical`` is set. ``UsageError``
-        where the session has no answer.
+        The model judges; where there is none the reader, if it can; else, or with ``lexical``, the
+        words. ``UsageError`` where the session has no answer.
         """
         from tgraph.engine.rerun.verification import verify
 

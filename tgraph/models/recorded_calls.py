@@ -119,6 +119,19 @@ class RecordedCalls:
                     return call
         raise UnrecordedError(f"No reading of these {len(passages)} passages was recorded.")
 
+    def support(self, statement: str, texts: Sequence[str]) -> Call | None:
+        """The call that judged whether these texts bear the statement out; None where no call
+        judged that of any."""
+        asked = statement, list(map(well_formed, texts))
+        with self._lock:
+            for number, call in self._waiting("support"):
+                if (call.request["statement"], call.request["texts"]) == asked:
+                    self._taken.add(number)
+                    return call
+        if any(call.kind == "support" for call in self.calls):
+            raise UnrecordedError(f"No support by these {len(texts)} texts was recorded.")
+        return None
+
     def _embedded(self, rest: Sequence[str]) -> tuple[int, Call]:
         for number, call in self._waiting("embedding"):
             given = [_sent(text) for text in call.request["input"]]
@@ -210,6 +223,16 @@ class ReplayedReader:
         call = self._recorded.reading(question, passages)
         sink(_fresh(call))
         return recorded_readings(call)
+
+    def supports(
+        self, statement: str, texts: Sequence[str], sink: CallSink = no_sink
+    ) -> list[float] | None:
+        """As recorded; None where it was asked of nothing."""
+        call = self._recorded.support(statement, texts) if texts else None
+        if call is None:
+            return None
+        sink(_fresh(call))
+        return list(map(float, call.reply["logits"]))
 
 
 def recorded_call(

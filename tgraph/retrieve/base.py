@@ -170,7 +170,7 @@ class Services(Protocol):
 
     @property
     def rerank(self) -> Rank | None:
-        """A server that ranks texts for a question; None where none is set."""
+        """What ranks texts for a question anew; None where nothing is set."""
 
     @property
     def filter_edges(self) -> SeedFilter | None:

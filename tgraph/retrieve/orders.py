@@ -80,7 +80,7 @@ class RecordedSearch:
     """What the record of a session has of its retrieval.
 
     ``candidates`` are its edges and items, by IRI, and ``items`` counts those that are no edges;
-    ``calls`` are the labels of its calls. ``rank`` gives the recorded ranking, where a server made
+    ``calls`` are the labels of its calls. ``rank`` gives the recorded ranking, where there was
     one. ``hypothesis`` is the question as DRIFT put it as an answer.
     """
 

@@ -11,7 +11,7 @@ from tgraph.engine.components import Components
 from tgraph.errors import UsageError, nearest_names
 from tgraph.index.sources import document_of_chunk
 from tgraph.model import Agent, Candidate, Retrieval
-from tgraph.models.base import Call, ChatModel
+from tgraph.models.base import Call, CallSink, ChatModel
 from tgraph.retrieve.base import Context, Keywords, Question, Retriever
 from tgraph.retrieve.modes.base import (
     PROMPT,
@@ -150,12 +150,30 @@ class _Lent:
 
     @property
     def rerank(self) -> Rank | None:
+        if self.parts.settings.rerank.provider == "embedded":
+            return _rank_by_reader(self.parts)
         reranker = self.parts.reranker
         return reranker.rank if reranker else None
 
     @property
     def filter_edges(self) -> SeedFilter | None:
         return _seed_filter(self.parts.selector) if self.parts.chat is not None else None
+
+
+def _rank_by_reader(parts: Components) -> Rank:
+    """The reader's ranking; who the reader is, is asked when there is something to rank."""
+
+    def rank(question: str, texts: Sequence[str], sink: CallSink) -> list[tuple[int, float]]:
+        if parts.reader is None:
+            raise UsageError(
+                "Chunks should be ranked by the reader, and there is none.",
+                "Set `reader.model`, or `rerank.provider` to server.",
+            )
+        from tgraph.retrieve.text.reading import rank_by_relevance
+
+        return rank_by_relevance(parts.reader, question, texts, sink)
+
+    return rank
 
 
 def _seed_filter(selector: Selector) -> SeedFilter:

@@ -33,7 +33,7 @@ _PARTLY: Mapping[str, Sequence[str]] = {
         "long",
         "long_chunks",
     ),
-    "rerank": ("pool",),
+    "rerank": ("provider", "pool"),
 }
 """Of these sections only some settings count; others tell of a server, or are secret."""
 
@@ -133,11 +133,11 @@ def _named(settings: Settings, mode: str, chosen: bool) -> Iterator[tuple[str, s
 
 def _value(section: BaseModel, field: str, text: str | None) -> object:
     """The value of a parameter's text; of one that was left out, the empty one of its type."""
-    current = getattr(section, field)
+    current, declared = getattr(section, field), type(section).model_fields[field]
     if isinstance(current, tuple):
         return tuple(json.loads(text)) if text else ()
-    if isinstance(current, str):
+    if declared.annotation is str:
         return text or ""
-    if text is None and isinstance(current, int | float):  # a setting that there was not yet
-        return type(section).model_fields[field].default
+    if text is None and current is not None:  # unset, or a setting that there was not yet
+        return declared.default
     return text or None

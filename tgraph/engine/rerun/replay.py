@@ -44,12 +44,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import NO_USAGE, Agent, Selection
 from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import Client
-from tgraph.models.recorded_calls import (
-    ReplayedChat,
-    ReplayedEmbedder,
-    ReplayedReader,
-    UnrecordedError,
-)
+from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
 from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
 from tgraph.resources import names
@@ -269,7 +264,8 @@ class SessionReplay:
         return folder
 
     def _live(self, settings: Settings, place: Path) -> Components:
-        return Components(settings, place, chat=self.parts.chat, embedder=self.parts.embedder)
+        own = self.parts
+        return Components(settings, place, chat=own.chat, embedder=own.embedder, reader=own.reader)
 
     def _replayed(self, settings: Settings, place: Path) -> Components:
         session = self.session
@@ -285,8 +281,9 @@ class SessionReplay:
             lexical=own.lexical,
             max_tokens=own.max_tokens,
         )
-        reader = ReplayedReader(session.reader, session.calls) if session.reader else None
-        return Components(settings, place, chat=chat, embedder=embedder, reader=reader)
+        return Components(
+            settings, place, chat=chat, embedder=embedder, reader=session.replayed_reader
+        )
 
     def _compare(self, journal: Path, problem: str) -> Replay:
         session = self.session

@@ -112,8 +112,8 @@ def _quads(lines: Iterator[bytes]) -> Iterator[Quad]:
 class RecordedParameters:
     """How a session was asked: with the settings, filters and turns that it has on record.
 
-    ``like`` tells how long a text its embedder reads, ``rank`` gives the recorded ranking, where a
-    server made one.
+    ``like`` tells how long a text its embedder reads, ``rank`` gives the recorded ranking, where
+    there was one.
     """
 
     question: Question

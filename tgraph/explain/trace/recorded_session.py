@@ -19,7 +19,7 @@ from tgraph.index.sources import text_value
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt, Usage
 from tgraph.models.base import Call
-from tgraph.models.recorded_calls import RecordedCalls, recorded_call
+from tgraph.models.recorded_calls import RecordedCalls, ReplayedReader, recorded_call
 from tgraph.store.base import Store
 
 ReadText = Callable[[str], str]
@@ -140,6 +140,11 @@ class RecordedSession:
     @property
     def said(self) -> BundleReader:
         return BundleReader(self.quads)
+
+    @property
+    def replayed_reader(self) -> ReplayedReader | None:
+        """The reader with what it read; None where nothing was read."""
+        return ReplayedReader(self.reader, self.calls) if self.reader else None
 
 
 def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str) -> RecordedSession:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, SecretStr
 
 from tgraph.retrieve.modes.base import DocsRow, Mode, Need, Section
@@ -30,9 +32,13 @@ class ContextualSearchSettings(Section):
 
 
 class RerankSettings(Section):
-    """A server that ranks texts for a question (POST ``/rerank``: Cohere, Jina, vLLM and others);
-    unset: chunks stay in the order of their search."""
+    """What ranks texts for a question: the reader, or a server (POST ``/rerank``: Cohere, Jina,
+    vLLM and others); unset: chunks stay in the order of their search."""
 
+    provider: Literal["embedded"] | None = Field(
+        None,
+        description="embedded: the reader ranks (`reader.model`); unset: the server at base_url",
+    )
     base_url: str | None = Field(None, description="up to and without /rerank")
     model: str = Field("", description="the model's name at the endpoint")
     api_key: SecretStr | None = None
@@ -44,7 +50,7 @@ CONTEXTUAL = Mode(
     DocsRow(
         "whose words stand in the text, of a passage that leaves unsaid what it is about; code",
         "chunks in their context, by meaning and by words, fused, and if you like ranked anew by a"
-        " server",
+        " server or the reader",
         "1",
     ),
     section="contextual_search",

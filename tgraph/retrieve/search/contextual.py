@@ -1,7 +1,7 @@
 """Contextual retrieval: chunks found in their context, by meaning and by words, and fused.
 
 After Anthropic's "Contextual Retrieval" (2024). The two rankings are joined by reciprocal rank
-fusion (Cormack, Clarke and Büttcher 2009), and a server may rank the best anew.
+fusion (Cormack, Clarke and Büttcher 2009), and a server or a reader may rank the best anew.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ContextualRetriever:
         evidence: Mapping[str, Evidence],
         context: Context,
     ) -> list[_FusedChunk]:
-        """The first of them in the order of the server; what it does not mention comes after."""
+        """The first of them as they are ranked anew; what is not mentioned there comes after."""
         assert self._rerank is not None
         first, rest = found[: self._rerank_pool], found[self._rerank_pool :]
         links = _links(context)
@@ -183,7 +183,7 @@ def _fused(missing: Missing, search: RecordedSearch, context: Context) -> Orders
     settings, question = context.settings, search.question
     own = settings.contextual_search
     order = ContextualRetriever(own, search.rank, settings.rerank.pool).order(question, context)
-    how = "as the server ranked them" if search.rank else "by meaning and words together"
+    how = "as they were ranked anew" if search.rank else "by meaning and words together"
     why = f"chunks {how}, of which the first {own.k} were taken (k)"
     yield RankedOrder("k", own.k, order, missing.chunks, why)
     if not missing.chunks.isdisjoint(order):

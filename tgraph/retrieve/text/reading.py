@@ -2,7 +2,7 @@
 
 The best sentences are read in passages, with what stands around them. What the reader finds and how
 the sentences were ranked give each a probability of answering the question, and all together the
-confidence that the documents answer it at all.
+confidence that the documents answer it at all. Whole texts are ranked by their passages.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from operator import mul
 from typing import NamedTuple
 
+from tgraph.ingest.sentences import Span, sentences
 from tgraph.model import Candidate, Evidence, Judgement, Retrieval
+from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
@@ -39,6 +41,34 @@ CONFIDENCE = weights("confidence")
 """The bias, then what each of ``JudgementFeatures`` counts."""
 
 UNREAD = "not read: other sentences were ranked before it"
+
+
+def windows(text: str) -> list[str]:
+    """A text as passages of whole sentences, each beginning with the last one of the passage
+    before, where there is room for it."""
+    found: list[list[Span]] = []
+    for sentence in sentences(text):
+        if found and sentence[1] - found[-1][0][0] <= LONGEST:
+            found[-1].append(sentence)
+        else:
+            before = [last[-1] for last in found[-1:] if sentence[1] - last[-1][0] <= LONGEST]
+            found.append([*before, sentence])
+    return [text[passage[0][0] : passage[-1][1]] for passage in found]
+
+
+def rank_by_relevance(
+    reader: Reader, question: str, texts: Sequence[str], sink: CallSink = no_sink
+) -> list[tuple[int, float]]:
+    """A ``Rank`` by a reader: each text counts as its most relevant passage (MaxP of Dai and Callan
+    2019, arXiv:1905.09217), its score is the probability of that; one of no sentence is left out.
+    """
+    parts = [(place, part) for place, text in enumerate(texts) for part in windows(text)]
+    readings = reader.read(question, [Passage(part, ()) for _, part in parts], sink)
+    best: dict[int, float] = {}
+    for (place, _), reading in zip(parts, readings, strict=True):
+        best[place] = max(reading.relevance, best.get(place, reading.relevance))
+    order = sorted(best, key=lambda place: (-best[place], place))
+    return [(place, _probability(best[place])) for place in order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +357,10 @@ def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Ca
     return replace(
         candidate, score=best.probability, evidence=kept, reasons=(why, *candidate.reasons)
     )
+
+
+def _probability(logit: float) -> float:
+    return round(1 / (1 + math.exp(-max(-60.0, min(60.0, logit)))), 6)
 
 
 _BOUND = 12.0

@@ -1,0 +1,104 @@
+"""``tgraph models``: the readers that tgraph doesn't bring itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from tgraph.cli import terminal
+from tgraph.cli.running import command
+
+if TYPE_CHECKING:
+    from tgraph.models.reader_store import Pull, PulledReader
+
+
+@click.group("models", context_settings={"help_option_names": ["-h", "--help"]})
+def models() -> None:
+    """Pull readers, and list those that were pulled."""
+
+
+@command("pull")
+@click.argument("reader")
+@click.option("--revision", default="", help="Branch, tag or commit.  [default: main]")
+@click.option("--sha256", default="", metavar="HASH", help="What the network's file must have.")
+@click.option(
+    "--file",
+    default="",
+    metavar="PATH",
+    help="The network's file, such as onnx/model_quantized.onnx.  [default: model.onnx, or"
+    " onnx/model.onnx]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def pull(reader: str, revision: str, sha256: str, file: str, quiet: bool) -> None:
+    """Fetch a reader and pin it: an extractive reader or a cross-encoder as ONNX.
+
+    READER is a repository on the Hugging Face Hub (OWNER/NAME; HF_ENDPOINT names a mirror), the URL
+    of one or of a file in it, or a folder. Its network and its tokenizer.json are tried, and kept
+    in the user's data folder (XDG_DATA_HOME) with a lock of their hashes, which is checked whenever
+    they are loaded. Set reader.model to its name to use it.
+
+    Exit code 5: it can't be fetched.
+
+    \b
+    Examples:
+      tgraph models pull OWNER/NAME --revision 1f2e3d4
+      tgraph models pull OWNER/NAME --file onnx/model_quantized.onnx
+      tgraph models pull ./my-reader
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.engine.progress import Progress
+    from tgraph.models.hub import published
+    from tgraph.models.reader_store import ReaderStore
+
+    wanted = published(reader, revision, file)
+    with show_progress(quiet) as (progress, _):
+        made = ReaderStore().pull(
+            wanted,
+            sha256,
+            lambda name, done, total: progress(Progress(f"{name}, bytes", done, total)),
+        )
+    click.echo(made.reader.name)
+    _tell(made)
+
+
+def _tell(made: Pull) -> None:
+    reader, before = made.reader, made.before
+    if before is not None and before.hashes != reader.hashes:
+        terminal.say(f"It takes the place of {before.source}, {_revision(before)}.")
+    for name, found in reader.hashes.items():
+        terminal.say(f"{name}: SHA-256 {found}")
+    terminal.say(f"Pinned, {_revision(reader)}: {reader.lock}")
+    terminal.say(f"To use it: TGRAPH_READER__MODEL={reader.name}, or reader.model in tgraph.toml.")
+
+
+def _revision(reader: PulledReader) -> str:
+    return f"revision {reader.revision}" if reader.revision else "no revision"
+
+
+@command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_pulled(as_json: bool) -> None:
+    """List the readers that were pulled, with what their locks pin.
+
+    \b
+    Example:
+      tgraph models list --json | jq '.[].source'
+    """
+    from tgraph.models.reader_store import NETWORK, ReaderStore
+
+    found = ReaderStore().all()
+    if as_json:
+        terminal.print_json([{**asdict(each), "folder": str(each.folder)} for each in found])
+        return
+    rows = (
+        (each.name, each.source, each.revision[:12] or "-", each.file, each.hashes[NETWORK][:12])
+        for each in found
+    )
+    columns = ("Name", "Source", "Revision", "File", "SHA-256")
+    terminal.show(terminal.table(columns, rows))
+
+
+models.add_command(pull)
+models.add_command(list_pulled)
