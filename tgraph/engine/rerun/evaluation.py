@@ -144,10 +144,11 @@ class EvaluationRun:
         """The evaluation. ``EndpointError`` where the endpoint fails again and again."""
         made: list[Assessment] = []
         self.progress(Progress(STAGE, 0, len(items)))
-        for assessment in self._assessed(items):
-            made.append(assessment)
-            self._put_on_record(assessment)
-            self.progress(Progress(STAGE, len(made), len(items), self._usage))
+        with closing(self._assessed(items)) as assessed:
+            for assessment in assessed:
+                made.append(assessment)
+                self._put_on_record(assessment)
+                self.progress(Progress(STAGE, len(made), len(items), self._usage))
         record = self.record
         evaluation = Evaluation(
             tuple(made),
@@ -161,7 +162,9 @@ class EvaluationRun:
             record.result(_fractions(evaluation), _content(evaluation.to_ragchecker()))
         return evaluation
 
-    def _assessed(self, items: Sequence[EvaluationItem]) -> Iterator[Assessment]:
+    def _assessed(
+        self, items: Sequence[EvaluationItem]
+    ) -> Generator[Assessment, None, None]:
         """The assessments in the order of the questions, as soon as they are there."""
         by_model = any(agent.kind == "model" for agent, _ in self.judge.agents)
         pool = ThreadPoolExecutor(self.concurrency, "judge") if by_model else None
