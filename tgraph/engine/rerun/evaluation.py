@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -162,9 +163,7 @@ class EvaluationRun:
             record.result(_fractions(evaluation), _content(evaluation.to_ragchecker()))
         return evaluation
 
-    def _assessed(
-        self, items: Sequence[EvaluationItem]
-    ) -> Generator[Assessment, None, None]:
+    def _assessed(self, items: Sequence[EvaluationItem]) -> Generator[Assessment, None, None]:
         """The assessments in the order of the questions, as soon as they are there."""
         by_model = any(agent.kind == "model" for agent, _ in self.judge.agents)
         pool = ThreadPoolExecutor(self.concurrency, "judge") if by_model else None
