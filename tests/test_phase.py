@@ -83,3 +83,17 @@ def test_an_endpoint_that_fails_ends_the_phase():
     assert given.told[-1] == "cancelled"
     assert ("Doubling", 1, 3) in given.told
     assert ("Doubling", 2, 3) not in given.told
+
+
+@pytest.mark.parametrize("kind", ["method", "model"])
+def test_calls_end_where_recording_is_interrupted(kind, monkeypatch):
+    """Else the program would wait at its end for replies that nobody reads."""
+    given = context()
+
+    def interrupted(self, item, made, began):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Doubling, "record", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Doubling(given, Maker(kind)).run([1, 3])
+    assert given.told[-1] == ("cancelled" if kind == "model" else "calls")

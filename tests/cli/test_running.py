@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from time import sleep
 
 import pytest
 
@@ -113,6 +114,16 @@ def test_a_full_disk_is_said_in_one_sentence(terminal):
     )
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT is heeded by what is started, also where it is ignored by who started the tests: a
+    shell's ``&`` has it so, and programs inherit that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
     from tgraph.testing import Fault, ScriptedServer
 
@@ -124,8 +135,9 @@ def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
         process = subprocess.Popen([*arguments, *terminal.model], stderr=subprocess.PIPE, text=True)
         while not server.requests:
             assert process.poll() is None
+            sleep(0.02)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "the same command continues" in errors
     assert "Traceback" not in errors

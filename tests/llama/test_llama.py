@@ -62,7 +62,7 @@ def server() -> Iterator[str]:
         yield line.split()[1] + "/v1"
     finally:
         process.stdin.close()
-        process.wait(timeout=20)
+        process.wait(timeout=300)
         process.stdout.close()
 
 
@@ -77,7 +77,7 @@ def test_index_and_ask_over_http(server: str, tmp_path: Path):
         "chat.model": "smollm2",
         "chat.max_tokens": 220,
         "chat.concurrency": 1,
-        "chat.timeout": 120,
+        "chat.timeout": 600,
         "embedding.provider": "hashing",
         "extract.gleanings": 0,
         "graph.edge_limit": 5,

@@ -214,13 +214,8 @@ def together(
     futures: list[Future[Result]] = []
     try:
         futures = [pool.submit(work, item) for item in items]
-        pending = set(futures)
-        while pending:
-            done, pending = wait(pending, timeout=0.2, return_when=FIRST_EXCEPTION)
-            failed = [f for f in futures if f in done and f.exception() is not None]
-            if failed:
-                raise failed[0].exception()  # type: ignore[misc]
-        return [future.result() for future in futures]
+        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+        return [future.result() for future in futures if future in done]
     except BaseException:
         cancel()
         raise

@@ -65,6 +65,7 @@ class Endpoint:
         self._lock = threading.Lock()
         self._reached = False
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._connecting = threading.Lock()
         self.limiter.cancellation.add(self._interrupt)
 
     @property
@@ -99,13 +100,16 @@ class Endpoint:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             sock = info["return_value"].get_extra_info("socket")
             if isinstance(sock, socket.socket):
-                self._sockets.add(sock)
+                with self._connecting:
+                    self._sockets.add(sock)
                 if self.limiter.cancellation.is_set():  # it was connecting meanwhile
                     _shut(sock)
 
     def _interrupt(self) -> None:
         """Ends reads that are under way in other threads."""
-        for sock in list(self._sockets):
+        with self._connecting:
+            connected = list(self._sockets)
+        for sock in connected:
             _shut(sock)
 
     def close(self) -> None:

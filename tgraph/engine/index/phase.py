@@ -7,8 +7,9 @@ A stage is a function of a ``IndexContext``. It reads and changes ``copy``, asks
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -113,14 +114,15 @@ class Phase(ABC, Generic[Item, Result, M]):
     def go_on(self, items: Sequence[Item]) -> None:
         """Some of the items."""
         context = self.context
-        for item, made, began in self._each(items):
-            context.record.write_calls(context.copy)
-            self.record(item, made, began)
-            context.record.dropped.update(self.dropped(made))
-            if made.error:
-                context.message(self.complaint(item, made))
-            self.done += 1
-            self._show()
+        with closing(self._each(items)) as each:
+            for item, made, began in each:
+                context.record.write_calls(context.copy)
+                self.record(item, made, began)
+                context.record.dropped.update(self.dropped(made))
+                if made.error:
+                    context.message(self.complaint(item, made))
+                self.done += 1
+                self._show()
 
     @abstractmethod
     def make(self, item: Item, maker: M, sink: CallSink) -> Result:
@@ -169,12 +171,14 @@ class Phase(ABC, Generic[Item, Result, M]):
         except ModelError as error:
             return self.fall_back(item, str(error))
 
-    def _each(self, items: Sequence[Item]) -> Iterator[tuple[Item, Made[Result, M], datetime]]:
+    def _each(
+        self, items: Sequence[Item]
+    ) -> Generator[tuple[Item, Made[Result, M], datetime], None, None]:
         """What was made of each item and when that began.
 
         Work that waits for a model is done for several at the same time, as many as
-        ``chat.concurrency`` says; if it is interrupted, calls under way end at once. Where the
-        endpoint fails, no more is begun, and what is under way may end.
+        ``chat.concurrency`` says; if it is interrupted or closed, calls under way end at once.
+        Where the endpoint fails, no more is begun, and what is under way may end.
         """
         context = self.context
         if not self.by_model:
@@ -188,8 +192,6 @@ class Phase(ABC, Generic[Item, Result, M]):
             began = context.clock()
             futures += [pool.submit(self._attempt, item) for item in items]
             for item, future in zip(items, futures, strict=True):
-                while not future.done():
-                    wait([future], timeout=0.2, return_when=FIRST_COMPLETED)
                 yield item, future.result(), began
         except EndpointError:
             for future in futures:

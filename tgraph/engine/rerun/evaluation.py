@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -144,10 +145,11 @@ class EvaluationRun:
         """The evaluation. ``EndpointError`` where the endpoint fails again and again."""
         made: list[Assessment] = []
         self.progress(Progress(STAGE, 0, len(items)))
-        for assessment in self._assessed(items):
-            made.append(assessment)
-            self._put_on_record(assessment)
-            self.progress(Progress(STAGE, len(made), len(items), self._usage))
+        with closing(self._assessed(items)) as assessed:
+            for assessment in assessed:
+                made.append(assessment)
+                self._put_on_record(assessment)
+                self.progress(Progress(STAGE, len(made), len(items), self._usage))
         record = self.record
         evaluation = Evaluation(
             tuple(made),
@@ -161,7 +163,7 @@ class EvaluationRun:
             record.result(_fractions(evaluation), _content(evaluation.to_ragchecker()))
         return evaluation
 
-    def _assessed(self, items: Sequence[EvaluationItem]) -> Iterator[Assessment]:
+    def _assessed(self, items: Sequence[EvaluationItem]) -> Generator[Assessment, None, None]:
         """The assessments in the order of the questions, as soon as they are there."""
         by_model = any(agent.kind == "model" for agent, _ in self.judge.agents)
         pool = ThreadPoolExecutor(self.concurrency, "judge") if by_model else None
