@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
+from tgraph.answer.part_answers import quoted_parts
 from tgraph.model import Agent, Candidate, Evidence, Rejected, Retrieval, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.resources import weights
@@ -161,6 +162,9 @@ class EmbeddedSynthesiser:
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
+        if selection.parts:
+            yield from quoted_parts(selection, notes)
+            return
         quotations, is_read = _quotations(selection), selection.judgement is not None
         least = self._least_confidence if is_read else self.LEAST_SCORE
         if not quotations or quotations[0].score < least:
