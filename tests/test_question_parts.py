@@ -22,7 +22,7 @@ TEXTS = {
     "nora.md": "# Nora\n\nNora was released in Bergen in 1945. Olaf Brun directed Nora.\n",
     "kern.md": "# Ada Kern\n\nAda Kern was born in Norway on 12 May 1890. Ada Kern liked cats.\n",
     "brun.md": "# Olaf Brun\n\nOlaf Brun was born in Sweden on 3 June 1901. He painted boats.\n",
-    "acme.md": "# Acme\n\nAcme Corp has 1,200 employees. Acme Corp was founded in Bergen in 1911.\n",
+    "acme.md": "# Acme\n\nAcme Corp has 1,200 employees. Acme Corp opened in Bergen in 1911.\n",
     "zenith.md": "# Zenith\n\nZenith Ltd has 300 employees. Zenith Ltd makes clocks.\n",
     "lille.md": "# Lille Bridge\n\nThe Lille Bridge is 120 metres long and 8 metres wide.\n",
     "store.md": "# Store Bridge\n\nThe Store Bridge is 0.5 kilometres long.\n",
@@ -91,10 +91,10 @@ def test_every_mode_without_a_model_decides(home, mode):
 
 def test_a_side_without_a_value_is_named_and_nothing_is_decided(home):
     with opened(home) as graph:
-        answer = graph.ask("Which was founded first, Acme Corp or Zenith Ltd?", history=[])
+        answer = graph.ask("Which opened first, Acme Corp or Zenith Ltd?", history=[])
         assert answer.no_evidence
         assert not answer.short
-        assert "Nothing found on: when Zenith Ltd was founded." in [n.text for n in answer.notes]
+        assert "Nothing found on: when Zenith Ltd opened." in [n.text for n in answer.notes]
         assert any("1911" in note.text for note in answer.notes)
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same

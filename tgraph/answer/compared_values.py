@@ -12,7 +12,7 @@ from functools import cache
 
 from tgraph.extract.literals import find_literals
 from tgraph.resources import name_list, tables
-from tgraph.retrieve.text.comparison import Comparison
+from tgraph.retrieve.text.comparison import COUNTRIES, Comparison
 from tgraph.retrieve.text.lexical import stem, term_set, words
 
 _YEAR = re.compile(r"(?<![\d,.-])(?:1\d{3}|20\d\d)(?![\d,]|[.-]\d)")
@@ -27,7 +27,9 @@ _AMOUNT = re.compile(
     rf"|\b(?P<words>(?:an? )?(?:{_ANY})(?:(?:[ -]| and )(?:{_ANY}))*)\b",
     re.IGNORECASE,
 )
-_COUNTRY_ASKED = frozenset({"country", "nationality", "nation"})
+FAR = 8
+"""Words between a value and the word of the question that it belongs to."""
+
 _DASHES = frozenset("–—-")
 _NEAR = 3
 """Words between a number and what it counts."""
@@ -52,6 +54,7 @@ class _Found:
     start: int
     end: int
     value: ComparedValue
+    is_life: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +69,44 @@ class Decision:
 
 
 def value_in(text: str, comparison: Comparison) -> ComparedValue | None:
-    """The value that a sentence, or a reader's answer, has for a comparison; names but those of
-    countries are not read of a sentence."""
+    """The value that a sentence says of what is compared: near a word of the question, or the ends
+    of a life. Names but those of countries are not read of a sentence."""
     if comparison.kind == "time":
-        return _nearest(_times(text, comparison), text, comparison)
+        found = _times(text, comparison)
+        lives = [] if comparison.is_birth is None else [each for each in found if each.is_life]
+        return _nearest(found, text, comparison) or next((each.value for each in lives), None)
     if comparison.kind == "count":
         return next(_counts(text, comparison.noun), None)
     if comparison.kind == "measure":
         return _nearest(_measures(text, comparison.units), text, comparison)
-    if comparison.noun in _COUNTRY_ASKED:
+    if comparison.noun in COUNTRIES:
         return _nearest(_countries(text), text, comparison)
     return None
 
 
 def bare_value(answer: str, comparison: Comparison) -> ComparedValue | None:
-    """The value that a reader's answer is: as ``value_in``, or a number or name alone."""
-    found = value_in(answer, comparison)
-    if found is not None or not answer:
-        return found
+    """The value that a reader's answer is."""
     if comparison.kind == "count":
         amount = _AMOUNT.search(answer)
-        return _counted(amount) if amount else None
-    return name_value(answer) if comparison.kind == "name" else None
+        return value_in(answer, comparison) or (_counted(amount) if amount else None)
+    if comparison.kind == "name" and comparison.noun not in COUNTRIES:
+        return name_value(answer) if answer else None
+    if comparison.kind == "name":
+        found = _countries(answer)
+    elif comparison.kind == "time":
+        found = _times(answer, comparison)
+    else:
+        found = _measures(answer, comparison.units)
+    return found[0].value if found else None
+
+
+def near_focus(text: str, comparison: Comparison, name: str) -> int | None:
+    """How far a name stands from the nearest word of the question; None where it is too far."""
+    start = text.find(name)
+    if start < 0:
+        return None
+    found = _Found(start, start + len(name), name_value(name))
+    return _distance(found, text, comparison)
 
 
 def name_value(name: str) -> ComparedValue:
@@ -96,17 +115,24 @@ def name_value(name: str) -> ComparedValue:
 
 
 def _nearest(found: Sequence[_Found], text: str, comparison: Comparison) -> ComparedValue | None:
-    """The value that stands nearest to a word of the question, of two alike the one after it; the
-    first where there is none."""
-    if not found:
-        return None
-    places = [m.span() for m in _WORD.finditer(text) if _is_focus(m.group(), comparison)]
+    """The value that stands nearest to a word of the question, of two alike the one after it; where
+    the question has none that tells, the first."""
+    far = [(_distance(each, text, comparison), each.start, each.value) for each in found]
+    near = [(gap, start, value) for gap, start, value in far if gap is not None]
+    return min(near, key=lambda each: each[:2])[2] if near else None
 
-    def distance(each: _Found) -> tuple[int, int]:
-        gaps = (_gap(each, place) for place in places)
-        return min(gaps, default=0), each.start
 
-    return min(found, key=distance).value
+def _distance(found: _Found, text: str, comparison: Comparison) -> int | None:
+    """How far it stands from the nearest word of the question; None for too far."""
+    if not comparison.focus:
+        return 0
+    gaps = []
+    for match in _WORD.finditer(text):
+        if _is_focus(match.group(), comparison):
+            between = text[min(match.end(), found.end) : max(match.start(), found.start)]
+            if len(_WORD.findall(between)) <= FAR:
+                gaps.append(_gap(found, match.span()))
+    return min(gaps, default=None)
 
 
 def _is_focus(word: str, comparison: Comparison) -> bool:
@@ -127,7 +153,7 @@ def _times(text: str, comparison: Comparison) -> list[_Found]:
         (m.start(), m.end(), m.group(2 if comparison.is_birth is False else 1))
         for m in _LIFE.finditer(text)
     ]
-    found = [_Found(start, end, _year(year)) for start, end, year in spans]
+    found = [_Found(start, end, _year(year), True) for start, end, year in spans]
     for literal in find_literals(text):
         if (value := _time(literal.value.value, text[literal.start : literal.end])) is not None:
             found.append(_Found(literal.start, literal.end, value))
@@ -148,7 +174,7 @@ def _without_other_end(found: Sequence[_Found], text: str, is_end: bool) -> Iter
             continue
         if after is not None and text[each.end : after.start].strip() in _DASHES:
             taken = at + 1
-            yield _Found(each.start, after.end, (after if is_end else each).value)
+            yield _Found(each.start, after.end, (after if is_end else each).value, True)
         else:
             yield each
 

@@ -7,11 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tgraph.answer.base import Draft, Notes
-from tgraph.answer.compared_values import ComparedValue, bare_value, name_value, value_in
+from tgraph.answer.compared_values import (
+    ComparedValue,
+    bare_value,
+    name_value,
+    near_focus,
+    value_in,
+)
 from tgraph.answer.step_answers import answers_in, best_sentences, named_in
 from tgraph.model import Evidence, Judgement, Retrieval, Selected, Selection
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.text.comparison import Comparison
+from tgraph.retrieve.text.comparison import COUNTRIES, Comparison
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, term_set, words
 from tgraph.retrieve.text.page_sentences import surroundings
 from tgraph.retrieve.text.reading import read
@@ -23,6 +29,7 @@ MOST = 3
 READ = 8
 """Sentences in which a value is looked for."""
 
+_PRONOUN = re.compile(r"\b(?:it|he|she|they|him|them|its|his|her|their)\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]|\d")
 
 
@@ -111,12 +118,13 @@ def _value(
 ) -> ComparedValue | None:
     if not text:
         return None
-    found = value_in(text, comparison)
-    if found is None and comparison.kind == "name":
-        step = comparison.steps[at]
-        names = answers_in(step.text, comparison.noun, [sentence], context)
-        return name_value(names[0].text) if names else None
-    return found
+    if comparison.kind != "name" or comparison.noun in COUNTRIES:
+        return value_in(text, comparison)
+    step = comparison.steps[at]
+    names = answers_in(step.text, comparison.noun, [sentence], context)
+    near = [(near_focus(text, comparison, name.text), name.text) for name in names]
+    found = [(gap, name) for gap, name in near if gap is not None]
+    return name_value(min(found, key=lambda each: each[0])[1]) if found else None
 
 
 def _told_of(comparison: Comparison, at: int, sentence: Evidence, context: Context) -> str:
@@ -126,9 +134,10 @@ def _told_of(comparison: Comparison, at: int, sentence: Evidence, context: Conte
     stands = surroundings(sentence, context)
     text = stands.text or " ".join(sentence.quote.split())
     quoted = term_set(text)
-    named = " ".join(each.label for each in named_in(sentence, context))
-    around = term_set(" ".join((text, sentence.title, *stands.context, named)))
-    if not own or not _names(own, around):
+    named = term_set(" ".join(each.label for each in named_in(sentence, context)))
+    above = term_set(" ".join((sentence.title, *stands.context)))
+    meant = quoted | named | (above if _PRONOUN.search(text) else frozenset())
+    if not own or not _names(own, meant):
         return ""
     if quoted.isdisjoint(other):
         return text

@@ -35,8 +35,11 @@ _LESS = word_set("comparisons", "less")
 _BEGINNINGS: Mapping[str, str] = tables("comparisons")["beginnings"]
 _GREATER: Mapping[str, str] = tables("comparisons")["greater"]
 _SMALLER: Mapping[str, str] = tables("comparisons")["smaller"]
+_TOLD_BY: Mapping[str, str] = tables("comparisons")["told_by"]
 _GRADED: Mapping[str, str] = tables("comparisons")["graded"]
 
+COUNTRIES = frozenset({"country", "nationality", "nation"})
+"""What asks for a country."""
 _BE = frozenset({"is", "was", "are", "were"})
 _AUXILIARIES = _BE | {"did", "does", "do", "has", "have", "had"}
 _DOING = frozenset({"did", "does", "do"})
@@ -205,7 +208,8 @@ def _compared(
     frame = _frame(rest, aux, found, kind)
     if frame is None:
         return None
-    told = words(" ".join((frame.rest, found.lead, found.noun)))
+    alike = _TOLD_BY.get(found.lead.rpartition(" ")[2], "") if found.kind == "measure" else ""
+    told = words(" ".join((frame.rest, found.lead, found.noun, alike)))
     return Comparison(
         (one, other),
         (frame.step(found.lead, one), frame.step(found.lead, other)),
@@ -438,13 +442,15 @@ def _of_same(doc: Doc, sides: tuple[Span, Span], mark: Token, end: int) -> Compa
     named = (sides[0].text, sides[1].text)
     steps = [_same_step(noun, aux, side, middle, tail) for side in named]
     is_time = nouns[-1].lower_.rstrip("s") in TIMES or noun in TIMES
-    told = words(" ".join((_text(middle), tail, "" if is_time else noun)))
+    told = _stems(words(f"{_text(middle)} {tail}"))
+    if not told and not is_time and noun not in COUNTRIES:
+        told = _stems(words(noun))
     return Comparison(
         named,
         (steps[0], steps[1]),
         "same" if mark.lower_ == "same" else "different",
         "time" if is_time else "name",
-        _stems(told),
+        told,
         noun=noun,
     )
 
