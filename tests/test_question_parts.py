@@ -45,6 +45,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("Was Alba released before Nora?", "Yes – 1931 before 1945"),
         ("Who is older, Olaf Brun or Ada Kern?", "Ada Kern – 12 May 1890 before 3 June 1901"),
         ("Were Ada Kern and Olaf Brun born in the same country?", "No – Norway and Sweden"),
+        ("Were Alba and Nora released in different cities?", "Yes – Oslo and Bergen"),
+        ("Were Alba and Nora released in the same city?", "No – Oslo and Bergen"),
         (
             "Did Acme Corp or Zenith Ltd have more employees?",
             "Acme Corp – 1,200 employees more than 300 employees",

@@ -13,6 +13,7 @@ LONGER = "Which is longer, the Lille Bridge or the Store Bridge?"
 DOGS = "Who had more dogs, Ada Kern or Olaf Brun?"
 COUNTRY = "Are Ada Kern and Olaf Brun from the same country?"
 YEAR = "Were Alba and Nora released in the same year?"
+ELSEWHERE = "Are Ada Kern and Olaf Brun from different countries?"
 DEARER = "Which is more expensive, Alba or Nora?"
 
 
@@ -61,6 +62,7 @@ def test_the_value_of_a_sentence(question, text, value):
         (YEAR, "May 1931", "2 June 1931", "Yes – both 1931"),
         (YEAR, "May 1931", "1932", "No – 1931 and 1932"),
         (DEARER, "£200", "300 dollars", None),
+        (ELSEWHERE, "Norwegian", "Sweden", "Yes – Norway and Sweden"),
     ],
 )
 def test_what_two_values_decide(question, one, other, text):

@@ -59,6 +59,7 @@ def test_a_part_keeps_its_own_words():
         "What is the difference between bread and butter?",
         "When was the town in which the man lived and died founded?",
         "How do cats and dogs differ?",
+        "How many people left the town and moved to Oslo?",
         "Who directed Alba?",
         "and who?",
         "",

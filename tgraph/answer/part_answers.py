@@ -14,9 +14,10 @@ from tgraph.answer.compared_values import (
     near_focus,
     value_in,
 )
-from tgraph.answer.step_answers import answers_in, best_sentences, named_in
+from tgraph.answer.step_answers import best_sentences, named_in
 from tgraph.model import Evidence, Judgement, Retrieval, Selected, Selection
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.text.answer_type import fits
 from tgraph.retrieve.text.comparison import COUNTRIES, Comparison
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, term_set, words
 from tgraph.retrieve.text.page_sentences import surroundings
@@ -28,6 +29,9 @@ MOST = 3
 
 READ = 8
 """Sentences in which a value is looked for."""
+
+FITTING = 0.75
+"""How well a name must fit the kind of thing that is to be the same; so does one of no kind."""
 
 _PRONOUN = re.compile(r"\b(?:it|he|she|they|him|them|its|his|her|their)\b", re.IGNORECASE)
 _CAPITAL = re.compile(r"[^\W\d_a-z]|\d")
@@ -120,11 +124,14 @@ def _value(
         return None
     if comparison.kind != "name" or comparison.noun in COUNTRIES:
         return value_in(text, comparison)
-    step = comparison.steps[at]
-    names = answers_in(step.text, comparison.noun, [sentence], context)
-    near = [(near_focus(text, comparison, name.text), name.text) for name in names]
-    found = [(gap, name) for gap, name in near if gap is not None]
-    return name_value(min(found, key=lambda each: each[0])[1]) if found else None
+    asked = term_set(comparison.steps[at].text)
+    near = [
+        (gap, named.label)
+        for named in named_in(sentence, context)
+        if named.terms.isdisjoint(asked) and fits(comparison.noun, named.kind) >= FITTING
+        if (gap := near_focus(text, comparison, named.label)) is not None
+    ]
+    return name_value(min(near)[1]) if near else None
 
 
 def _told_of(comparison: Comparison, at: int, sentence: Evidence, context: Context) -> str:

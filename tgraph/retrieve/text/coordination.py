@@ -140,7 +140,7 @@ def _question_words(doc: Doc) -> tuple[QuestionStep, ...]:
 def _predicates(doc: Doc) -> tuple[QuestionStep, ...]:
     """Two predicates of a clause that asks when, where, why or how; of "who" and "what" both say
     the same of one answer."""
-    if not doc or doc[0].lower_ not in _ADVERBS:
+    if len(doc) < 2 or doc[0].lower_ not in _ADVERBS or not doc[1].tag_.startswith(("VB", "MD")):
         return ()
     return _each(doc, lambda token: token.dep_ == "ROOT" and token.tag_.startswith("VB"), True)
 

@@ -93,7 +93,8 @@ def _whole(text: str, names: Sequence[str]) -> str:
 def _compared(text: str, names: Sequence[str]) -> str:
     """It sets two things side by side."""
     if comparison := comparison_of(text):
-        return f"it compares {_all(comparison.sides)}"
+        how = "asks to choose between" if comparison.asked == "which" else "compares"
+        return f"it {how} {_all(comparison.sides)}"
     if _OR.search(text) and len(names) > 1:
         return f"it asks to choose between {_all(names)}"
     same = _SAME.search(text)
