@@ -12,11 +12,12 @@ from functools import cache
 
 from tgraph.extract.literals import find_literals
 from tgraph.resources import name_list, tables
-from tgraph.retrieve.text.comparison import COUNTRIES, Comparison
+from tgraph.retrieve.text.comparison import COUNTRIES, QuestionComparison
 from tgraph.retrieve.text.lexical import stem, term_set, words
 
 _YEAR = re.compile(r"(?<![\d,.-])(?:1\d{3}|20\d\d)(?![\d,]|[.-]\d)")
 _LIFE = re.compile(r"\b(1\d{3}|20\d\d)\s?[–—/-]\s?(1\d{3}|20\d\d)\b")
+_BRACKETS = re.compile(r"\s*\(.*\)$")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMBERS: Mapping[str, float] = tables("comparisons")["numbers"]
 _UNITS: Mapping[str, Mapping[str, float]] = tables("comparisons")["units"]
@@ -68,7 +69,7 @@ class Decision:
 # --- reading ---
 
 
-def value_in(text: str, comparison: Comparison) -> ComparedValue | None:
+def value_in(text: str, comparison: QuestionComparison) -> ComparedValue | None:
     """The value that a sentence says of what is compared: near a word of the question, or the ends
     of a life. Names but those of countries are not read of a sentence."""
     if comparison.kind == "time":
@@ -84,7 +85,7 @@ def value_in(text: str, comparison: Comparison) -> ComparedValue | None:
     return None
 
 
-def bare_value(answer: str, comparison: Comparison) -> ComparedValue | None:
+def bare_value(answer: str, comparison: QuestionComparison) -> ComparedValue | None:
     """The value that a reader's answer is."""
     if comparison.kind == "count":
         amount = _AMOUNT.search(answer)
@@ -100,12 +101,13 @@ def bare_value(answer: str, comparison: Comparison) -> ComparedValue | None:
     return found[0].value if found else None
 
 
-def near_focus(text: str, comparison: Comparison, name: str) -> int | None:
+def near_focus(text: str, comparison: QuestionComparison, name: str) -> int | None:
     """How far a name stands from the nearest word of the question; None where it is too far."""
-    start = text.find(name)
-    if start < 0:
+    written = next((n for n in (name, _BRACKETS.sub("", name)) if n and n in text), "")
+    if not written:
         return None
-    found = _Found(start, start + len(name), name_value(name))
+    start = text.index(written)
+    found = _Found(start, start + len(written), name_value(name))
     return _distance(found, text, comparison)
 
 
@@ -114,7 +116,9 @@ def name_value(name: str) -> ComparedValue:
     return ComparedValue(" ".join(name.split()), "name", terms=term_set(name))
 
 
-def _nearest(found: Sequence[_Found], text: str, comparison: Comparison) -> ComparedValue | None:
+def _nearest(
+    found: Sequence[_Found], text: str, comparison: QuestionComparison
+) -> ComparedValue | None:
     """The value that stands nearest to a word of the question, of two alike the one after it; where
     the question has none that tells, the first."""
     far = [(_distance(each, text, comparison), each.start, each.value) for each in found]
@@ -122,7 +126,7 @@ def _nearest(found: Sequence[_Found], text: str, comparison: Comparison) -> Comp
     return min(near, key=lambda each: each[:2])[2] if near else None
 
 
-def _distance(found: _Found, text: str, comparison: Comparison) -> int | None:
+def _distance(found: _Found, text: str, comparison: QuestionComparison) -> int | None:
     """How far it stands from the nearest word of the question; None for too far."""
     if not comparison.focus:
         return 0
@@ -135,7 +139,7 @@ def _distance(found: _Found, text: str, comparison: Comparison) -> int | None:
     return min(gaps, default=None)
 
 
-def _is_focus(word: str, comparison: Comparison) -> bool:
+def _is_focus(word: str, comparison: QuestionComparison) -> bool:
     return any(stem(each) in comparison.focus for each in words(word))
 
 
@@ -146,7 +150,7 @@ def _gap(found: _Found, place: tuple[int, int]) -> int:
     return start - found.end + 1 if found.end <= start else 0
 
 
-def _times(text: str, comparison: Comparison) -> list[_Found]:
+def _times(text: str, comparison: QuestionComparison) -> list[_Found]:
     """The dates and years; of a span of years the end of a life where that is asked for, and else
     its beginning."""
     spans = [
@@ -291,7 +295,9 @@ def _known_countries() -> tuple[Mapping[str, str], re.Pattern[str]]:
 # --- deciding ---
 
 
-def decided(comparison: Comparison, one: ComparedValue, other: ComparedValue) -> Decision | None:
+def decided(
+    comparison: QuestionComparison, one: ComparedValue, other: ComparedValue
+) -> Decision | None:
     """What the comparison comes to; None where the values tell nothing of each other."""
     if one.dimension != other.dimension:
         return None
@@ -305,7 +311,9 @@ def decided(comparison: Comparison, one: ComparedValue, other: ComparedValue) ->
     return _ordered(comparison, (one, other))
 
 
-def _ordered(comparison: Comparison, values: tuple[ComparedValue, ComparedValue]) -> Decision:
+def _ordered(
+    comparison: QuestionComparison, values: tuple[ComparedValue, ComparedValue]
+) -> Decision:
     """Of two values of which one is less."""
     first_is_less = values[0].high < values[1].low
     relations = ("before", "after") if comparison.kind == "time" else ("less than", "more than")
@@ -319,7 +327,9 @@ def _ordered(comparison: Comparison, values: tuple[ComparedValue, ComparedValue]
     return Decision(f"{side[:1].upper()}{side[1:]} – {told}", first)
 
 
-def _same(comparison: Comparison, one: ComparedValue, other: ComparedValue) -> Decision | None:
+def _same(
+    comparison: QuestionComparison, one: ComparedValue, other: ComparedValue
+) -> Decision | None:
     if comparison.kind == "time":
         values = [_part_of_time(each, comparison.noun) for each in (one, other)]
         if None in values:

@@ -18,7 +18,7 @@ from tgraph.answer.step_answers import best_sentences, named_in
 from tgraph.model import Evidence, Judgement, Retrieval, Selected, Selection
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.text.answer_type import fits
-from tgraph.retrieve.text.comparison import COUNTRIES, Comparison
+from tgraph.retrieve.text.comparison import COUNTRIES, QuestionComparison
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, term_set, words
 from tgraph.retrieve.text.page_sentences import surroundings
 from tgraph.retrieve.text.reading import read
@@ -105,7 +105,7 @@ class SideAnswer:
 
 
 def side_answer(
-    comparison: Comparison, at: int, reading: PartReading, least: float, context: Context
+    comparison: QuestionComparison, at: int, reading: PartReading, least: float, context: Context
 ) -> SideAnswer | None:
     """The value of a side in the best sentence that is about it and has one."""
     for sentence in reading.answering(least)[:READ]:
@@ -118,7 +118,7 @@ def side_answer(
 
 
 def _value(
-    comparison: Comparison, at: int, text: str, sentence: Evidence, context: Context
+    comparison: QuestionComparison, at: int, text: str, sentence: Evidence, context: Context
 ) -> ComparedValue | None:
     if not text:
         return None
@@ -134,7 +134,7 @@ def _value(
     return name_value(min(near)[1]) if near else None
 
 
-def _told_of(comparison: Comparison, at: int, sentence: Evidence, context: Context) -> str:
+def _told_of(comparison: QuestionComparison, at: int, sentence: Evidence, context: Context) -> str:
     """What the sentence tells of a side: of one that names both, what follows its name; empty where
     it is not about it."""
     own, other = _own_terms(comparison, at), _own_terms(comparison, 1 - at)
@@ -151,7 +151,7 @@ def _told_of(comparison: Comparison, at: int, sentence: Evidence, context: Conte
     return _after(text, frozenset(own), frozenset(other)) if _names(own, quoted) else ""
 
 
-def _own_terms(comparison: Comparison, at: int) -> list[str]:
+def _own_terms(comparison: QuestionComparison, at: int) -> list[str]:
     """What tells a side from the other by name."""
     one, other = comparison.sides[at], comparison.sides[1 - at]
     named = [word for word in one.split() if _CAPITAL.match(word)]

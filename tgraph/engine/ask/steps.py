@@ -30,7 +30,7 @@ from tgraph.model import Agent, Evidence, Judgement, QuestionPart
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
-from tgraph.retrieve.text.comparison import Comparison, comparison_of
+from tgraph.retrieve.text.comparison import QuestionComparison, comparison_of
 from tgraph.retrieve.text.coordination import coordinated
 from tgraph.retrieve.text.decomposition import QuestionStep, decomposed, without_article
 from tgraph.version import __version__
@@ -43,7 +43,7 @@ TRIED = 2
 class StepPlan:
     """The steps that a question takes, of one of three sorts; false where it takes none."""
 
-    comparison: Comparison | None = None
+    comparison: QuestionComparison | None = None
     parts: tuple[QuestionStep, ...] = ()
     chain: tuple[QuestionStep, ...] = ()
 
@@ -121,7 +121,7 @@ class Stepwise(MethodAround):
 
     def _compared(
         self,
-        comparison: Comparison,
+        comparison: QuestionComparison,
         question: Question,
         context: Context,
         record: SessionRecord,
@@ -153,7 +153,7 @@ class Stepwise(MethodAround):
 
     def _side(
         self,
-        comparison: Comparison,
+        comparison: QuestionComparison,
         at: int,
         question: Question,
         context: Context,

@@ -77,7 +77,7 @@ _CAPITAL = re.compile(r"[^\W\d_a-z]|\d")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class QuestionComparison:
     """What two things are compared by.
 
     ``steps`` ask it of each of the ``sides``, with its words in ``phrase``. ``least`` says that the
@@ -102,7 +102,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _SideFrame:
     """What is said of a side: its auxiliary and the rest; ``said`` as a statement has it.
 
     With a ``subject`` the side is the object, and stands at the end.
@@ -150,7 +150,7 @@ def _sentence(parts: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=256)
-def comparison_of(question: str) -> Comparison | None:
+def comparison_of(question: str) -> QuestionComparison | None:
     """How a question compares two things; None where it doesn't, or by nothing that can be read of
     a text. A question that can't, at a glance, is not parsed."""
     text = " ".join(question.split()).rstrip(" ?.!")
@@ -173,7 +173,7 @@ def _parse(text: str) -> Doc:
 # --- which of two ---
 
 
-def _which(head: str, one: str, other: str) -> Comparison | None:
+def _which(head: str, one: str, other: str) -> QuestionComparison | None:
     """Of a head such as "which film was released first"."""
     doc = _parse(_OF_TWO.sub(r"\1", head))
     start = next((t.i for t in doc if t.i and _is_verb(t)), 0)
@@ -198,7 +198,7 @@ def _compared(
     asked: Asked,
     kind: str,
     comparator: _Comparator | None = None,
-) -> Comparison | None:
+) -> QuestionComparison | None:
     """By what is said of both after the auxiliary, such as "released first"."""
     one, other = (_POSSESSIVE.sub("", side.strip(' "“”')) for side in sides)
     found = comparator or (_comparator(said, aux) if said else None)
@@ -210,7 +210,7 @@ def _compared(
         return None
     alike = _TOLD_BY.get(found.lead.rpartition(" ")[2], "") if found.kind == "measure" else ""
     told = words(" ".join((frame.rest, found.lead, found.noun, alike)))
-    return Comparison(
+    return QuestionComparison(
         (one, other),
         (frame.step(found.lead, one), frame.step(found.lead, other)),
         asked,
@@ -226,23 +226,25 @@ def _stems(told: Sequence[str]) -> frozenset[str]:
     return frozenset(stem(word) for word in told if word not in STOP_WORDS | _HAVING)
 
 
-def _frame(rest: Sequence[Token], aux: str, comparator: _Comparator, kind: str) -> _Frame | None:
+def _frame(
+    rest: Sequence[Token], aux: str, comparator: _Comparator, kind: str
+) -> _SideFrame | None:
     """What is left to ask of a side; an age asks for its beginning."""
     from tgraph.extract.english.parser import verb_lemma
 
     aux, text = _SINGULAR.get(aux, aux), _text(rest)
     if comparator.is_age or (comparator.kind == "time" and _says_nothing(rest, aux)):
         beginning = _BEGINNINGS.get(kind, _BEGINNINGS["any"])
-        return _Frame("was", beginning, f"was {beginning}")
+        return _SideFrame("was", beginning, f"was {beginning}")
     if comparator.lead.endswith(" of"):
-        return _Frame("", "", "")
+        return _SideFrame("", "", "")
     if not aux:
         does = "did" if rest[0].tag_ in ("VBD", "VBN") else "does"
-        return _Frame(does, _flat((verb_lemma(rest[0]), _text(rest[1:]))), text)
+        return _SideFrame(does, _flat((verb_lemma(rest[0]), _text(rest[1:]))), text)
     subject = _phrase_end(rest, 0) if aux in _DOING else 0
     if subject:
-        return _Frame(aux, _text(rest[subject:]), "", _text(rest[:subject]))
-    return _Frame(aux, text, _flat((aux, text)))
+        return _SideFrame(aux, _text(rest[subject:]), "", _text(rest[:subject]))
+    return _SideFrame(aux, text, _flat((aux, text)))
 
 
 def _says_nothing(rest: Sequence[Token], aux: str) -> bool:
@@ -316,7 +318,7 @@ def _count(token: Token) -> _Comparator | None:
 # --- whether it is so ---
 
 
-def _parsed(text: str) -> Comparison | None:
+def _parsed(text: str) -> QuestionComparison | None:
     """Of a question whose sides only the parse tells."""
     doc = _parse(text)
     first = doc[0].lower_
@@ -366,7 +368,7 @@ def _goes_on(tokens: Sequence[Token], at: int, start: int) -> bool:
     return not follows and token.tag_ in _IN_PHRASE and token.lower_ not in ("both", "same")
 
 
-def _which_inside(doc: Doc) -> Comparison | None:
+def _which_inside(doc: Doc) -> QuestionComparison | None:
     """ "Which of Alba and Nora was released first", or sides at the end without a comma."""
     if len(doc) > 3 and doc[1].lower_ == "of":
         one = _side(doc, 2)
@@ -388,7 +390,7 @@ def _is_of_name(token: Token) -> bool:
     return named or token.lower_ == "the" or token.tag_ in ("POS", "HYPH")
 
 
-def _than(doc: Doc, one: Span) -> Comparison | None:
+def _than(doc: Doc, one: Span) -> QuestionComparison | None:
     """ "Is Alba older than Nora", "Was Alba released before Nora"."""
     link = next((t for t in doc[one.end :] if t.lower_ in ("than", "before", "after")), None)
     other = _side(doc, link.i + 1) if link is not None else None
@@ -417,7 +419,7 @@ def _kind_of(side: Span) -> str:
 # --- the same ---
 
 
-def _same(doc: Doc, one: Span, other: Span) -> Comparison | None:
+def _same(doc: Doc, one: Span, other: Span) -> QuestionComparison | None:
     """ "Were Alba and Nora filmed in the same country"."""
     mark = next((t for t in doc[other.end :] if t.lower_ in ("same", "different")), None)
     if mark is None or mark.i + 1 >= len(doc):
@@ -430,7 +432,9 @@ def _same(doc: Doc, one: Span, other: Span) -> Comparison | None:
     return _of_same(doc, (one, other), mark, end)
 
 
-def _of_same(doc: Doc, sides: tuple[Span, Span], mark: Token, end: int) -> Comparison | None:
+def _of_same(
+    doc: Doc, sides: tuple[Span, Span], mark: Token, end: int
+) -> QuestionComparison | None:
     from tgraph.extract.english.parser import lemma
 
     nouns = doc[mark.i + 1 : end]
@@ -445,7 +449,7 @@ def _of_same(doc: Doc, sides: tuple[Span, Span], mark: Token, end: int) -> Compa
     told = _stems(words(f"{_text(middle)} {tail}"))
     if not told and not is_time and noun not in COUNTRIES:
         told = _stems(words(noun))
-    return Comparison(
+    return QuestionComparison(
         named,
         (steps[0], steps[1]),
         "same" if mark.lower_ == "same" else "different",
