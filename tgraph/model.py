@@ -498,10 +498,10 @@ class Judgement:
 
     ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
     few words and ``evidence`` the IRI of the place that it stands in; both are empty where nothing
-    was read.
+    was read. ``confidence`` is None where an answer was found without a reader.
     """
 
-    confidence: float
+    confidence: float | None
     answer: str = ""
     evidence: str = ""
 
@@ -553,16 +553,30 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionPart:
+    """A part of a question that was asked by itself: the ``places`` that answer it, best first.
+
+    Where none does, ``missing`` has its words, and ``nearest`` what comes nearest.
+    """
+
+    places: tuple[Evidence, ...] = ()
+    missing: str = ""
+    nearest: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """What was selected and what was not; ``unknown_ids`` counts ids that a model made up.
 
-    ``judgement`` says whether it answers the question, where it was read before it was selected."""
+    ``judgement`` says whether it answers the question, where it was read before it was selected;
+    ``parts`` are those of a question of which each was asked by itself."""
 
     selected: tuple[Selected, ...]
     rejected: tuple[Rejected, ...] = ()
     unknown_ids: int = 0
     malformed: int = 0
     judgement: Judgement | None = None
+    parts: tuple[QuestionPart, ...] = ()
 
 
 # --- answers ------------------------------------------------------------------------------------

@@ -29,10 +29,12 @@ class Draft:
 class Notes:
     """What a synthesiser had to leave out, by reason; filled in while the drafts are read.
 
-    ``nearest`` are places that come nearest to an answer where there is none, best first."""
+    ``nearest`` are places that come nearest to an answer where there is none, best first;
+    ``missing`` are the parts of the question that nothing answers, in its words."""
 
     dropped: dict[str, int] = field(default_factory=dict)
     nearest: list[Evidence] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
 
     def drop(self, reason: str, count: int = 1) -> None:
         if count:

@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
+from tgraph.answer.part_answers import quoted_parts
 from tgraph.model import (
     Agent,
     Candidate,
@@ -171,6 +172,9 @@ class EmbeddedSynthesiser:
     def synthesise(
         self, question: Question, selection: Selection, notes: Notes, sink: CallSink
     ) -> Iterator[Draft]:
+        if selection.parts:
+            yield from quoted_parts(selection, notes)
+            return
         quotations, judgement = _quotations(selection), selection.judgement
         is_read = judgement is not None
         if not quotations or not self._is_answered(quotations[0].score, judgement):
@@ -182,7 +186,7 @@ class EmbeddedSynthesiser:
             yield Draft(quotation.text, quotation.selections, places)
 
     def _is_answered(self, best: float, judgement: Judgement | None) -> bool:
-        if judgement is None:
+        if judgement is None or judgement.confidence is None:
             return best >= self.LEAST_SCORE
         return judgement.confidence >= self._least_confidence
 

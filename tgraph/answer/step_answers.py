@@ -60,7 +60,7 @@ def answers_in(
     known, counts = term_set(question), frequencies(context)
     found: dict[str, StepAnswer] = {}
     for sentence in sentences[:READ]:
-        for named in _named_in(sentence, context):
+        for named in named_in(sentence, context):
             if not named.terms or named.kind in _VAGUE or not named.terms.isdisjoint(known):
                 continue
             rarity = max(map(counts.idf, named.terms))
@@ -71,7 +71,7 @@ def answers_in(
     return sorted(found.values(), key=lambda each: (-each.score, each.text))
 
 
-def _named_in(sentence: Evidence, context: Context) -> Sequence[NamedAnswer]:
+def named_in(sentence: Evidence, context: Context) -> Sequence[NamedAnswer]:
     """What the edges that the sentence states speak of by name."""
     stated = stated_in([sentence.chunk], context).get(sentence.chunk, ())
     inside = [edge for start, edge in stated if sentence.start <= start < sentence.end]

@@ -122,7 +122,7 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 
 def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
     if mode != AUTO:
-        return in_steps(method_of(mode, opened.parts), opened.parts)
+        return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
     return chosen(question, opened.parts, narrowed(opened.context(), filters))
 
 

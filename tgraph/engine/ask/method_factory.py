@@ -45,14 +45,15 @@ def method_of(mode: str, parts: Components) -> Method:
     return _PIPELINES[found.pipeline](found, parts)
 
 
-def in_steps(method: Method, parts: Components) -> Method:
-    """The method, answering what a question describes first, where its mode does so and no model
-    reads what is retrieved."""
-    if isinstance(method, TwoStages) and MODES[method.mode].stepwise and parts.chat is None:
-        from tgraph.engine.ask.steps import Stepwise
+def in_steps(method: Method, question: str, parts: Components) -> Method:
+    """The method, answering the steps of the question first, where it takes any and no model reads
+    what is retrieved; what it describes is asked first where the mode does so."""
+    if not isinstance(method, TwoStages) or parts.chat is not None:
+        return method
+    from tgraph.engine.ask.steps import Stepwise, plan_of
 
-        return Stepwise(method)
-    return method
+    plan = plan_of(question, MODES[method.mode].stepwise)
+    return Stepwise(method, plan) if plan else method
 
 
 def suggesting(parts: Components, count: int) -> Method:
@@ -223,7 +224,7 @@ def chosen(question: Question, parts: Components, context: Context) -> Chosen:
     about = chooser.choose(question, context, calls.append)
     mode, why = mode_for(about.form, parts.settings.auto, context)
     about = replace(about, reason=f"{about.reason}{why}")
-    method = in_steps(method_of(mode, parts), parts)
+    method = in_steps(method_of(mode, parts), question.text, parts)
     return Chosen(method, about, chooser.agent, tuple(calls))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
 from tgraph.model import Agent, Retrieval, Selection
-from tgraph.models.base import Call
+from tgraph.models.base import Call, CallSink
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.text.reading import read
@@ -65,10 +65,20 @@ class TwoStages:
         limit = context.limits.edge_limit
         with record.step(self.selector.step, self.selector.agent, origins) as step:
             selection = self.selector.select(question, retrieval, limit, record.call)
-            selection = replace(selection, judgement=retrieval.judgement)
+            judgement = retrieval.judgement or selection.judgement
+            selection = replace(selection, judgement=judgement)
             stage = record.selection(step, selection)
         yield stage
         return question, selection
+
+    def understood(self, question: Question, context: Context, sink: CallSink) -> Question:
+        """The question with its concepts or keywords, as far as the mode starts from them."""
+        if self.keywords is not None:
+            keywords = self.keywords.find(question, context, sink)
+            return replace(question, concepts=keywords.all, keywords=keywords)
+        if self.concepts is None:
+            return question
+        return replace(question, concepts=self.concepts.find(question, context, sink))
 
     def _retrieve(
         self, question: Question, context: Context, record: SessionRecord
@@ -97,17 +107,18 @@ class TwoStages:
         if self.concepts is None:
             return question, []
         with record.step("ConceptExtraction", self.concepts.agent) as step:
-            found = self.concepts.find(question, context, record.call)
-            concepts = record.concepts(step, found)
-        return replace(question, concepts=found), [concepts]
+            question = self.understood(question, context, record.call)
+            concepts = record.concepts(step, question.concepts)
+        return question, [concepts]
 
     def _find_keywords(
         self, finder: KeywordFinder, question: Question, context: Context, record: SessionRecord
     ) -> tuple[Question, list[str]]:
         with record.step("ConceptExtraction", finder.agent) as step:
-            found = finder.find(question, context, record.call)
+            question = self.understood(question, context, record.call)
+            found = question.keywords
             concepts = record.concepts(step, found.all, found.low, found.high, found.dropped)
-        return replace(question, concepts=found.all, keywords=found), [concepts]
+        return question, [concepts]
 
 
 @dataclass(frozen=True, slots=True)

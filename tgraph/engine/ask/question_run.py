@@ -98,6 +98,7 @@ def gathered(selection: Selection, counts: Iterable[Mapping[str, int]]) -> Count
         selection.unknown_ids,
         selection.malformed,
         selection.judgement,
+        selection.parts,
         _together(counts),
     )
 
@@ -187,7 +188,12 @@ class QuestionRun:
     ) -> Stream:
         record, judgement = self._record, selection.judgement
         text = joined(sentences) or NO_EVIDENCE
-        told = (*notes_on(self._context, sentences), *map(_nearest, notes.nearest))
+        missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
+        told = (
+            *notes_on(self._context, sentences),
+            *missing,
+            *map(_nearest, notes.nearest),
+        )
         short = judgement.answer if judgement and _is_quoted(judgement, sentences) else ""
         confidence = judgement.confidence if judgement else None
         stage = record.answer(step, text, sentences, notes.dropped, told, short, confidence)

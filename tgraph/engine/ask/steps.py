@@ -1,65 +1,179 @@
-"""A question in steps: what it describes is asked first, then the question with its name.
+"""A question in steps, each of which is retrieved, answered and put on record by itself.
 
-Each step is retrieved and answered by itself, and is on record with its question, its answer and
-the place that says so. The places of all steps are selected together, where they answer better than
-what was found for the question as a whole.
+What a question describes is asked first, then the question with its name. A comparison asks for
+the value of each of its sides and decides between them; a question that asks several things is
+asked in parts. The places of all steps are selected together: those of a description where they
+answer better than what was found for the question as a whole, the others in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
+from tgraph.answer.compared_values import Decision, decided
+from tgraph.answer.embedded import EmbeddedSynthesiser
+from tgraph.answer.part_answers import PartReading, SideAnswer, part_reading, side_answer
 from tgraph.answer.step_answers import StepAnswer, answers_in, best_sentences
 from tgraph.engine.ask.methods import Gathering, MethodAround, TwoStages
-from tgraph.model import Agent, Candidate, Evidence, Retrieval
+from tgraph.engine.ask.step_evidence import (
+    WHY_PART,
+    WHY_STEP,
+    AnsweredParts,
+    BridgedRetriever,
+    PartSelector,
+    RetrieverWithPlaces,
+    StepBridge,
+)
+from tgraph.model import Agent, Evidence, Judgement, QuestionPart
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.candidates import chunk_candidates
-from tgraph.retrieve.candidates import ranked as renumbered
+from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.text.comparison import QuestionComparison, comparison_of
+from tgraph.retrieve.text.coordination import coordinated
 from tgraph.retrieve.text.decomposition import QuestionStep, decomposed, without_article
-from tgraph.retrieve.text.sentence_ranking import Place, place_of, sharpened
 from tgraph.version import __version__
 
 TRIED = 2
 """Answers of the last step before the end that are tried."""
 
-SLACK = 0.1
-"""How much less than the best sentence alone the steps together may be worth."""
-
-PENALTY = 0.05
-"""What the steps must be worth more than one sentence to be as good evidence as that."""
-
 
 @dataclass(frozen=True, slots=True)
-class StepBridge:
-    """The places that answer the steps, the last one included, and their worth together."""
+class StepPlan:
+    """The steps that a question takes, of one of three sorts; false where it takes none."""
 
-    places: tuple[Evidence, ...]
-    score: float
+    comparison: QuestionComparison | None = None
+    parts: tuple[QuestionStep, ...] = ()
+    chain: tuple[QuestionStep, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.comparison or self.parts or self.chain)
+
+
+def plan_of(question: str, chained: bool) -> StepPlan:
+    """The steps of a question; ``chained`` where its descriptions are asked first."""
+    if comparison := comparison_of(question):
+        return StepPlan(comparison)
+    if parts := coordinated(question):
+        return StepPlan(parts=parts)
+    return StepPlan(chain=decomposed(question) if chained else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Stepwise(MethodAround):
-    """A method that answers a question's steps before the question, where it takes any."""
+    """A method that answers the steps of a question before the question."""
 
     inner: TwoStages
+    plan: StepPlan
 
     agent = Agent("method", "embedded-steps", __version__)
 
     def gather(self, question: Question, context: Context, record: SessionRecord) -> Gathering:
         """As ``Method.gather``."""
-        inner = self.inner
-        steps = decomposed(question.text)
-        bridge = self._bridge(steps, context, record) if steps else None
-        if bridge is not None:
-            inner = replace(
-                inner,
-                retriever=_BridgedRetriever(inner.retriever, bridge, inner.sharpens),
-                sharpens=False,
-            )
+        if self.plan.chain:
+            inner = self._bridged(context, record)
+        elif self.plan.comparison is not None:
+            inner = self._in_parts(self._compared(self.plan.comparison, question, context, record))
+        else:
+            inner = self._in_parts(self._parts(question, context, record))
         return (yield from inner.gather(question, context, record))
+
+    # --- parts ---
+
+    def _in_parts(self, answered: AnsweredParts) -> TwoStages:
+        """The method with what answers the parts; what was read for them is not read again."""
+        inner = self.inner
+        return replace(
+            inner,
+            retriever=RetrieverWithPlaces(inner.retriever, answered.places, WHY_PART),
+            selector=PartSelector(inner.selector, answered),
+            reads=False,
+        )
+
+    def _parts(self, question: Question, context: Context, record: SessionRecord) -> AnsweredParts:
+        """Each part with the sentences that answer it."""
+        least, share = _bounds(context)
+        parts: list[QuestionPart] = []
+        answers: list[Judgement] = []
+        for number, step in enumerate(self.plan.parts, 1):
+            with record.step("StepAnswering", self.agent) as activity:
+                reading = self._reading(step, question, context, record)
+                places = reading.close(least, share)
+                short = reading.short(places[0]) if places else ""
+                record.step_answer(
+                    activity, number, step.text, short, [e.iri for e in places[:1]], ()
+                )
+            if places:
+                parts.append(QuestionPart(places))
+                answers.append(Judgement(places[0].relevance, short, places[0].iri))
+            else:
+                parts.append(QuestionPart((), step.phrase, reading.sentences[:1]))
+        return AnsweredParts(tuple(parts), _together(answers) if context.reader else None)
+
+    def _reading(
+        self, step: QuestionStep, question: Question, context: Context, record: SessionRecord
+    ) -> PartReading:
+        asked = self.inner.understood(replace(question, text=step.text), context, record.call)
+        return part_reading(asked, self.inner.retriever.retrieve(asked, context), context)
+
+    # --- comparisons ---
+
+    def _compared(
+        self,
+        comparison: QuestionComparison,
+        question: Question,
+        context: Context,
+        record: SessionRecord,
+    ) -> AnsweredParts:
+        """Both sides with the sentence that has their value, the one that is decided for first."""
+        sides: list[SideAnswer | None] = []
+        nearest: list[tuple[Evidence, ...]] = []
+        said: list[str] = []
+        for at, step in enumerate(comparison.steps):
+            with record.step("StepAnswering", self.agent) as activity:
+                side, reading = self._side(comparison, at, question, context, record)
+                value, places = (side.value.text, side.places) if side else ("", ())
+                iris = [e.iri for e in places[:1]]
+                said.append(record.step_answer(activity, at + 1, step.text, value, iris, ()))
+            sides.append(side)
+            nearest.append(places or reading.sentences[:1])
+        one, other = sides
+        if one is None or other is None:
+            missing = (
+                "" if s else step.phrase for s, step in zip(sides, comparison.steps, strict=True)
+            )
+            parts = (QuestionPart((), m, n) for m, n in zip(missing, nearest, strict=True))
+            return AnsweredParts(tuple(parts))
+        with record.step("StepAnswering", self.agent, said) as activity:
+            decision = decided(comparison, one.value, other.value)
+            text = decision.text if decision else ""
+            record.step_answer(activity, 3, question.text, text, (), said)
+        return _decided(decision, (one, other), context)
+
+    def _side(
+        self,
+        comparison: QuestionComparison,
+        at: int,
+        question: Question,
+        context: Context,
+        record: SessionRecord,
+    ) -> tuple[SideAnswer | None, PartReading]:
+        least, _ = _bounds(context)
+        reading = self._reading(comparison.steps[at], question, context, record)
+        return side_answer(comparison, at, reading, least, context), reading
+
+    # --- descriptions ---
+
+    def _bridged(self, context: Context, record: SessionRecord) -> TwoStages:
+        """The method with the places of the steps, where all have an answer."""
+        inner = self.inner
+        bridge = self._bridge(self.plan.chain, context, record)
+        if bridge is None:
+            return inner
+        found = RetrieverWithPlaces(inner.retriever, bridge.places, WHY_STEP)
+        retriever = BridgedRetriever(found, bridge, inner.sharpens)
+        return replace(inner, retriever=retriever, sharpens=False)
 
     def _bridge(
         self, steps: Sequence[QuestionStep], context: Context, record: SessionRecord
@@ -123,6 +237,37 @@ class Stepwise(MethodAround):
         return best_sentences(question, self.inner.retriever.retrieve(question, context), context)
 
 
+def _bounds(context: Context) -> tuple[float, float]:
+    """What the best sentence of a part must be worth at least, and the others as a share of it."""
+    if context.reader is not None:
+        return context.settings.answer.least_confidence, EmbeddedSynthesiser.CLOSE_READ
+    return EmbeddedSynthesiser.LEAST_SCORE, EmbeddedSynthesiser.CLOSE
+
+
+def _together(answers: Sequence[Judgement]) -> Judgement:
+    """What was read of several parts as one: right where all of them are."""
+    if not answers:
+        return Judgement(0.0)
+    confidence = round(prod(each.confidence or 0.0 for each in answers), 6)
+    short = "; ".join(each.answer for each in answers)
+    return Judgement(
+        confidence, short if all(a.answer for a in answers) else "", answers[0].evidence
+    )
+
+
+def _decided(
+    decision: Decision | None, sides: tuple[SideAnswer, SideAnswer], context: Context
+) -> AnsweredParts:
+    """Both sides, with the decision as the answer in a few words."""
+    first = decision.first if decision else 0
+    ordered = (sides[first], sides[1 - first])
+    read = context.reader is not None
+    confidence = round(prod(side.relevance for side in sides), 6) if read else None
+    text = decision.text if decision else ""
+    judgement = Judgement(confidence, text, ordered[0].places[0].iri)
+    return AnsweredParts(tuple(QuestionPart(side.places) for side in ordered), judgement)
+
+
 def _is_name(phrase: str, context: Context) -> bool:
     """Whether it names what it seems to describe ("the Gulf of Mexico")."""
     return any(match_names(each, context.store) for each in (phrase, without_article(phrase)))
@@ -140,68 +285,3 @@ def _record(
     return record.step_answer(
         activity, number, question, answer.text if answer else "", places, before
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _BridgedRetriever:
-    """The candidates of a retriever, those that hold the places of the steps first.
-
-    The places are worth as much as the best sentence, where the steps together are worth it.
-    """
-
-    inner: Retriever
-    bridge: StepBridge
-    sharpens: bool
-
-    @property
-    def step(self) -> str:
-        return self.inner.step
-
-    @property
-    def matches_entities(self) -> bool:
-        return self.inner.matches_entities
-
-    def retrieve(self, question: Question, context: Context) -> Retrieval:
-        """As ``Retriever.retrieve``."""
-        found = self._with_chunks(self.inner.retrieve(question, context), context)
-        found = sharpened(question, found, context) if self.sharpens else found
-        known = (e.relevance or 0.0 for c in found.candidates for e in c.evidence)
-        alone = max(known, default=0.0)
-        if self.bridge.score <= alone - SLACK:
-            return found
-        worth = min(1.0, max(alone, self.bridge.score - PENALTY))
-        candidates = tuple(self._with_places(c, worth) for c in found.candidates)
-        return replace(found, candidates=candidates)
-
-    def _with_chunks(self, found: Retrieval, context: Context) -> Retrieval:
-        wanted = dict.fromkeys(place.chunk for place in self.bridge.places)
-        held = {c.item.iri: c for c in found.candidates if c.item.iri in wanted}
-        why = ("it answers a step of the question",)
-        best = max((c.score for c in found.candidates), default=1.0)
-        new = chunk_candidates(context, ((c, best, why) for c in wanted if c not in held))
-        first = [*new, *(replace(c, reasons=(*why, *c.reasons)) for c in held.values())]
-        rest = [c for c in found.candidates if c.item.iri not in held]
-        edges = [c for c in rest if c.item.kind == "edge"]
-        others = [c for c in rest if c.item.kind != "edge"]
-        order = tuple(renumbered([*edges, *first, *others]))
-        return replace(found, candidates=order, items=found.items + len(new))
-
-    def _with_places(self, candidate: Candidate, worth: float) -> Candidate:
-        """The candidate, the places of the steps that stand in it first, being worth so much, and
-        the place of the step before the last of them as its bridge."""
-        known = {place_of(e): e for e in candidate.evidence}
-        own = [p for p in self.bridge.places if self._holds(candidate, p, known)]
-        if not own:
-            return candidate
-        own.sort(key=self.bridge.places.index, reverse=True)
-        first = [replace(known.get(place_of(p), p), relevance=worth) for p in own]
-        taken = {place_of(p) for p in own}
-        rest = [e for at, e in known.items() if at not in taken]
-        before = self.bridge.places.index(own[0]) - 1
-        bridge = self.bridge.places[before].iri if before >= 0 else ""
-        return replace(candidate, evidence=(*first, *rest), bridge=bridge)
-
-    def _holds(self, candidate: Candidate, place: Evidence, known: Container[Place]) -> bool:
-        if candidate.item.kind == "chunk":
-            return place.chunk == candidate.item.iri
-        return place_of(place) in known

@@ -210,13 +210,13 @@ class SessionReplay:
     def _method(self, parts: Components, question: Question, context: Context) -> Method:
         if was_chosen(self.session.parameters):
             return chosen(question, parts, context)
-        return self._method_by_name(parts)
+        return self._method_by_name(parts, question)
 
-    def _method_by_name(self, parts: Components) -> Method:
+    def _method_by_name(self, parts: Components, question: Question) -> Method:
         count = self.session.parameters.get(COUNT)
         if self.session.mode == SUGGEST.name and count:
             return suggesting(parts, int(count))
-        return in_steps(method_of(self.session.mode, parts), parts)
+        return in_steps(method_of(self.session.mode, parts), question.text, parts)
 
     def _retrieving(
         self, method: Method, settings: Settings, context: Context, lost: str
@@ -240,6 +240,8 @@ class SessionReplay:
         """The method with the recorded ranking, where a server had ranked the texts anew."""
         recorded_calls = self.session.calls
         ranked = any(call.kind == "rerank" for call in recorded_calls.calls)
+        if ranked and isinstance(method, MethodAround):
+            return replace(method, inner=self._reranking(method.inner, settings))
         if not ranked or not isinstance(method, TwoStages):
             return method
         from tgraph.retrieve.search.contextual import ContextualRetriever
@@ -368,7 +370,7 @@ class SelectionReplay(SessionReplay):
         with TemporaryDirectory(prefix="tgraph-influence-") as folder:
             settings = settings.model_copy(update={"prompts": self._prompts(Path(folder))})
             parts = Components(settings, Path(folder), chat=chat, embedder=self.parts.embedder)
-            method = self._method_by_name(parts)
+            method = self._method_by_name(parts, Question(session.question))
             return method.synthesiser, parts.alone if chat is not None else None
 
 

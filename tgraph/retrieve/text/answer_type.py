@@ -19,7 +19,7 @@ _BY_WORD = {
     "where": "place",
     "why": "reason",
 }
-_TIMES = frozenset({"year", "date", "day", "month", "century", "decade", "season"})
+TIMES = frozenset({"year", "date", "day", "month", "century", "decade", "season"})
 _COUNTED = re.compile(r"how (?:many|much|often)\b|\bnumber of\b", re.IGNORECASE)
 _FATE_ASKED = re.compile(
     r"\bbec[oa]mes? of\b|\bhappen(?:s|ed)? to\b|\bfate\b|\bend(?:ed)? up\b", re.IGNORECASE
@@ -224,7 +224,7 @@ def _kind(text: str, word: str, phrase: Sequence[str], is_name: bool) -> str:
     if _WHY.search(text):
         return "reason"
     if word in ("what", "which"):
-        if _TIMES & set(phrase):
+        if TIMES & set(phrase):
             return "time"
         return kind_of_phrase(" ".join(phrase)) or ("name" if is_name or word == "which" else "")
     return _BY_WORD.get(word, "")

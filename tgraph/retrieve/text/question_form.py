@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tgraph.resources import word_set
 from tgraph.retrieve.modes.base import Form
+from tgraph.retrieve.text.comparison import comparison_of
 from tgraph.retrieve.text.decomposition import decomposed
 from tgraph.retrieve.text.lexical import STOP_WORDS, words
 
@@ -91,6 +92,9 @@ def _whole(text: str, names: Sequence[str]) -> str:
 
 def _compared(text: str, names: Sequence[str]) -> str:
     """It sets two things side by side."""
+    if comparison := comparison_of(text):
+        how = "asks to choose between" if comparison.asked == "which" else "compares"
+        return f"it {how} {_all(comparison.sides)}"
     if _OR.search(text) and len(names) > 1:
         return f"it asks to choose between {_all(names)}"
     same = _SAME.search(text)

@@ -366,9 +366,5 @@ def _probability(logit: float) -> float:
 _BOUND = 12.0
 
 
-def _probability(logit: float) -> float:
-    return round(1 / (1 + math.exp(-logit)), 6)
-
-
 def _bounded(logit: float) -> float:
     return max(-_BOUND, min(_BOUND, logit))
