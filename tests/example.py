@@ -20,10 +20,11 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def run(arguments: list[str], folder: Path, *, commands: Path = Path(sys.executable).parent) -> str:
     """What it says, on either stream; it must end well. Commands are looked for in ``commands``."""
+    outside = {name: value for name, value in os.environ.items() if "TGRAPH_" not in name}
     done = subprocess.run(
         arguments,
         cwd=folder,
-        env={**os.environ, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"},
+        env={**outside, "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         timeout=300,

