@@ -102,13 +102,16 @@ def bare_value(answer: str, comparison: QuestionComparison) -> ComparedValue | N
 
 
 def near_focus(text: str, comparison: QuestionComparison, name: str) -> int | None:
-    """How far a name stands from the nearest word of the question; None where it is too far."""
+    """How far a name stands from the nearest word of the question; None where it is too far, or
+    another name is between."""
     written = next((n for n in (name, _BRACKETS.sub("", name)) if n and n in text), "")
     if not written:
         return None
     start = text.index(written)
     found = _Found(start, start + len(written), name_value(name))
-    return _distance(found, text, comparison)
+    gap = _distance(found, text, comparison)
+    between = text[max(0, start - gap) : start] if gap is not None else ""
+    return None if any(map(str.isupper, between)) else gap
 
 
 def name_value(name: str) -> ComparedValue:
