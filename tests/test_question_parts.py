@@ -119,13 +119,14 @@ SCORES = {NONE: 0.0, "1931": 9.0, "Kern": 9.0}
 
 def read(home, scores, question, **settings):
     reader = OnnxReader.of_folder(small_reader(home / f"reader-{len(scores)}", scores))
+    values = {"answer.least_confidence": 0.45, **settings}
     parts = Components(
-        load_settings(None, {"answer.least_confidence": 0.3, **settings}),
+        load_settings(None, values),
         home / "cache",
         embedder=HashingEmbedder(),
         reader=reader,
     )
-    with tgraph.open(home / "graph", parts=parts) as graph:
+    with tgraph.open(home / "graph", settings=values, parts=parts) as graph:
         answer = graph.ask(question, "graph", history=())
         assert graph.replay(answer.session).same
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
@@ -133,7 +134,7 @@ def read(home, scores, question, **settings):
 
 
 def test_a_part_that_the_reader_finds_no_answer_to_is_named(home):
-    answer, trace = read(home, {NONE: 5.0, "1931": 9.0}, PARTS)
+    answer, trace = read(home, {NONE: 8.5, "1931": 9.0}, PARTS)
     assert answer.sentences[0].text == "Alba was released in Oslo in 1931."
     assert [note.text for note in answer.notes] == ["Nothing found on: how did it earn money."]
     assert answer.short == "1931"

@@ -57,7 +57,9 @@ def test_a_path_of_the_file_is_relative_to_the_file(
     assert load_settings(tmp_path).prompts == Path("here")
 
 
-def test_a_reader_of_the_file_is_a_name_unless_such_a_folder_lies_beside_it(tmp_path):
+def test_a_reader_of_the_file_is_a_name_unless_such_a_folder_lies_beside_it(
+    shipped_reader, tmp_path
+):
     (tmp_path / "mine").mkdir()
     (tmp_path / "tgraph.toml").write_text("reader.model = 'mine'\n")
     assert load_settings(tmp_path).reader.model == str(tmp_path / "mine")

@@ -163,7 +163,7 @@ class EmbeddedSynthesiser:
     """The least of the best score where nothing was read."""
     TIE = 0.0006
     """Sentences whose scores differ by less answer together."""
-    CLOSE, CLOSE_READ = 0.85, 0.4
+    CLOSE, CLOSE_READ = 0.85, 0.25
     """The share of the best score that another sentence must have, by rank or as it was read."""
 
     def __init__(self, least_confidence: float = 0.0) -> None:

@@ -34,8 +34,9 @@ ENOUGH = 0.8
 SOME = 0.5
 """The share above which they support a part of it."""
 
-BORNE_OUT = 0.5
-"""The probability that a reader must give a text to bear a statement out."""
+BORNE_OUT = 0.8
+"""The probability that a reader must give a text to bear a statement out: of 1,200 statements about
+documents that tgraph's own never saw, 86 % of the true ones have it and 6 % of the false ones."""
 
 _LONGEST_REASON = 1_000
 
