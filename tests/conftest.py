@@ -59,7 +59,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session", autouse=True)
 def _no_settings_from_outside() -> Iterator[None]:
     """Only ``reader.model`` is set: tests ask about a few made-up sentences, which the reader that
-    ships judges by what they say. Those of it take ``shipped_reader`` or run the pages' commands."""
+    ships judges by what they say. Those of it take ``shipped_reader`` or run pages' commands."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(("TGRAPH_", "OPENAI_")) and name != "TGRAPH_SHARED_DATA":

@@ -441,8 +441,8 @@ class Regenerator:
 
     def _write(self, writers: Writers, run: AblatedRun, sink: CallSink) -> list[str]:
         writer, alone = writers
-        chosen = self._written.selection.selected
-        left = Selection(tuple(chosen[n] for n in sorted(run.kept)))
+        whole = self._written.selection
+        left = replace(whole, selected=tuple(whole.selected[n] for n in sorted(run.kept)))
         writer = alone if run.alone and alone is not None else writer
         drafts = writer.synthesise(self._written.question, left, Notes(), sink)
         return [draft.text for draft in drafts]

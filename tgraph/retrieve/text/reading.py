@@ -152,7 +152,7 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
     """The retrieval with its candidates in the order of how likely they answer, and a judgement.
 
     Each keeps its rank; of its evidence it keeps what was read, each place with the probability
-    that it answers. Those of which nothing was read come last, with a score of 0.
+    that it answers. Those of which nothing was read come last, with a score of 0 and no relevance.
     """
     inquiry = analyse(question.text, frequencies(context))
     ranked = _ranked(retrieval.candidates)
@@ -347,7 +347,8 @@ def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Ca
     places = {place_of(evidence): evidence for evidence, _ in _scored(candidate)}
     found = [(readings[place], evidence) for place, evidence in places.items() if place in readings]
     if not found:
-        return replace(candidate, score=0.0, reasons=(UNREAD,))
+        unread = tuple(replace(evidence, relevance=None) for evidence in candidate.evidence)
+        return replace(candidate, score=0.0, evidence=unread, reasons=(UNREAD,))
     found.sort(key=lambda pair: (-pair[0].probability, pair[1].iri))
     kept = tuple(replace(evidence, relevance=reading.probability) for reading, evidence in found)
     best = found[0][0]
