@@ -7,6 +7,7 @@ import pytest
 import tgraph
 from tests.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.engine.components import Components
+from tgraph.explain.render.wording import stage_lines
 from tgraph.models.hub import published
 from tgraph.models.reader import OnnxReader
 from tgraph.models.reader_store import ReaderStore
@@ -46,6 +47,10 @@ def opened(folder, scores, create=False, **changed):
         load_settings(None, settings), folder / "cache", embedder=HashingEmbedder(), reader=reader
     )
     return tgraph.open(folder / "graph", create=create, settings=settings, parts=parts)
+
+
+def uuid_of(answer):
+    return answer.session.rpartition(":")[2]
 
 
 def ask(folder, scores, mode="graph", **changed):
@@ -95,7 +100,9 @@ def test_the_judgement_is_on_record(folder):
                 " GRAPH ?h { ?evidence tg:quote ?quote } }"
             )
         )
+        told = "\n".join(stage_lines(trace, f"urn:trustgraph:prov:answer:{uuid_of(answer)}"))
     assert (trace.short, trace.confidence) == (answer.short, answer.confidence)
+    assert f"Confidence: {answer.confidence:.2f} for “Larvik”" in told
     assert "Colin Archer built the *Fram* at Larvik." in {row["quote"].value for row in rows}
 
 

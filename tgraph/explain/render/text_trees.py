@@ -117,6 +117,7 @@ def _about(trace: Trace) -> Iterator[Text]:
             "Usage": spent.format_map(usage) if usage.get("calls") else None,
             "Concepts": trace.concepts_text if trace.concepts else None,
             "Entities": matches_text(trace) or None,
+            "Confidence": one_line(trace.confidence_text) or None,
         },
         width=11,
     )

@@ -271,6 +271,14 @@ class Trace:
         return f"auto chose {self.mode} because {self.choice}" if self.choice else ""
 
     @property
+    def confidence_text(self) -> str:
+        """How likely the documents answer, and the answer in a few words; empty where nobody
+        judged that."""
+        if self.confidence is None:
+            return ""
+        return f"{self.confidence:.2f}" + (f" for “{self.short}”" if self.short else "")
+
+    @property
     def filters_text(self) -> str:
         """What the question might be answered from; empty where that was everything."""
         said = {n.removeprefix("filter-"): x for n, x in self.parameters.items() if "filter-" in n}
