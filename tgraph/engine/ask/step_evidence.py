@@ -53,12 +53,10 @@ class AnsweredParts:
 
 
 @dataclass(frozen=True, slots=True)
-class RetrieverWithPlaces:
-    """The candidates of a retriever, those that hold certain places first."""
+class _RetrieverAround:
+    """A retriever that another does, and something besides."""
 
     inner: Retriever
-    places: tuple[Evidence, ...]
-    why: str
 
     @property
     def step(self) -> str:
@@ -67,6 +65,14 @@ class RetrieverWithPlaces:
     @property
     def matches_entities(self) -> bool:
         return self.inner.matches_entities
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverWithPlaces(_RetrieverAround):
+    """The candidates of a retriever, those that hold certain places first."""
+
+    places: tuple[Evidence, ...]
+    why: str
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
@@ -85,21 +91,12 @@ class RetrieverWithPlaces:
 
 
 @dataclass(frozen=True, slots=True)
-class BridgedRetriever:
+class BridgedRetriever(_RetrieverAround):
     """The candidates of a retriever, the places of the steps being worth as much as the best
     sentence, where they together are worth it."""
 
-    inner: Retriever
     bridge: StepBridge
     sharpens: bool
-
-    @property
-    def step(self) -> str:
-        return self.inner.step
-
-    @property
-    def matches_entities(self) -> bool:
-        return self.inner.matches_entities
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""

@@ -114,8 +114,7 @@ class Features(NamedTuple):
 
     @property
     def logit(self) -> float:
-        bias, *weights_ = WEIGHTS
-        return float(bias + sum(map(mul, weights_, self)))
+        return _logit(WEIGHTS, self)
 
 
 class JudgementFeatures(NamedTuple):
@@ -131,8 +130,7 @@ class JudgementFeatures(NamedTuple):
 
     @property
     def probability(self) -> float:
-        bias, *weights_ = CONFIDENCE
-        return _probability(bias + sum(map(mul, weights_, self)))
+        return _probability(_logit(CONFIDENCE, self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,6 +356,12 @@ def _read(candidate: Candidate, readings: Mapping[Place, SentenceReading]) -> Ca
     return replace(
         candidate, score=best.probability, evidence=kept, reasons=(why, *candidate.reasons)
     )
+
+
+def _logit(weights_: Sequence[float], features: Sequence[float]) -> float:
+    """What the features come to: a bias, then what each of them counts."""
+    bias, *counts = weights_
+    return float(bias + sum(map(mul, counts, features)))
 
 
 def _probability(logit: float) -> float:
