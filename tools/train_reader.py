@@ -1,7 +1,7 @@
 """Trains the reader that ships as ``tgraph/data/reader.onnx``, from public questions.
 
     python tools/train_reader.py examples OUT KIND=FILE... [--held TITLE]...
-    python tools/train_reader.py train EXAMPLES CHECKPOINT --start SAFETENSORS
+    python tools/train_reader.py train EXAMPLES CHECKPOINT --start SAFETENSORS|CHECKPOINT
     python tools/train_reader.py measure EXAMPLES CHECKPOINT    # on the held documents
     python tools/train_reader.py export CHECKPOINT OUT          # as ONNX
 
@@ -40,6 +40,7 @@ LONGEST = 256
 """Tokens of question and passage together."""
 
 Span = tuple[int, int]
+RIGHT = ("answer", "bridge", "true")
 
 
 # --- the questions, as their files have them ---
@@ -136,8 +137,10 @@ KINDS["fairytaleqa"] = fairytaleqa
 @dataclass
 class Example:
     """``kind`` is answer, miss (asked so that the passage has no answer), swap (a name or number of
-    the question exchanged), other (another passage of the document), far (of another document), or
-    true or false of a statement."""
+    the question exchanged), contrary (a word of it turned to its contrary), other (another passage
+    of the document), far (of another document), bridge (of two places, of which one says what the
+    question means, the other answers), apart (one of them with a wrong one), or true or false of a
+    statement."""
 
     kind: str
     source: str
@@ -155,6 +158,38 @@ STOP = frozenset(
         "will with would",
     )
 )
+
+
+CONTRARIES = (
+    "first last|early late|earlier later|earliest latest|before after|begin end|began ended|"
+    "start stop|started stopped|largest smallest|larger smaller|large small|biggest smallest|"
+    "highest lowest|higher lower|high low|most least|more less|more fewer|many few|maximum minimum|"
+    "best worst|better worse|good bad|longest shortest|longer shorter|long short|oldest youngest|"
+    "older younger|old new|fastest slowest|faster slower|fast slow|strongest weakest|strong weak|"
+    "north south|northern southern|east west|eastern western|left right|top bottom|upper lower|"
+    "above below|inside outside|internal external|inner outer|near far|increase decrease|"
+    "increased decreased|increases decreases|rise fall|rose fell|gain lose|gained lost|win lose|"
+    "won lost|victory defeat|attack defend|attacked defended|open close|opened closed|allow forbid|"
+    "allowed forbidden|allows forbids|accept reject|accepted rejected|support oppose|"
+    "supported opposed|supports opposes|include exclude|included excluded|includes excludes|"
+    "add remove|added removed|create destroy|created destroyed|build demolish|built demolished|"
+    "buy sell|bought sold|give take|gave took|send receive|sent received|enter leave|entered left|"
+    "arrive depart|arrived departed|join leave|joined left|born killed|live die|lived died|"
+    "love hate|loved hated|friend enemy|friends enemies|male female|man woman|men women|boy girl|"
+    "father mother|son daughter|brother sister|king queen|husband wife|public private|"
+    "rich poor|legal illegal|common rare|usually never|always never|possible impossible|"
+    "with without|for against|positive negative|advantage disadvantage|"
+    "advantages disadvantages|success failure|succeed fail|cause prevent|caused prevented|"
+    "causes prevents|enable disable|enabled disabled|enables disables|required optional|"
+    "active passive|similar different|same different|modern ancient|urban rural|"
+    "summer winter|day night|morning evening|peace war|major minor|primary secondary|full empty|"
+    "heavy light|wide narrow|deep shallow|hot cold|warm cool|dry wet|hard soft|true false|"
+    "safe unsafe"
+)
+CONTRARY: dict[str, list[str]] = defaultdict(list)
+for _one, _other in (pair.split() for pair in CONTRARIES.split("|")):
+    CONTRARY[_one].append(_other)
+    CONTRARY[_other].append(_one)
 
 
 def words_of(text: str) -> list[str]:
@@ -207,8 +242,8 @@ def around(page: Page, span: Span, longest: int, chance: random.Random) -> Windo
 class Examples:
     """Makes the examples of a body of pages, by chance but always the same."""
 
-    def __init__(self, pages: Sequence[Page]) -> None:
-        self.chance = random.Random(13)
+    def __init__(self, pages: Sequence[Page], seed: int) -> None:
+        self.chance = random.Random(seed)
         self.pages = pages
         self.windows: dict[str, list[Window]] = defaultdict(list)
         for page in pages:
@@ -221,10 +256,17 @@ class Examples:
         for page in pages:
             for name in _names(page.text):
                 self.names[self._group(page)][_shape(name)].append(name)
+        self.described: dict[str, dict[str, list[Described]]] = defaultdict(
+            lambda: defaultdict(list)
+        )
+        for page in pages:
+            for asked in page.questions:
+                for each in _described(page, asked):
+                    self.described[self._group(page)][each.name].append(each)
 
     @staticmethod
     def _group(page: Page) -> str:
-        return f"{page.kind}/{page.document}"
+        return f"{page.kind}/{page.document.partition(' › ')[0]}"
 
     def all(self) -> Iterator[Example]:
         for page in self.pages:
@@ -249,6 +291,9 @@ class Examples:
         yield from self._others(page, asked)
         if self.chance.random() < 0.4 and (swapped := self._swapped(page, asked.text, window)):
             yield self._example("swap", swapped, window, [])
+        if self.chance.random() < 0.5 and (turned := self._turned(asked.text)):
+            yield self._example("contrary", turned, window, [])
+        yield from self._bridges(page, asked, span)
         yield from self._statements(page, asked, span, window)
 
     def _others(self, page: Page, asked: Asked) -> Iterator[Example]:
@@ -260,7 +305,7 @@ class Examples:
             free = [w for w in free if w.page is not page and self.chance.random() < 0.5]
         likest = self._likest(asked.text, free)[:6]
         general = page.kind in ("policyqa", "fairytaleqa")
-        if likest and self.chance.random() < (0.4 if general else 0.7):
+        if likest and self.chance.random() < (0.4 if general else 0.8):
             yield self._example("other", asked.text, self.chance.choice(likest), [])
         if self.chance.random() < 0.1 and page.kind != "policyqa":
             yield self._example("far", asked.text, self.chance.choice(self.everything), [])
@@ -279,6 +324,58 @@ class Examples:
         others = self.names[self._group(page)].get(_shape(name), [])
         others = [o for o in others if o.lower() not in window.text.lower() and o not in question]
         return question.replace(name, self.chance.choice(others)) if others else None
+
+    def _turned(self, question: str) -> str | None:
+        """The question with one of its words turned to its contrary."""
+        found = [m for m in re.finditer(r"[a-z]+", question) if m[0] in CONTRARY and m.start() > 0]
+        if not found:
+            return None
+        word = self.chance.choice(found)
+        turned = self.chance.choice(CONTRARY[word[0]])
+        return question[: word.start()] + turned + question[word.end() :]
+
+    def _bridges(self, page: Page, asked: Asked, span: Span) -> Iterator[Example]:
+        """The question with a name of it described, over the place that says who is so described
+        and the place that answers; and over one of these beside another."""
+        known = self.described[self._group(page)]
+        names = [n for n in known if n in asked.text and _alone(n, asked.text)]
+        answer = page.text[slice(*span)]
+        pairs = [(n, d) for n in names for d in known[n] if n not in answer and answer not in n]
+        pairs = [(n, d) for n, d in pairs if d.asked is not asked and answer not in d.text]
+        if not pairs:
+            return
+        name, told = self.chance.choice(pairs)
+        question = re.sub(
+            rf"\b(?:the )?{re.escape(name)}\b", lambda _: told.text, asked.text, count=1
+        )
+        room = self.chance.randint(60, 300)
+        first = around(told.page, told.span, room, self.chance)
+        last = around(page, span, room, self.chance)
+        other = self.chance.choice(self.windows[self._group(page)])
+        yield self._joined("bridge", question, [first, last], last, asked.answers)
+        if answer.lower() not in first.text.lower() and answer.lower() not in other.text.lower():
+            wrong = self._likest(asked.text, self.windows[self._group(page)])[:6]
+            wrong = [w for w in wrong if answer.lower() not in w.text.lower()]
+            yield self._joined("apart", question, [first, self.chance.choice(wrong or [other])])
+        if name not in other.text and self.chance.random() < 0.7:
+            yield self._joined("apart", question, [other, last])
+
+    def _joined(
+        self,
+        kind: str,
+        question: str,
+        windows: Sequence[Window],
+        answering: Window | None = None,
+        answers: Sequence[Span] = (),
+    ) -> Example:
+        """The windows one after the other, each under its title; in either order."""
+        text, spans = "", []
+        for window in windows if self.chance.random() < 0.7 else windows[::-1]:
+            one = self._example(kind, question, window, answers if window is answering else ())
+            spans += [(s + len(text), e + len(text)) for s, e in one.spans]
+            text += one.text + "\n"
+        page = windows[-1].page
+        return Example(kind, page.kind, page.document, question, text.rstrip(), spans)
 
     def _statements(
         self, page: Page, asked: Asked, span: Span, window: Window
@@ -311,16 +408,19 @@ class Examples:
 
 
 def _names(text: str) -> list[str]:
-    """Runs of capitalised words within sentences, and numbers."""
+    """Runs of capitalised words within sentences, identifiers, and numbers."""
     found = re.findall(r"(?<![.!?] )\b[A-Z][\w'’-]+(?: (?:of |the |de )?[A-Z][\w'’-]+)*", text)
     found = [name for name in found if name.lower() not in STOP and len(name) > 2]
+    found += re.findall(r"(?<!\S)-{0,2}[A-Za-z]\w*(?:[_./:-]\w+)*[_./]\w+\b", text)
     return found + re.findall(r"\b\d[\d,.]*\d\b|\b\d\b", text)
 
 
 def _shape(name: str) -> str:
     if re.fullmatch(r"1\d\d\d|20\d\d", name):
         return "year"
-    return "number" if name[0].isdigit() else "name" if " " in name else "word"
+    if name[0].isdigit():
+        return "number"
+    return "name" if " " in name else "identifier" if re.search(r"[_./]", name) else "word"
 
 
 _AUXILIARY = "is|was|are|were|did|does|do|has|have|had|can|could|will|would|should|may|might"
@@ -342,12 +442,66 @@ def statement(question: str, answer: str) -> str | None:
     return None
 
 
-def make_examples(out: Path, given: Sequence[str], held: Sequence[str]) -> None:
+def _alone(name: str, question: str) -> bool:
+    """Whether the name stands in the question, and not within a longer one."""
+    return bool(re.search(rf"\b{re.escape(name)}(?!['’\w-]| [A-Z\d])", question)) and not re.search(
+        rf"(?<!^)\b[A-Z]\w+ {re.escape(name)}", question
+    )
+
+
+@dataclass
+class Described:
+    """Who or what a question asks for, in words that stand in place of its name."""
+
+    name: str
+    text: str
+    page: Page
+    span: Span
+    asked: Asked
+
+
+_WHO = re.compile(rf"who (?!(?:{_AUXILIARY})\b)(\w+ .+?)\??", re.I)
+_WHO_WAS = re.compile(r"who (?:is|was) (the [^?]+?)\??", re.I)
+_NOUN = re.compile(
+    rf"(?:what|which) ((?:(?!(?:{_AUXILIARY})\b)[a-z-]+ ){{1,3}}?)"
+    r"((?:(?:is|was|are|were|has|had) (?:been )?)?\w+ed .+?)\??",
+    re.I,
+)
+_PLACED = re.compile(
+    r"(?:in|at|on) (?:what|which) ([a-z -]+?) (is|was|were) (.+?) "
+    r"(\w+(?:ed|wn|rn|lt|nd|en)\b.*?)\??",
+    re.I,
+)
+
+
+def description(question: str) -> str | None:
+    """What the question asks for, as a noun phrase; None for forms that aren't made one."""
+    question = question.strip()
+    if match := _WHO_WAS.fullmatch(question):
+        return match[1]
+    if match := _WHO.fullmatch(question):
+        return f"the person who {match[1]}"
+    if match := _PLACED.fullmatch(question):
+        return f"the {match[1]} in which {match[3]} {match[2]} {match[4]}"
+    if match := _NOUN.fullmatch(question):
+        return f"the {match[1]}that {match[2]}"
+    return None
+
+
+def _described(page: Page, asked: Asked) -> Iterator[Described]:
+    described = description(asked.text)
+    for span in asked.answers[:1] if described else ():
+        name = page.text[slice(*span)].strip(" .,")
+        if described and 3 < len(name) < 40 and name[0].isupper() and name not in described:
+            yield Described(name, described, page, span, asked)
+
+
+def make_examples(out: Path, given: Sequence[str], held: Sequence[str], seed: int) -> None:
     pages = []
     for each in given:
         kind, _, path = each.partition("=")
         pages += [page for page in KINDS[kind](Path(path)) if page.text.strip()]
-    made = list(Examples(pages).all())
+    made = list(Examples(pages, seed).all())
     with out.open("w", encoding="utf-8") as file:
         for example in made:
             line = {**asdict(example), "held": example.document in held}
@@ -420,10 +574,12 @@ def network(start: Path | None = None) -> Any:
             return start, end, judged
 
     net = Net()
-    if start is not None:
+    if start is not None and start.suffix == ".safetensors":
         from safetensors.torch import load_file
 
         net.load_state_dict(_renamed(load_file(start)), strict=False)
+    elif start is not None:
+        net.load_state_dict(torch.load(start)["net"])
     net.words.weight.requires_grad_(False)
     net.places.weight.requires_grad_(False)
     return net
@@ -495,7 +651,7 @@ def _encoded(line: Any, item: Any) -> Encoded | None:
         own = [p for p in places if item.offsets[p][1] > start and item.offsets[p][0] < end]
         if own and item.offsets[own[-1]][1] >= end:
             spans.append((own[0], own[-1]))
-    if line["kind"] == "answer" and not spans:
+    if line["kind"] in ("answer", "bridge") and not spans:
         return None
     passage = (places[0], places[-1] + 1) if places else (0, 0)
     return Encoded(
@@ -517,8 +673,16 @@ def batch_of(items: Sequence[Encoded], chance: random.Random | None = None) -> A
 
 
 def train(
-    path: Path, checkpoint: Path, start: Path, epochs: float, size: int, rate: float, threads: int
+    path: Path,
+    checkpoint: Path,
+    start: Path,
+    epochs: float,
+    size: int,
+    rate: float,
+    last: float,
+    threads: int,
 ) -> None:
+    """Trains at a rate that rises for a twentieth of the steps, then falls to ``last`` of it."""
     import torch
 
     torch.manual_seed(7)
@@ -544,9 +708,10 @@ def train(
     for step, batch in enumerate(batches, 1):
         if step <= done:
             continue
-        share = step / warm if step < warm else (len(batches) - step) / (len(batches) - warm)
+        left = (len(batches) - step) / (len(batches) - warm)
+        share = step / warm if step < warm else last + (1 - last) * left
         for group in optimizer.param_groups:
-            group["lr"] = rate * max(share, 0.0)
+            group["lr"] = rate * share
         loss = _loss(net, batch, chance)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -554,8 +719,8 @@ def train(
         optimizer.step()
         losses.append(loss.item())
         if step % 100 == 0:
-            left = (time.time() - began) / (step - done) * (len(batches) - step) / 60
-            print(f"{step} loss {np.mean(losses[-100:]):.3f}, {left:.0f} min left", flush=True)
+            minutes = (time.time() - began) / (step - done) * (len(batches) - step) / 60
+            print(f"{step} loss {np.mean(losses[-100:]):.3f}, {minutes:.0f} min left", flush=True)
         if step % 500 == 0 or step == len(batches):
             state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(), "done": step}
             torch.save(state, checkpoint.with_suffix(".part"))
@@ -591,7 +756,7 @@ def _loss(net: Any, batch: Sequence[Encoded], chance: random.Random) -> Any:
         hidden[row, 1 : item.passage[0]] = -1e4
         hidden[row, item.passage[1] :] = -1e4
     stated = torch.tensor([item.kind in ("true", "false") for item in batch])
-    right = torch.tensor([float(item.kind in ("answer", "true")) for item in batch])
+    right = torch.tensor([float(item.kind in RIGHT) for item in batch])
     logit = torch.where(stated, judged[:, 1], judged[:, 0])
     total = functional.binary_cross_entropy_with_logits(logit, right)
     if not stated.all():
@@ -636,12 +801,16 @@ def _report(source: str, rows: Sequence[Any]) -> None:
     answered = [row for row in rows if row[0].kind == "answer"]
     f1 = [_overlap(item.spans, found) for item, _, found, _ in answered]
     print(f"{source}: {len(rows)} examples, {len(answered)} answered, tokens' F1 {np.mean(f1):.1%}")
-    for kind in ("miss", "swap", "other", "far"):
+    for kind in ("miss", "swap", "contrary", "other", "far"):
         free = [row for row in rows if row[0].kind == kind]
         if len(free) > 20:
             for name, told in (("span", lambda row: row[1]), ("relevance", lambda row: row[3][0])):
                 print(f"  {kind} by {name}: {_told(answered, free, told)}")
-    true, false = ([row for row in rows if row[0].kind == kind] for kind in ("true", "false"))
+    kinds = ("bridge", "apart", "true", "false")
+    bridges, apart, true, false = ([r for r in rows if r[0].kind == kind] for kind in kinds)
+    if len(apart) > 20:
+        f1 = [_overlap(item.spans, found) for item, _, found, _ in bridges]
+        print(f"  bridges: F1 {np.mean(f1):.1%}, {_told(bridges, apart, lambda row: row[3][0])}")
     if true and false:
         print(f"  statements: {_told(true, false, lambda row: row[3][1])}")
 
@@ -810,6 +979,7 @@ def main() -> None:
     made.add_argument("out", type=Path)
     made.add_argument("given", nargs="+", metavar="KIND=FILE")
     made.add_argument("--held", action="append", default=[])
+    made.add_argument("--seed", type=int, default=13)
     trained = commands.add_parser("train")
     trained.add_argument("path", type=Path)
     trained.add_argument("checkpoint", type=Path)
@@ -817,6 +987,7 @@ def main() -> None:
     trained.add_argument("--epochs", type=float, default=2.0)
     trained.add_argument("--size", type=int, default=32)
     trained.add_argument("--rate", type=float, default=2e-4)
+    trained.add_argument("--last", type=float, default=0.0)
     trained.add_argument("--threads", type=int, default=2)
     measured = commands.add_parser("measure")
     measured.add_argument("path", type=Path)
