@@ -228,11 +228,13 @@ def _modes() -> Mapping[str, Mode]:
 
 
 def _settings_of_modes() -> Mapping[str, Sequence[str]]:
-    """The settings that each of the modes' flags overrides."""
+    """The settings that each of the modes' flags overrides, and ``--prepare`` for all of them."""
     found: dict[str, dict[str, None]] = {}
     for mode in _modes().values():
         for flag, setting in mode.flags.items():
             found.setdefault(flag.parameter, {})[setting] = None
+        if mode.need is not None:
+            found.setdefault("prepare", {})[mode.need.setting] = None
     return {name: list(settings) for name, settings in found.items()}
 
 
