@@ -70,14 +70,15 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 1
+FORMAT = 2
 STEM = "lookups"
 HEAD = "lookups.json"
 
 _SCHEMA = """
-CREATE TABLE evidence (about TEXT, iri TEXT, place INTEGER, chunk TEXT, start INTEGER,
-                       length INTEGER, quote TEXT, strength REAL, description TEXT, stated INTEGER,
-                       PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
+CREATE TABLE evidence (about TEXT, iri TEXT, place INTEGER, chunk INTEGER, start INTEGER,
+                       length INTEGER, quote INTEGER, strength REAL, description TEXT,
+                       stated INTEGER, PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
+CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE entity (iri TEXT PRIMARY KEY, degree INTEGER) WITHOUT ROWID;
 CREATE TABLE chunk (iri TEXT PRIMARY KEY, tokens INTEGER) WITHOUT ROWID;
 CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWID;
@@ -85,18 +86,19 @@ CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWI
 _INDEX = "CREATE INDEX iri ON evidence (iri) WHERE stated"
 T = TypeVar("T", bound="LookupTable | None")
 
-_ABOUT = """
-SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE about = ? ORDER BY iri, place
+_ROWS = """
+SELECT about, iri, chunks.text, start, length, quotes.text, strength, description FROM evidence
+JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.number = quote
 """
-_IRI = """
-SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE iri = ? AND stated ORDER BY about, place
-"""
+_ABOUT = f"{_ROWS} WHERE about = ? ORDER BY iri, place"
+_IRI = f"{_ROWS} WHERE iri = ? AND stated ORDER BY about, place"
 _DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
 _DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
 _TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
-_MENTIONS = "SELECT about, chunk FROM evidence WHERE about >= ? AND about < ? GROUP BY about, chunk"
+_MENTIONS = """
+SELECT about, text FROM evidence JOIN text ON number = chunk
+WHERE about >= ? AND about < ? GROUP BY about, chunk
+"""
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
 
@@ -183,9 +185,11 @@ def tabulate(store: Store) -> LookupTable:
     standing = StoredEvidence(store).documents(standing_documents(store))
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.executescript(_SCHEMA)
-    rows = _all_rows(store, standing)
+    texts = _Texts()
+    rows = _all_rows(store, standing, texts)
     counted = select(store, "index/chunk-tokens")
     connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO text VALUES (?, ?)", texts.numbered())
     tokens = ((text_of(r["chunk"]), int(text_of(r["tokens"]))) for r in counted)
     lengths = [pair for pair in dict(tokens).items() if document_of_chunk(pair[0]) in standing]
     connection.executemany("INSERT INTO entity VALUES (?, ?)", degrees(store).items())
@@ -197,15 +201,32 @@ def tabulate(store: Store) -> LookupTable:
     return LookupTable(connection)
 
 
-def _all_rows(store: Store, standing: Collection[str]) -> Iterator[tuple[object, ...]]:
+class _Texts:
+    """Numbers texts, so that one that many rows have is kept once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str | None) -> int | None:
+        return None if text is None else self._numbers.setdefault(text, len(self._numbers))
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        return ((number, text) for text, number in self._numbers.items())
+
+
+def _all_rows(
+    store: Store, standing: Collection[str], texts: _Texts
+) -> Iterator[tuple[object, ...]]:
     """Each row of evidence about what it was stated of, and about what that was merged into."""
     others = _merged(store)
     for place, found in enumerate(solutions(store, "index/evidence")):
         row = row_of(found, "stated")
         if document_of_chunk(row.chunk) in standing:
-            yield row.about, row.iri, place, *row[2:], True
+            chunk, quote = texts.number(row.chunk), texts.number(row.quote)
+            where = row.iri, place, chunk, row.start, row.length, quote
+            yield row.about, *where, row.strength, row.description, True
             for other in others.get(row.about, ()):
-                yield other, row.iri, place, *row[2:], False
+                yield other, *where, row.strength, row.description, False
 
 
 def _merged(store: Store) -> Mapping[str, Collection[str]]:
