@@ -44,6 +44,12 @@ class _Index(Command):
     default=None,
     help="Build what some modes would build at their first question.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cores that extract and embed without a model.",
+)
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
 @click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
 @click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")

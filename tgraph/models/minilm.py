@@ -13,6 +13,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import file_digest
 from importlib.util import find_spec
@@ -45,8 +46,8 @@ _log = logging.getLogger(__name__)
 class MiniLMEmbedder:
     """Sentence vectors of dimension 384 (English); loaded at the first use.
 
-    One text gives one vector, bit for bit, whatever it is embedded with. ``threads`` speeds up
-    large indexes in wall time and costs CPU time. Raises ``ModelError`` at the first use when the
+    One text gives one vector, bit for bit, whatever it is embedded with. ``threads`` batches are
+    worked on at the same time. Raises ``ModelError`` at the first use when the
     extra ``local`` isn't installed or the weights aren't the expected ones.
     """
 
@@ -110,11 +111,20 @@ class MiniLMEmbedder:
 
         encoded = self._tokenizer.encode_batch(list(texts))
         tokens = [_truncated(item.ids) for item in encoded]
-        for batch in _batches([len(ids) for ids in tokens]):
+        with self._loading:
+            session = self._loaded_session
+
+        def run(batch: list[int]) -> None:
             ids = np.array([tokens[i] for i in batch], dtype=np.int64)
-            with self._loading:
-                session = self._loaded_session
             rows[batch] = session.run(None, {"input_ids": ids})[0]
+
+        batches = list(_batches([len(ids) for ids in tokens]))
+        if self._threads == 1 or len(batches) == 1:
+            for batch in batches:
+                run(batch)
+        else:
+            with ThreadPoolExecutor(self._threads, "embed") as pool:
+                list(pool.map(run, batches))
         return [len(ids) for ids in tokens]
 
     @property
@@ -143,8 +153,7 @@ class MiniLMEmbedder:
             raise _missing() from error
         folder = weights_folder()
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.inter_op_num_threads = 1
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry(

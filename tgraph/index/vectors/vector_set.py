@@ -203,7 +203,8 @@ class VectorSet:
         import numpy as np
 
         if len(self.matrix) < self.parameters.threshold:
-            return np.vecdot(self._single, query)
+            found: NDArray[float32] = np.vecdot(self._single, query)
+            return found
         blocks = (self.matrix[at : at + _AT_ONCE] for at in range(0, len(self.matrix), _AT_ONCE))
         return np.concatenate([np.vecdot(b.astype(np.float32, copy=False), query) for b in blocks])
 
