@@ -114,6 +114,6 @@ def _serve(source: BinaryIO, target: BinaryIO) -> None:
 
 
 if __name__ == "__main__":
-    with os.fdopen(os.dup(1), "wb") as replies:
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what is printed is no reply
         _serve(sys.stdin.buffer, replies)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -75,7 +75,7 @@ STEM = "lookups"
 HEAD = "lookups.json"
 
 _SCHEMA = """
-CREATE TABLE evidence (about TEXT, iri TEXT, place INTEGER, chunk INTEGER, start INTEGER,
+CREATE TABLE evidence (about TEXT, iri BLOB, place INTEGER, chunk INTEGER, start INTEGER,
                        length INTEGER, quote INTEGER, strength REAL, description TEXT,
                        stated INTEGER, PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
 CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT);
@@ -99,6 +99,7 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE about >= ? AND about < ? GROUP BY about, chunk
 """
+_EVIDENCE = f"{v.URN}evidence:"
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
 
@@ -115,13 +116,13 @@ class LookupTable:
     # --- as an ``EvidenceSource`` ---
 
     def of_edges(self, edges: Sequence[str]) -> list[EvidenceRow]:
-        return [EvidenceRow(*row) for row in self._query(_ABOUT, zip(dict.fromkeys(edges)))]
+        return self._rows(_ABOUT, dict.fromkeys(edges))
 
     def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
         return self.of_edges(sorted(entities))
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
-        return [EvidenceRow(*row) for row in self._query(_IRI, zip(sorted(set(iris))))]
+        return self._rows(_IRI, map(_packed, sorted(set(iris))))
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         rows = self._query(_DOCUMENT, zip(documents))
@@ -166,7 +167,13 @@ class LookupTable:
         except sqlite3.Error as error:  # such as a full disk
             raise OSError(str(error)) from error
 
-    def _query(self, query: str, values: Iterable[tuple[str, ...]]) -> list[Any]:
+    def _rows(self, query: str, keys: Iterable[str | bytes]) -> list[EvidenceRow]:
+        return [
+            EvidenceRow(about, _unpacked(iri), *others)
+            for about, iri, *others in self._query(query, zip(keys))
+        ]
+
+    def _query(self, query: str, values: Iterable[tuple[str | bytes, ...]]) -> list[Any]:
         """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
         large one is not noticed when it is opened."""
         import sqlite3
@@ -176,6 +183,18 @@ class LookupTable:
                 return [row for each in values for row in self._connection.execute(query, each)]
         except sqlite3.DatabaseError as error:
             raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
+
+
+def _packed(iri: str) -> str | bytes:
+    """An evidence by its digest, in the order of the IRIs and half of their room."""
+    with suppress(ValueError):
+        digest = bytes.fromhex(iri.removeprefix(_EVIDENCE))
+        return digest if _unpacked(digest) == iri else iri
+    return iri
+
+
+def _unpacked(iri: str | bytes) -> str:
+    return iri if isinstance(iri, str) else _EVIDENCE + iri.hex()
 
 
 def tabulate(store: Store) -> LookupTable:
@@ -223,7 +242,7 @@ def _all_rows(
         row = row_of(found, "stated")
         if document_of_chunk(row.chunk) in standing:
             chunk, quote = texts.number(row.chunk), texts.number(row.quote)
-            where = row.iri, place, chunk, row.start, row.length, quote
+            where = _packed(row.iri), place, chunk, row.start, row.length, quote
             yield row.about, *where, row.strength, row.description, True
             for other in others.get(row.about, ()):
                 yield other, *where, row.strength, row.description, False
