@@ -147,9 +147,10 @@ class VectorSet:
     ) -> list[list[Hit]]:
         """For each query (rows of unit length) at most ``k`` (IRI, score), best first.
 
-        A score is the greatest dot product with a row of the IRI, to six decimals; equal scores are
-        ordered by IRI. Exact below ``parameters.threshold`` rows and whenever ``allowed`` (IRIs, or
-        a mask over ``keys``) narrows the search, else approximate. Each query's result is the same
+        A score is the greatest dot product with a row of the IRI, to six decimals and at most 1,
+        which rows of half precision may miss by a little; equal scores are ordered by IRI. Exact
+        below ``parameters.threshold`` rows and whenever ``allowed`` (IRIs, or a mask over ``keys``)
+        narrows the search, else approximate. Each query's result is the same
         whatever it is asked with. Raises ``UsageError`` for queries of another dimension.
         """
         import numpy as np
@@ -188,7 +189,7 @@ class VectorSet:
             if lines is None
             else np.vecdot(self.vectors_of(lines), query)
         )
-        scores = np.round(found, _DECIMALS) + 0.0
+        scores = np.clip(np.round(found, _DECIMALS), -1, 1) + 0.0
         starts = np.flatnonzero(np.diff(owners, prepend=np.int64(-1)))
         best, owners = np.maximum.reduceat(scores, starts), owners[starts]
         if k < len(best):
