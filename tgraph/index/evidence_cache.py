@@ -204,7 +204,7 @@ def tabulate(store: Store) -> LookupTable:
     standing = StoredEvidence(store).documents(standing_documents(store))
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.executescript(_SCHEMA)
-    texts = _Texts()
+    texts = _Numbering()
     rows = _all_rows(store, standing, texts)
     counted = select(store, "index/chunk-tokens")
     connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
@@ -220,7 +220,7 @@ def tabulate(store: Store) -> LookupTable:
     return LookupTable(connection)
 
 
-class _Texts:
+class _Numbering:
     """Numbers texts, so that one that many rows have is kept once."""
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ class _Texts:
 
 
 def _all_rows(
-    store: Store, standing: Collection[str], texts: _Texts
+    store: Store, standing: Collection[str], texts: _Numbering
 ) -> Iterator[tuple[object, ...]]:
     """Each row of evidence about what it was stated of, and about what that was merged into."""
     others = _merged(store)
