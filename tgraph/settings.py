@@ -61,7 +61,9 @@ class EmbeddingSettings(Section):
     base_url: str | None = None
     api_key: SecretStr | None = None
     batch_size: int = Field(64, ge=1)
-    threads: int = Field(1, ge=1, description="threads of the embedded model")
+    threads: int = Field(
+        1, ge=1, description="batches that the embedded model works on at the same time"
+    )
 
 
 class ChunkSettings(Section):
@@ -77,6 +79,7 @@ class ExtractSettings(Section):
     )
     entity_types: tuple[str, ...] = ("person", "organization", "place", "event", "work", "concept")
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
+    workers: int = Field(1, ge=1, description="processes that extract without a model")
 
 
 class SummarySettings(Section):

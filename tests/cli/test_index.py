@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tgraph.cli.progress import _Bars
 from tgraph.engine.progress import Progress
 from tgraph.model import Usage
+
+from .conftest import QUESTION
 
 
 def test_a_bad_file_is_named_and_the_others_go_on(fresh, documents, tmp_path):
@@ -53,6 +56,33 @@ def test_progress_on_a_pipe_is_one_line_a_stage(fresh, documents):
     assert stages[:2] == ["Reading", "Extracting"]
     assert len(stages) == len(set(stages))
     assert "\x1b" not in shown
+
+
+def test_what_a_mode_needs_is_built_at_its_first_question_and_shown_or_by_index_when_asked(
+    fresh, documents, tmp_path
+):
+    terminal = fresh()
+    call = ["index", str(documents), "-r", str(terminal.root), *terminal.model]
+    terminal(*call)
+    for mode, need in (("contextual", "Situating"), ("raptor", "Summarising clusters")):
+        shown = terminal.ask("-m", mode, QUESTION).stderr
+        assert f"The mode {mode} needs" in shown
+        assert f"\n{need}: " in shown
+    other = replace(terminal, root=tmp_path / "other")
+    shown = other(*call[:3], str(other.root), *other.model, "--prepare").stderr
+    assert "\nSituating: " in shown
+    assert "\nSummarising clusters: " in shown
+    for mode in ("contextual", "raptor"):
+        assert "needs" not in other.ask("-m", mode, QUESTION).stderr
+
+
+def test_every_need_of_a_mode_has_its_setting_switched_on_by_prepare():
+    from tgraph.cli.options import settings_of
+    from tgraph.retrieve.modes.registry import MODES
+
+    needed = {mode.need.setting: True for mode in MODES.values() if mode.need is not None}
+    assert settings_of({"prepare": True}) == needed
+    assert settings_of({"prepare": None}) == {}
 
 
 def test_bars_show_each_stage_with_its_tokens():

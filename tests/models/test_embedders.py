@@ -56,7 +56,7 @@ def embedder(request) -> Embedder:
 def _assert_unit(rows: np.ndarray, count: int, embedder: Embedder) -> None:
     assert rows.shape == (count, embedder.dimension)
     assert rows.dtype == np.float32
-    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
+    assert np.allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-4)
 
 
 # --- the contract -------------------------------------------------------------------------------
@@ -198,7 +198,8 @@ def test_minilm_agrees_with_the_published_graph():
         }
         pooled = session.run(None, inputs)[0].mean(axis=1)[0]
         ours = _minilm().embed([text])[0]
-        assert np.allclose(pooled / np.linalg.norm(pooled), ours, atol=1e-5)
+        assert ours @ pooled / np.linalg.norm(pooled) > 0.995
+        assert np.array_equal(ours.astype(np.float16), ours)
 
 
 @needs_minilm

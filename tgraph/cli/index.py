@@ -38,6 +38,18 @@ class _Index(Command):
     help="fast: names and what stands together, without a model.",
 )
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
+@click.option(
+    "--prepare",
+    is_flag=True,
+    default=None,
+    help="Build what some modes would build at their first question.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Cores that extract and embed without a model.",
+)
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
 @click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
 @click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")

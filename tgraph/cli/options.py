@@ -147,6 +147,7 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "chunk_overlap": ("chunk.overlap",),
     "chunk_by": ("chunk.by",),
     "gleanings": ("extract.gleanings",),
+    "workers": ("extract.workers", "embedding.threads"),
     "claims": ("claims.enabled",),
     "method": ("extract.method",),
 }
@@ -228,11 +229,13 @@ def _modes() -> Mapping[str, Mode]:
 
 
 def _settings_of_modes() -> Mapping[str, Sequence[str]]:
-    """The settings that each of the modes' flags overrides."""
+    """The settings that each of the modes' flags overrides, and ``--prepare`` for all of them."""
     found: dict[str, dict[str, None]] = {}
     for mode in _modes().values():
         for flag, setting in mode.flags.items():
             found.setdefault(flag.parameter, {})[setting] = None
+        if mode.need is not None:
+            found.setdefault("prepare", {})[mode.need.setting] = None
     return {name: list(settings) for name, settings in found.items()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,6 +17,7 @@ from tgraph.errors import TgraphError
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
+    from tgraph.engine.progress import OnMessage, OnProgress
 
 DEFAULT_FOLDER = "tgraph-graph"
 """Where ``index`` makes a graph if there is none near; the other commands look there too."""
@@ -112,6 +113,13 @@ def find_root(*, create: bool = False) -> Path | None:
     )
 
 
+def _watching() -> AbstractContextManager[tuple[OnProgress, OnMessage]]:
+    """Bars, for what a question has to build first."""
+    from tgraph.cli.progress import show_progress
+
+    return show_progress(quiet=False)
+
+
 @contextmanager
 def opened(
     settings: dict[str, Any] | None = None, *, create: bool = False
@@ -125,5 +133,6 @@ def opened(
         collection=common_option("collection"),
         settings=settings,
         message=say,
+        watching=_watching,
     ) as graph:
         yield graph

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid, now
-from tgraph.engine.progress import OnMessage, OnProgress, mute, silent
+from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
 from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
@@ -66,11 +66,12 @@ class KnowledgeGraph:
         uuid: Callable[[], str] = new_uuid,
         parts: Components | None = None,
         message: OnMessage = mute,
+        watching: Watching | None = None,
     ) -> None:
         self.root = folder.path
         self.settings = settings
         place = folder.collection(settings.collection, create=create)
-        self._opened = OpenCollection(place, settings, clock, uuid, parts, message)
+        self._opened = OpenCollection(place, settings, clock, uuid, parts, message, watching)
         self._sessions = SessionReader(self._opened)
 
     def __enter__(self) -> Self:

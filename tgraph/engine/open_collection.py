@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,12 +13,19 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
-from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, silent
+from tgraph.engine.progress import (
+    OnMessage,
+    OnProgress,
+    Progress,
+    RunSetup,
+    Watching,
+    silent,
+)
 from tgraph.errors import StoreError, UsageError
 from tgraph.index.evidence_cache import LazyTable, LookupTable, load_table
 from tgraph.index.reports.report_cache import load_report_cache
 from tgraph.index.sources import Texts
-from tgraph.index.vectors.items import KINDS
+from tgraph.index.vectors.items import KINDS, PLURALS
 from tgraph.index.vectors.vector_index import DamagedIndexError, StaleIndexError, VectorSet, load
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
@@ -62,6 +70,10 @@ class LazyVectors(Mapping[str, VectorSet]):
         return len(KINDS)
 
 
+def _embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
+    progress(Progress("Embedding", done, total, detail=PLURALS[kind]))
+
+
 R = TypeVar("R")
 
 FOLD_PATIENCE = 10.0
@@ -87,12 +99,14 @@ class OpenCollection:
         uuid: Callable[[], str],
         parts: Components | None,
         message: OnMessage,
+        watching: Watching | None = None,
     ) -> None:
         self.folder = folder
         self.settings = settings
         self.clock = clock
         self.uuid = uuid
         self.message = message
+        self.watching = watching or (lambda: nullcontext((silent, self.message)))
         self.catalogue = v.collection_iri(settings.explain_collection)
         signing_key = settings.integrity.signing_key
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
@@ -211,9 +225,11 @@ class OpenCollection:
         from tgraph.index.vectors.vector_index import build
 
         assert self._knowledge is not None
-        self.message(f"The {kind} vectors are rebuilt: {problem}")
         items = items_of(kind, self._knowledge.store, self.librarian)
-        vectors = build(kind, items, self.parts.embedder)
+        with self.watching() as (progress, message):
+            message(f"The {kind} vectors are rebuilt: {problem}")
+            shown = partial(_embedding, progress, kind)
+            vectors = build(kind, items, self.parts.embedder, progress=shown)
         try:
             with self.ledger.open(timeout=FOLD_PATIENCE) as (store, _):
                 if self.ledger.generation(store) == self.generation:

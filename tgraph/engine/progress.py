@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ class Progress:
 
 OnProgress = Callable[[Progress], None]
 OnMessage = Callable[[str], None]
+Watching = Callable[[], AbstractContextManager[tuple[OnProgress, OnMessage]]]
+"""Who is told of a piece of work and its messages, from its beginning to its end."""
 
 
 def silent(progress: Progress) -> None:

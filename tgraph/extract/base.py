@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -21,8 +23,11 @@ from tgraph.model import (
     Span,
 )
 from tgraph.models.base import CallSink, no_sink
-from tgraph.store.files import read_json, write_atomic
+from tgraph.store.files import write_atomic
 from tgraph.vocabulary import digest, normalise_name
+
+_LEVEL = 3
+"""Extractions repeat their quotes: a tenth of the size, in no time."""
 
 
 class ExtractionStep(Protocol):
@@ -105,12 +110,12 @@ class CachedExtractor:
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         read = (f"{s.kind} {s.start} {s.text} {s.context}" for s in chunk.segments)
         name = digest(chunk.iri, chunk.text, title, *chunk.headings, "", *read, "", self.key)
-        path = self._folder / name[:2] / f"{name}.json"
-        with suppress(KeyError, TypeError, ValueError):  # none, damaged or of another version
-            return _decode(read_json(path))
+        path = self._folder / name[:2] / f"{name}.json.gz"
+        with suppress(OSError, EOFError, zlib.error, KeyError, TypeError, ValueError):
+            return _decode(json.loads(gzip.decompress(path.read_bytes())))
         extraction = self._extractor.extract(chunk, title, sink)
         text = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False)
-        data = text.encode("utf-8", "surrogatepass")
+        data = gzip.compress(text.encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
         write_atomic(path, data, durable=False, scratch=self._folder)
         return extraction
 

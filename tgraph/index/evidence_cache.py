@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -70,14 +70,15 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 1
+FORMAT = 2
 STEM = "lookups"
 HEAD = "lookups.json"
 
 _SCHEMA = """
-CREATE TABLE evidence (about TEXT, iri TEXT, place INTEGER, chunk TEXT, start INTEGER,
-                       length INTEGER, quote TEXT, strength REAL, description TEXT, stated INTEGER,
-                       PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
+CREATE TABLE evidence (about TEXT, iri BLOB, place INTEGER, chunk INTEGER, start INTEGER,
+                       length INTEGER, quote INTEGER, strength REAL, description TEXT,
+                       stated INTEGER, PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
+CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE entity (iri TEXT PRIMARY KEY, degree INTEGER) WITHOUT ROWID;
 CREATE TABLE chunk (iri TEXT PRIMARY KEY, tokens INTEGER) WITHOUT ROWID;
 CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWID;
@@ -85,18 +86,20 @@ CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT) WITHOUT ROWI
 _INDEX = "CREATE INDEX iri ON evidence (iri) WHERE stated"
 T = TypeVar("T", bound="LookupTable | None")
 
-_ABOUT = """
-SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE about = ? ORDER BY iri, place
+_ROWS = """
+SELECT about, iri, chunks.text, start, length, quotes.text, strength, description FROM evidence
+JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.number = quote
 """
-_IRI = """
-SELECT about, iri, chunk, start, length, quote, strength, description FROM evidence
-WHERE iri = ? AND stated ORDER BY about, place
-"""
+_ABOUT = f"{_ROWS} WHERE about = ? ORDER BY iri, place"
+_IRI = f"{_ROWS} WHERE iri = ? AND stated ORDER BY about, place"
 _DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
 _DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
 _TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
-_MENTIONS = "SELECT about, chunk FROM evidence WHERE about >= ? AND about < ? GROUP BY about, chunk"
+_MENTIONS = """
+SELECT about, text FROM evidence JOIN text ON number = chunk
+WHERE about >= ? AND about < ? GROUP BY about, chunk
+"""
+_EVIDENCE = f"{v.URN}evidence:"
 _ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
 
 
@@ -113,13 +116,13 @@ class LookupTable:
     # --- as an ``EvidenceSource`` ---
 
     def of_edges(self, edges: Sequence[str]) -> list[EvidenceRow]:
-        return [EvidenceRow(*row) for row in self._query(_ABOUT, zip(dict.fromkeys(edges)))]
+        return self._rows(_ABOUT, dict.fromkeys(edges))
 
     def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
         return self.of_edges(sorted(entities))
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
-        return [EvidenceRow(*row) for row in self._query(_IRI, zip(sorted(set(iris))))]
+        return self._rows(_IRI, map(_packed, sorted(set(iris))))
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         rows = self._query(_DOCUMENT, zip(documents))
@@ -164,7 +167,13 @@ class LookupTable:
         except sqlite3.Error as error:  # such as a full disk
             raise OSError(str(error)) from error
 
-    def _query(self, query: str, values: Iterable[tuple[str, ...]]) -> list[Any]:
+    def _rows(self, query: str, keys: Iterable[str | bytes]) -> list[EvidenceRow]:
+        return [
+            EvidenceRow(about, _unpacked(iri), *others)
+            for about, iri, *others in self._query(query, zip(keys))
+        ]
+
+    def _query(self, query: str, values: Iterable[tuple[str | bytes, ...]]) -> list[Any]:
         """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
         large one is not noticed when it is opened."""
         import sqlite3
@@ -176,6 +185,18 @@ class LookupTable:
             raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
 
 
+def _packed(iri: str) -> str | bytes:
+    """An evidence by its digest, in the order of the IRIs and half of their room."""
+    with suppress(ValueError):
+        digest = bytes.fromhex(iri.removeprefix(_EVIDENCE))
+        return digest if _unpacked(digest) == iri else iri
+    return iri
+
+
+def _unpacked(iri: str | bytes) -> str:
+    return iri if isinstance(iri, str) else _EVIDENCE + iri.hex()
+
+
 def tabulate(store: Store) -> LookupTable:
     """The tables of a store, in memory; of standing documents alone."""
     import sqlite3  # 5 ms
@@ -183,9 +204,11 @@ def tabulate(store: Store) -> LookupTable:
     standing = StoredEvidence(store).documents(standing_documents(store))
     connection = sqlite3.connect(":memory:", check_same_thread=False)
     connection.executescript(_SCHEMA)
-    rows = _all_rows(store, standing)
+    texts = _Numbering()
+    rows = _all_rows(store, standing, texts)
     counted = select(store, "index/chunk-tokens")
     connection.executemany("INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT INTO text VALUES (?, ?)", texts.numbered())
     tokens = ((text_of(r["chunk"]), int(text_of(r["tokens"]))) for r in counted)
     lengths = [pair for pair in dict(tokens).items() if document_of_chunk(pair[0]) in standing]
     connection.executemany("INSERT INTO entity VALUES (?, ?)", degrees(store).items())
@@ -197,15 +220,32 @@ def tabulate(store: Store) -> LookupTable:
     return LookupTable(connection)
 
 
-def _all_rows(store: Store, standing: Collection[str]) -> Iterator[tuple[object, ...]]:
+class _Numbering:
+    """Numbers texts, so that one that many rows have is kept once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str | None) -> int | None:
+        return None if text is None else self._numbers.setdefault(text, len(self._numbers))
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        return ((number, text) for text, number in self._numbers.items())
+
+
+def _all_rows(
+    store: Store, standing: Collection[str], texts: _Numbering
+) -> Iterator[tuple[object, ...]]:
     """Each row of evidence about what it was stated of, and about what that was merged into."""
     others = _merged(store)
     for place, found in enumerate(solutions(store, "index/evidence")):
         row = row_of(found, "stated")
         if document_of_chunk(row.chunk) in standing:
-            yield row.about, row.iri, place, *row[2:], True
+            chunk, quote = texts.number(row.chunk), texts.number(row.quote)
+            where = _packed(row.iri), place, chunk, row.start, row.length, quote
+            yield row.about, *where, row.strength, row.description, True
             for other in others.get(row.about, ()):
-                yield other, row.iri, place, *row[2:], False
+                yield other, *where, row.strength, row.description, False
 
 
 def _merged(store: Store) -> Mapping[str, Collection[str]]:

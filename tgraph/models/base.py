@@ -39,11 +39,11 @@ class Call:
     """One call of a model or an embedder as it is recorded in the librarian.
 
     ``request`` is the request body that was sent; ``reply`` what came back (text, finish reason and
-    usage for a chat; the vectors, base64 of little-endian float32 rows, for an embedding; the
-    scores for a ranking, the spans for a reading, the logits for support), or ``{"error": ...}``.
-    ``occurrence`` counts equal requests within one session or run, from 0. ``request_text`` is the
-    request as canonical JSON, ``request_hash`` the hash of kind and request: each is made once,
-    since prompts are long.
+    usage for a chat; the vectors, base64 of little-endian rows (``f2:`` before those of half
+    precision, the others are of single), for an embedding; the scores for a ranking, the spans for
+    a reading, the logits for support), or ``{"error": ...}``. ``occurrence`` counts equal requests
+    within one session or run, from 0. ``request_text`` is the request as canonical JSON,
+    ``request_hash`` the hash of kind and request: each is made once, since prompts are long.
     """
 
     kind: Choice["chat", "embedding", "rerank", "reading", "support"]
@@ -74,14 +74,30 @@ def request_hash(kind: str, request: Json | str) -> str:
     return sha256(f"[{canonical_json(kind)},{text}]".encode()).hexdigest()
 
 
+_HALF = "f2:"
+
+
 def encode_vectors(vectors: NDArray[float32]) -> str:
-    return base64.b64encode(vectors.astype("<f4").tobytes()).decode("ascii")
+    found = compact(vectors)
+    mark = _HALF if found.dtype.itemsize == 2 else ""
+    return mark + base64.b64encode(found.tobytes()).decode("ascii")
 
 
 def decode_vectors(text: str, dimension: int) -> NDArray[float32]:
     import numpy as np
 
-    return np.frombuffer(base64.b64decode(text), dtype="<f4").reshape(-1, dimension)
+    kind = "<f2" if text.startswith(_HALF) else "<f4"
+    rows = np.frombuffer(base64.b64decode(text.removeprefix(_HALF)), dtype=kind)
+    return rows.reshape(-1, dimension).astype("<f4", copy=False)
+
+
+def compact(vectors: NDArray[Any]) -> NDArray[Any]:
+    """The vectors in half precision where that loses nothing, else in single; little-endian."""
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        half = vectors.astype("<f2")
+    return half if np.array_equal(half, vectors) else vectors.astype("<f4")
 
 
 CallSink = Callable[[Call], None]

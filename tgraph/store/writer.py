@@ -159,6 +159,8 @@ def writing(
             yield store
         finally:
             store.close()
+            for log in folder.store.glob("LOG*"):  # RocksDB's own, of no use to anybody
+                log.unlink(missing_ok=True)
 
 
 class WorkingCopy:

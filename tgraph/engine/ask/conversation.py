@@ -111,8 +111,9 @@ def prepare(opened: OpenCollection, mode: str) -> None:
     found = mode_named(mode)
     need = found.need if found is not None else None
     if need is not None and _MISSING[need.what](opened.context().store):
-        opened.message(need.message)
-        PrepareRun(opened.setup()).prepare(need)
+        with opened.watching() as (progress, message):
+            message(need.message)
+            PrepareRun(opened.setup(progress, message)).prepare(need)
 
 
 def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Turn, ...]:

@@ -17,7 +17,7 @@ from tgraph.index.reports.report_cache import (
     save_report_cache,
 )
 from tgraph.index.summary_tree import standing_tree
-from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build
 from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.models.base import Embedder
@@ -29,15 +29,6 @@ from tgraph.retrieve.reports import Reports, item_of
 from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
-
-_PLURALS = {
-    "entity": "entities",
-    "edge": "edges",
-    "chunk": "chunks",
-    "report": "reports",
-    "context": "contexts",
-    "summary": "summaries",
-}
 
 
 def remembering(embedder: Embedder, cache: Path) -> Embedder:
@@ -63,7 +54,7 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
             sets[kind] = grow_tree(context, sets["chunk"], previous[kind])
         else:
             items = items_of(kind, context.copy.store, context.librarian, context.evidence)
-            shown = partial(context.show, "Embedding", detail=_PLURALS[kind])
+            shown = partial(context.show, "Embedding", detail=PLURALS[kind])
             sets[kind] = build(
                 kind, items, context.embedder, previous[kind], shown, context.record.call
             )

@@ -101,6 +101,11 @@ class Phase(ABC, Generic[Item, Result, M]):
     def by_model(self) -> bool:
         return self.maker.agent.kind == "model"
 
+    @property
+    def at_once(self) -> int:
+        """How many items are worked on at the same time."""
+        return self.context.settings.chat.concurrency if self.by_model else 1
+
     def run(self, items: Sequence[Item]) -> None:
         """All of the stage: each item is worked on and put on record, in their order."""
         self.begin(len(items))
@@ -176,17 +181,17 @@ class Phase(ABC, Generic[Item, Result, M]):
     ) -> Generator[tuple[Item, Made[Result, M], datetime], None, None]:
         """What was made of each item and when that began.
 
-        Work that waits for a model is done for several at the same time, as many as
-        ``chat.concurrency`` says; if it is interrupted or closed, calls under way end at once.
+        Work that waits for a model or another process is done for several at the same time, as
+        many as ``at_once`` says; if it is interrupted or closed, calls under way end at once.
         Where the endpoint fails, no more is begun, and what is under way may end.
         """
         context = self.context
-        if not self.by_model:
+        if not self.by_model and self.at_once == 1:
             for item in items:
                 began = context.clock()
                 yield item, self._attempt(item), began
             return
-        pool = ThreadPoolExecutor(context.settings.chat.concurrency, "index")
+        pool = ThreadPoolExecutor(self.at_once, "index")
         futures: list[Future[Made[Result, M]]] = []
         try:
             began = context.clock()

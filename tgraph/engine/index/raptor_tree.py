@@ -189,6 +189,6 @@ def _means(vectors: VectorSet) -> dict[str, NDArray[float64]]:
     if not len(vectors):
         return {}
     total = np.zeros((len(vectors), vectors.dimension))
-    np.add.at(total, vectors.owners, vectors.matrix.astype(np.float64))
+    np.add.at(total, vectors.owners, vectors.vectors_of(slice(None)).astype(np.float64))
     total /= np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-12)
     return {iri: total[place] for place, iri in enumerate(vectors.keys)}

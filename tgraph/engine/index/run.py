@@ -113,6 +113,7 @@ class Run:
                     )
             finally:
                 copy.close()
+                self._setup.parts.end_workers()
 
     def _commit(self, context: IndexContext) -> None:
         context.show("Publishing", 0, 1)

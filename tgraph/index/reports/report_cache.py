@@ -19,8 +19,8 @@ from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, write_atomic
 
-FORMAT = 2
-FILE = "shelf.json"
+FORMAT = 3
+FILE = "shelf.json.z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ def save_report_cache(folder: Path, generation: int, shelf: ReportCache) -> None
 
     Raises ``StoreError`` where the disk fails.
     """
-    body = json.dumps(_packed(shelf), ensure_ascii=False, separators=(",", ":")).encode()
+    text = json.dumps(_packed(shelf), ensure_ascii=False, separators=(",", ":"))
+    body = zlib.compress(text.encode())
     head = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
     with disk_errors():
         write_atomic(folder / FILE, json.dumps(head).encode() + b"\n" + body)
@@ -60,7 +61,9 @@ def load_report_cache(folder: Path, generation: int) -> ReportCache | None:
     try:
         head, _, body = (folder / FILE).read_bytes().partition(b"\n")
         wanted = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
-        return _unpacked(json.loads(body)) if json.loads(head) == wanted else None
+        if json.loads(head) != wanted:
+            return None
+        return _unpacked(json.loads(zlib.decompress(body)))
     except (OSError, ValueError):
         return None
 

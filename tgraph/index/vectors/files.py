@@ -122,7 +122,7 @@ def _is_available() -> bool:
     return True
 
 
-FORMAT = 1
+FORMAT = 2
 CHECKED_WHOLE = 64 * 2**20
 _BLOCK = 2**20
 
@@ -153,7 +153,8 @@ class DataFile:
 class Manifest:
     """What a vector set is: of which knowledge, by which embedder, in which files.
 
-    ``rows`` counts vectors, ``count`` the IRIs they stand for. An empty set has dimension 0.
+    ``rows`` counts vectors, of which several IRIs may have one, ``count`` the IRIs. An empty set
+    has dimension 0.
     """
 
     kind: str

@@ -23,7 +23,15 @@ from tgraph.index.vectors.vector_index import text_hash
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
 
-KINDS = ("entity", "edge", "chunk", "report", "context", "summary")
+PLURALS = {
+    "entity": "entities",
+    "edge": "edges",
+    "chunk": "chunks",
+    "report": "reports",
+    "context": "contexts",
+    "summary": "summaries",
+}
+KINDS = tuple(PLURALS)
 _DESCRIPTIONS = 1_000
 _QUOTES = 12
 _AT_ONCE = 5_000

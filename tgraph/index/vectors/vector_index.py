@@ -22,7 +22,7 @@ from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.embedding import embed_windows, well_formed
 
 if TYPE_CHECKING:
-    from numpy import float32, int64
+    from numpy import float32
     from numpy.typing import NDArray
 
 __all__ = [
@@ -87,16 +87,10 @@ def text_hash(text: str) -> bytes:
 def _rows_by_text(vectors: VectorSet) -> dict[bytes, Rows]:
     """Where the windows of each text are: first row and number of rows."""
     found: dict[bytes, Rows] = {}
-    before: tuple[int, bytes] | None = None
-    for row, (owner, line) in enumerate(zip(vectors.owners, vectors.hashes, strict=True)):
-        digest = line.tobytes()
-        if before == (owner, digest):
-            start, count = found[digest]
-            if start + count == row:
-                found[digest] = start, count + 1
-        elif digest not in found:
-            found[digest] = row, 1
-        before = (owner, digest)
+    for row, line in zip(vectors.rows.tolist(), vectors.hashes, strict=True):
+        start, count = found.setdefault(line.tobytes(), (row, 0))
+        if start + count == row:
+            found[line.tobytes()] = start, count + 1
     return found
 
 
@@ -160,21 +154,37 @@ def _arrange(
     places: Mapping[bytes, Rows],
     parameters: HnswParameters,
 ) -> VectorSet:
-    """The set whose rows are those of the (IRI, text hash) pairs, in their order."""
+    """The set whose lines are those of the (IRI, text hash) pairs, in their order; its rows are in
+    the order of the hashes."""
     import numpy as np
 
     iris = list(dict.fromkeys(iri for iri, _ in wanted))
     number = {iri: place for place, iri in enumerate(iris)}
+    source: list[int] = []
+    first: dict[bytes, int] = {}
+    for digest in sorted({digest for _, digest in wanted}):
+        first[digest] = len(source)
+        start, count = places[digest]
+        source.extend(range(start, start + count))
     counts = [places[digest][1] for _, digest in wanted]
-    source: NDArray[int64] = np.array(
-        [row for _, digest in wanted for row in range(places[digest][0], sum(places[digest]))],
-        dtype=np.int64,
-    )
     owners = np.repeat(np.array([number[iri] for iri, _ in wanted], dtype=np.uint32), counts)
     block = np.frombuffer(b"".join(digest for _, digest in wanted), dtype=np.uint8)
     hashes = np.repeat(block.reshape(-1, _HASH_BYTES), counts, axis=0)
-    rows = np.ascontiguousarray(matrix[source], dtype=np.float32)
-    graph = Hnsw.build(rows, parameters) if len(rows) >= parameters.threshold else None
+    lines = [
+        first[digest] + window
+        for (_, digest), count in zip(wanted, counts, strict=True)
+        for window in range(count)
+    ]
+    matrix = np.ascontiguousarray(matrix[np.array(source, dtype=np.int64)], dtype=np.float32)
+    graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
     return VectorSet(
-        kind, embedder.agent, Keys.of(iris), owners, hashes, rows, parameters, lambda: graph
+        kind,
+        embedder.agent,
+        Keys.of(iris),
+        owners,
+        hashes,
+        np.array(lines, dtype=np.uint32),
+        matrix,
+        parameters,
+        lambda: graph,
     )

@@ -15,6 +15,7 @@ from tgraph.errors import UsageError
 from tgraph.index.vectors import files
 from tgraph.index.vectors.files import DamagedIndexError, Hnsw, HnswParameters
 from tgraph.model import Agent
+from tgraph.models.base import compact
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, int64, uint8, uint32
@@ -83,17 +84,19 @@ class Keys(Sequence[str]):
 
 Hit = tuple[str, float]
 
+_AT_ONCE = 65_536
 _DECIMALS = 6  # of a score: beyond them processors and libraries differ (design 3.7)
 _log = logging.getLogger(__name__)
 
 
 @dataclass(eq=False, repr=False)
 class VectorSet:
-    """Unit vectors of one kind: rows ordered by IRI, text and window.
+    """Unit vectors of one kind: lines ordered by IRI, text and window, and the rows that they have.
 
     An IRI may have several texts and a text several windows; it is scored by the best of them.
-    Safe to search from many threads. ``keys`` are the IRIs in order; a mask given to ``search``
-    has one place for each.
+    A text that several IRIs have is several lines and one row. Safe to search from many threads.
+    ``keys`` are the IRIs in order; a mask given to ``search`` has one place for each. ``owners``,
+    ``hashes`` and ``rows`` say of each line whose it is, of which text, and where in ``matrix``.
     """
 
     kind: str
@@ -101,6 +104,7 @@ class VectorSet:
     keys: Keys
     owners: NDArray[uint32]
     hashes: NDArray[uint8]
+    rows: NDArray[uint32]
     matrix: NDArray[float32]
     parameters: HnswParameters
     open_graph: Callable[[], Hnsw | None]
@@ -112,11 +116,26 @@ class VectorSet:
         return int(self.matrix.shape[1])
 
     def __len__(self) -> int:
-        """The number of IRIs, not of rows."""
+        """The number of IRIs, not of lines or rows."""
         return len(self.keys)
 
     def __repr__(self) -> str:
         return f"<VectorSet {self.kind}: {len(self)} IRIs, {len(self.matrix)} rows>"
+
+    def lines_of(self, places: NDArray[int64]) -> tuple[NDArray[int64], NDArray[int64]]:
+        """The lines of these places in ``keys``, and how many each has."""
+        import numpy as np
+
+        starts = np.searchsorted(self.owners, places)
+        counts = np.searchsorted(self.owners, places, side="right") - starts
+        before = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) + np.repeat(starts - before, counts), counts
+
+    def vectors_of(self, lines: NDArray[int64] | slice) -> NDArray[float32]:
+        """The vectors of these lines."""
+        import numpy as np
+
+        return np.asarray(self.matrix[self.rows[lines]], dtype=np.float32)
 
     # --- searching ---
 
@@ -128,9 +147,10 @@ class VectorSet:
     ) -> list[list[Hit]]:
         """For each query (rows of unit length) at most ``k`` (IRI, score), best first.
 
-        A score is the greatest dot product with a row of the IRI, to six decimals; equal scores are
-        ordered by IRI. Exact below ``parameters.threshold`` rows and whenever ``allowed`` (IRIs, or
-        a mask over ``keys``) narrows the search, else approximate. Each query's result is the same
+        A score is the greatest dot product with a row of the IRI, to six decimals and at most 1,
+        which rows of half precision may miss by a little; equal scores are ordered by IRI. Exact
+        below ``parameters.threshold`` rows and whenever ``allowed`` (IRIs, or a mask over ``keys``)
+        narrows the search, else approximate. Each query's result is the same
         whatever it is asked with. Raises ``UsageError`` for queries of another dimension.
         """
         import numpy as np
@@ -148,26 +168,28 @@ class VectorSet:
         return [self._search(query, k, places) for query in queries]
 
     def _search(self, query: NDArray[float32], k: int, places: NDArray[int64] | None) -> list[Hit]:
-        import numpy as np
-
         if places is not None:
-            return self._rank(query, k, self._rows_of(places))
+            return self._rank(query, k, self.lines_of(places)[0])
         if len(self.matrix) >= self.parameters.threshold and self._graph is not None:
-            rows = self._nearest(self._graph, query, k)
-            if rows is not None:
-                return self._rank(query, k, rows)
-        return self._rank(query, k, np.arange(len(self.matrix)))
+            lines = self._nearest(self._graph, query, k)
+            if lines is not None:
+                return self._rank(query, k, lines)
+        return self._rank(query, k, None)
 
-    def _rank(self, query: NDArray[float32], k: int, rows: NDArray[int64]) -> list[Hit]:
-        """The best IRIs of the rows, which are given in ascending order."""
+    def _rank(self, query: NDArray[float32], k: int, lines: NDArray[int64] | None) -> list[Hit]:
+        """The best IRIs of the lines, which are given in ascending order; None: of all."""
         import numpy as np
 
-        if not len(rows):
+        owners = self.owners if lines is None else self.owners[lines]
+        if not len(owners):
             return []
-        matrix = self.matrix if len(rows) == len(self.matrix) else self.matrix[rows]
         # one dot product a row, unlike a matrix product, doesn't depend on the neighbours
-        scores = np.round(np.vecdot(matrix, query), _DECIMALS) + 0.0
-        owners = self.owners[rows]
+        found = (
+            self._products(query)[self.rows]
+            if lines is None
+            else np.vecdot(self.vectors_of(lines), query)
+        )
+        scores = np.clip(np.round(found, _DECIMALS), -1, 1) + 0.0
         starts = np.flatnonzero(np.diff(owners, prepend=np.int64(-1)))
         best, owners = np.maximum.reduceat(scores, starts), owners[starts]
         if k < len(best):
@@ -176,8 +198,26 @@ class VectorSet:
         order = np.lexsort((owners, -best))[:k]
         return [(self.keys[int(owners[i])], round(float(best[i]), _DECIMALS)) for i in order]
 
+    def _products(self, query: NDArray[float32]) -> NDArray[float32]:
+        """The dot product of each row with the query; of many rows some at a time, since they may
+        be of half precision on the disk."""
+        import numpy as np
+
+        if len(self.matrix) < self.parameters.threshold:
+            found: NDArray[float32] = np.vecdot(self._single, query)
+            return found
+        blocks = (self.matrix[at : at + _AT_ONCE] for at in range(0, len(self.matrix), _AT_ONCE))
+        return np.concatenate([np.vecdot(b.astype(np.float32, copy=False), query) for b in blocks])
+
+    @cached_property
+    def _single(self) -> NDArray[float32]:
+        """The rows in single precision."""
+        import numpy as np
+
+        return self.matrix.astype(np.float32, copy=False)
+
     def _nearest(self, graph: Hnsw, query: NDArray[float32], k: int) -> NDArray[int64] | None:
-        """Rows that hold the best ``k`` IRIs, or None where an exact search is as good."""
+        """Lines that hold the best ``k`` IRIs, or None where an exact search is as good."""
         import numpy as np
 
         wanted = min(k, len(self))
@@ -186,19 +226,26 @@ class VectorSet:
             rows = graph.nearest(query, count)
             if rows is None:
                 return None
-            if len(np.unique(self.owners[rows])) >= wanted:
-                return np.sort(rows)
+            lines = self._lines_with(rows)
+            if len(np.unique(self.owners[lines])) >= wanted:
+                return lines
             count *= 2
         return None
 
-    def _rows_of(self, places: NDArray[int64]) -> NDArray[int64]:
+    def _lines_with(self, rows: NDArray[int64]) -> NDArray[int64]:
+        """The lines that have one of these rows, in ascending order."""
         import numpy as np
 
-        starts = np.searchsorted(self.owners, places)
-        counts = np.searchsorted(self.owners, places, side="right") - starts
-        before = np.cumsum(counts) - counts
-        rows: NDArray[int64] = np.arange(counts.sum()) + np.repeat(starts - before, counts)
-        return rows
+        order, ends = self._lines_by_row
+        return np.sort(np.concatenate([order[ends[row] : ends[row + 1]] for row in rows.tolist()]))
+
+    @cached_property
+    def _lines_by_row(self) -> tuple[NDArray[int64], NDArray[int64]]:
+        """All lines by their rows, and where those of each row begin."""
+        import numpy as np
+
+        order = np.argsort(self.rows, kind="stable")
+        return order, np.searchsorted(self.rows[order], np.arange(len(self.matrix) + 1))
 
     @property
     def _graph(self) -> Hnsw | None:
@@ -218,9 +265,10 @@ class VectorSet:
         the disk fails; the set before is whole then.
         """
         arrays: dict[str, NDArray[Any]] = {
-            "vectors": self.matrix,
+            "vectors": compact(self.matrix),
             "owners": self.owners,
             "hashes": self.hashes,
+            "rows": self.rows,
             "keys": self.keys.block,
             "ends": self.keys.ends,
         }
@@ -286,6 +334,7 @@ def load(
         Keys(arrays["keys"], arrays["ends"]),
         arrays["owners"],
         arrays["hashes"],
+        arrays["rows"],
         arrays["vectors"],
         manifest.hnsw,
         lambda: _open_graph(folder, manifest),

@@ -94,10 +94,11 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that only some modes read, so that their first question has it built: which, and
-    what to say of it then."""
+    """Something that only some modes read, so that their first question has it built: which, the
+    setting that has every index run build it, and what to say of it at that question."""
 
     what: Literal["contexts", "tree"]
+    setting: str
     message: str
 
 

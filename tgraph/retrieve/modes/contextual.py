@@ -59,6 +59,7 @@ CONTEXTUAL = Mode(
     selecting=lambda own: only_chunks(own.max_context_tokens),
     need=Need(
         "contexts",
+        "contextual_search.enabled",
         "The mode contextual needs the contexts of chunks; they are made now, and kept up to date"
         " from here on.",
     ),

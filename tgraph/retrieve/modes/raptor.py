@@ -37,6 +37,7 @@ class RaptorSearchSettings(Section):
 
 _TREE = Need(
     "tree",
+    "raptor.enabled",
     "The mode raptor needs a tree of summaries; it is made now, and kept up to date from here on.",
 )
 

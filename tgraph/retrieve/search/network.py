@@ -232,7 +232,7 @@ def synonyms(vectors: VectorSet, least: float) -> dict[Pair, float]:
     pairs = _sharing_a_word([local_name(iri) for iri in vectors.keys])
     if not len(pairs) or least > 1:
         return {}
-    rows = vectors.matrix[np.searchsorted(vectors.owners, np.arange(len(vectors)))]
+    rows = vectors.vectors_of(np.searchsorted(vectors.owners, np.arange(len(vectors))))
     found: dict[Pair, float] = {}
     for start in range(0, len(pairs), _AT_ONCE):
         part = pairs[start : start + _AT_ONCE]

@@ -43,17 +43,14 @@ class Similarity:
             return
         vectors = self._vectors
         places = vectors.keys.places(wanted)
-        starts = np.searchsorted(vectors.owners, places)
-        counts = np.searchsorted(vectors.owners, places, side="right") - starts
-        before = np.cumsum(counts) - counts
-        rows = np.arange(counts.sum()) + np.repeat(starts - before, counts)
-        found = np.round(vectors.matrix[rows] @ self._question.T, 6).tolist()
+        lines, counts = vectors.lines_of(places)
+        found = np.round(vectors.vectors_of(lines) @ self._question.T, 6).tolist()
         names = sorted(wanted)  # the order of the keys
         if len(names) != len(places):
             names = [vectors.keys[place] for place in places.tolist()]
         owners = (n for n, c in zip(names, counts.tolist(), strict=True) for _ in range(c))
         for iri, (one, other), digest in zip(
-            owners, found, _as_bytes(vectors.hashes[rows]), strict=True
+            owners, found, _as_bytes(vectors.hashes[lines]), strict=True
         ):
             scores = (one, other)
             self._edges[iri] = max(scores, self._edges.get(iri, scores))
