@@ -38,7 +38,7 @@ class ReadingText:
         self.offsets = array("q")
         self._gap: int | None = None
         self._length = 0
-        self._marks = _Marks()
+        self._marks = _InlineMarks()
 
     def __len__(self) -> int:
         return self._length
@@ -120,7 +120,7 @@ class ReadingText:
         )
 
 
-class _Level:
+class _OpenInline:
     """What an inline of Markdown holds, or the text as a whole: tags of HTML that are open."""
 
     def __init__(self, start: int = 0, end: int = 0) -> None:
@@ -129,7 +129,7 @@ class _Level:
         self.names: Counter[str] = Counter()
 
 
-class _Marks:
+class _InlineMarks:
     """Marks that open and close inlines, in order, and the inlines that they make.
 
     A tag is closed within the emphasis or link that it was opened in, or stands alone.
@@ -137,13 +137,13 @@ class _Marks:
 
     def __init__(self) -> None:
         self.found: list[Inline] = []
-        self._levels = [_Level()]
+        self._levels = [_OpenInline()]
 
     def take(self, kind: str, start: int, end: int) -> None:
         if tag := TAG.match(kind):
             self._tag(tag[2].lower(), bool(tag[1]), start, end)
         elif kind.endswith("_open"):
-            self._levels.append(_Level(start, end))
+            self._levels.append(_OpenInline(start, end))
         elif kind.endswith("_close"):
             self.found.append(Inline(*self._levels.pop().mark, start, end))
 
