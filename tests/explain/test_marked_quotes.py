@@ -15,8 +15,8 @@ from tgraph.explain.render.text_trees import source_tree, trace_tree
 
 TEXT = """# Fram
 
-[Colin Archer](/people/archer "He") built the *Fram* at `Larvik`. She **sailed to the [ice](/ice). She
-was** strong.
+[Colin Archer](/people/archer "He") built the *Fram* at `Larvik`. She **sailed to the
+[ice](/ice). She was** strong.
 """
 QUOTE = '[Colin Archer](/people/archer "He") built the *Fram* at `Larvik`.'
 READ = "Colin Archer built the Fram at Larvik."
@@ -47,9 +47,11 @@ def test_the_quote_is_exact_and_whole(answer):
 
 
 def test_what_is_quoted_of_a_sentence_has_both_ends_of_its_marks(graph):
-    quotes = [row["q"].value for row in graph.sparql(
-        "PREFIX tg: <https://trustgraph.ai/ns/> SELECT DISTINCT ?q WHERE { GRAPH ?g { ?e tg:quote ?q } }"
-    )]  # fmt: skip
+    query = (
+        "PREFIX tg: <https://trustgraph.ai/ns/>"
+        " SELECT DISTINCT ?quote WHERE { GRAPH ?g { ?evidence tg:quote ?quote } }"
+    )
+    quotes = [row["quote"].value for row in graph.sparql(query)]
     assert QUOTE in quotes
     for quote in quotes:
         assert quote in TEXT

@@ -153,8 +153,8 @@ def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> Non
         uncited = ("" if sentence.citations else " [no citation]", "red")
         verdict = f" [{verdict_text(sentence)}]" if sentence.verdict else ""
         judged = (verdict, _VERDICT.get(sentence.verdict, "red"))
-        said = _sentence(sentence, left)
-        leaf = branch.add(_text(f"{number}. ").append(said).append(_text(uncited, judged)))
+        line = _text(f"{number}. ").append(_sentence(sentence, left))
+        leaf = branch.add(line.append(_text(uncited, judged)))
         left = None if left is None else left - len(sentence.text)
         _grounds(leaf, sentence, items, everything)
 
