@@ -8,10 +8,10 @@ exclusive, so ``text[start:end]`` is the quote.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -80,6 +80,23 @@ SegmentKind = Choice[
 TextSpan = tuple[int, int]
 
 
+class Inline(NamedTuple):
+    """Mark-up inside a block (CommonMark's inlines), in the coordinates of the page: emphasis, a
+    link, an image, code, an element of HTML, an escaped character.
+
+    ``start`` and ``end`` are those of all of it, the content stands between ``content_start`` and
+    ``content_end``; of code and of what stands for a character the content is empty, since a part
+    of it reads otherwise. ``outer`` is the place among the segment's inlines of the one that it is
+    in, -1 where it is in none.
+    """
+
+    start: int
+    content_start: int
+    content_end: int
+    end: int
+    outer: int = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A stretch of a page that is read as one: a paragraph, a list item, a row, a block of code.
@@ -88,8 +105,9 @@ class Segment:
     (code keeps its lines), a row as ``Column: value; Column: value``. ``offsets[i]`` is where
     character ``i`` of it stands in the page, and never decreases; what the reading adds (a column's
     name) has the place of what it belongs to. ``headings`` are those that it stands under, the
-    highest first; ``lead`` is the sentence that leads its list, table or code in, and the item that
-    it is part of. ``pairs`` says of a row where each column's name and value stand in ``text``.
+    highest first; ``lead`` is the sentence that leads its list, table or code in, and the item
+    that it is part of. ``pairs`` says of a row where each column's name and value stand in
+    ``text``. ``inlines`` is its mark-up in the order of where it starts: nested, never crossed.
     """
 
     kind: SegmentKind
@@ -100,6 +118,7 @@ class Segment:
     headings: tuple[str, ...] = ()
     lead: tuple[str, ...] = ()
     pairs: tuple[tuple[TextSpan, TextSpan], ...] = ()
+    inlines: tuple[Inline, ...] = field(default=(), hash=False, repr=False)
 
     @property
     def context(self) -> tuple[str, ...]:
@@ -108,8 +127,9 @@ class Segment:
 
     def clip(self, start: int, end: int) -> Segment:
         """The segment of ``text[start:end]`` alone, which must not be empty."""
-        first = self.start if start == 0 else self.offsets[start]
-        last = self.end if end == len(self.text) else self.offsets[end - 1] + 1
+        first, last = self.locate(start, end)
+        first = self.start if start == 0 else first
+        last = self.end if end == len(self.text) else last
         within = tuple(
             ((key[0] - start, key[1] - start), (value[0] - start, min(value[1], end) - start))
             for key, value in self.pairs
@@ -125,12 +145,51 @@ class Segment:
         )
 
     def locate(self, start: int, end: int) -> tuple[int, int]:
-        """Where ``text[start:end]``, which must not be empty, stands in the page."""
-        return self.offsets[start], self.offsets[end - 1] + 1
+        """Where ``text[start:end]``, which must not be empty, stands in the page, so that the quote
+        is well-formed: with each of the inlines whole that it shares more with than content."""
+        return self.whole(self.offsets[start], self.offsets[end - 1] + 1)
+
+    def whole(self, first: int, last: int) -> tuple[int, int]:
+        """A stretch of the page with each of the inlines whole that it shares more with than
+        content; such a stretch is never larger for a part of it."""
+        for innermost in (self._inline_at(first), self._inline_at(last - 1)):
+            number = innermost
+            while number >= 0:
+                each = self.inlines[number]
+                if each.content_start <= first and last <= each.content_end:
+                    break
+                first, last = min(first, each.start), max(last, each.end)
+                number = each.outer
+        return first, last
+
+    def _inline_at(self, position: int) -> int:
+        """The innermost of the inlines that the position of the page is in, by its place; or -1."""
+        number = bisect_right(self.inlines, position, key=_inline_start) - 1
+        while number >= 0 and self.inlines[number].end <= position:
+            number = self.inlines[number].outer
+        return number
+
+    def fit(self, start: int, end: int, low: int, high: int) -> TextSpan:
+        """Of ``text[start:end]`` what stands in ``page[low:high]`` with its inlines whole: of one
+        that is cut, what is in it or what is outside, whichever is longer. It may be empty."""
+        start, end = max(start, self.find(low)), min(end, self.find(high))
+        while start < end:
+            first, last = self.locate(start, end)
+            if low <= first and last <= high:
+                break
+            cut = next(i for i in self.inlines if i.start == first < low or i.end == last > high)
+            opens, inside, closes, after = map(self.find, cut[:4])
+            parts = ((start, opens), (max(start, inside), min(end, closes)), (after, end))
+            start, end = max(parts, key=lambda part: part[1] - part[0])
+        return start, end
 
     def find(self, position: int) -> int:
         """The first character of ``text`` at or after a position of the page."""
         return bisect_left(self.offsets, position)
+
+
+def _inline_start(inline: Inline) -> int:
+    return inline.start
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +213,24 @@ class Chunk:
     @property
     def iri(self) -> str:
         return v.chunk_iri(self.sha256, self.page, self.start, self.end)
+
+
+def well_formed(
+    segments: Sequence[Segment], start: int, end: int, low: int, high: int
+) -> tuple[int, int]:
+    """A stretch of the page that the segments are of with its inlines whole, as ``Segment.whole``,
+    as far as they are in ``page[low:high]``, which it is in."""
+    at = bisect_right(segments, start, key=_segment_end)
+    while at < len(segments) and segments[at].start < end:
+        each = segments[at]
+        first, last = each.whole(max(start, each.start), min(end, each.end))
+        start, end = max(min(start, first), low), min(max(end, last), high)
+        at += 1
+    return start, end
+
+
+def _segment_end(segment: Segment) -> int:
+    return segment.end
 
 
 # --- what an extractor finds in a chunk ---------------------------------------------------------

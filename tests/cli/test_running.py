@@ -143,6 +143,65 @@ def test_an_interruption_ends_with_130_and_says_what_is_kept(fresh, documents):
     assert "Traceback" not in errors
 
 
+PAUSES = """
+import atexit, sys
+from time import sleep
+
+def pause():
+    print("now", flush=True)
+    sleep(300)
+
+class Pause:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                {then}
+            except KeyboardInterrupt:
+                raise {error}  # as some libraries do
+
+sys.meta_path.insert(0, Pause())
+from tgraph.cli.scripts import main
+sys.argv[0] = "tgraph"
+main()
+"""
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(
+    ("module", "then", "error"),
+    [
+        ("click", "pause()", ""),
+        ("tgraph.cli.trace", "pause()", ""),
+        ("tgraph.engine.graph", "pause()", ""),
+        ("tgraph.engine.graph", "pause()", "RuntimeError"),
+        ("click", "atexit.register(pause)", ""),
+    ],
+    ids=["loading the first", "loading a command", "in a command", "in a library", "after it"],
+)
+def test_an_interruption_is_heeded_whenever_it_comes(terminal, module, then, error):
+    code = PAUSES.format(module=module, then=then, error=error)
+    call = [sys.executable, "-c", code, "sessions", "--json", "-r", str(terminal.root)]
+    process = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while process.stdout.readline() != "now\n":
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=300)
+    assert (process.returncode, errors) == (130, "Interrupted.\n")
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interruption_of_an_interpreter_that_ends_changes_nothing(terminal):
+    last = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT)"
+    code = (
+        f"{last}; import sys; sys.argv[0] = 'tgraph'; from tgraph.cli.scripts import main; main()"
+    )
+    call = [sys.executable, "-c", code, "sessions", "--json", "-r", str(terminal.root)]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)
+
+
 def test_an_unforeseen_failure_is_one_sentence_and_debug_shows_it_all(terminal, monkeypatch):
     def broken(self, limit=None):
         raise RuntimeError("the sky\nfell")

@@ -107,8 +107,25 @@ def test_rows_items_and_code_keep_their_lines() -> None:
     assert code.styles == {"code"}
 
 
-def test_html_and_other_formats_are_text() -> None:
-    assert "".join(run.text for run in runs("Use <b>it</b>.", "a.md")) == "Use <b>it</b>."
+def shown(text: str) -> str:
+    return "".join(run.text for run in runs(text, "a.md"))
+
+
+def test_tags_that_style_words_are_not_shown_and_others_are_text() -> None:
+    assert shown("Use <b>it</b><!-- no -->, a Vec<T>.<br>Now.") == "Use it, a Vec<T>. Now."
+
+
+def test_what_is_defined_elsewhere_on_the_page_is_a_link_all_the_same() -> None:
+    assert shown("See [the *docs*][1], [more][] and [sic].") == "See the docs, more and [sic]."
+    assert shown("![the *ship*](a.png) sails.") == "the ship sails."
+
+
+def test_a_number_before_a_sentence_and_marks_of_a_block_quote_are_no_loss() -> None:
+    assert shown("1912. It was *cold\nthere*.") == "1912. It was cold there."
+    assert shown("said *that\n> all* is\n> well.") == "said that all is well."
+
+
+def test_other_formats_are_text() -> None:
     assert [run.text for run in runs("2 * 3 * 4 | `x`", "a.txt")] == ["2 * 3 * 4 | `x`"]
 
 

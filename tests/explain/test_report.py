@@ -14,7 +14,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.render.markup import runs
 from tgraph.explain.render.report import MOST_QUOTED, _around, _ends, in_script
-from tgraph.explain.render.report import styled as styled_run
+from tgraph.explain.render.templates import styled as styled_run
 from tgraph.rendering import UNSAFE, safe
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes

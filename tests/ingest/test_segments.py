@@ -79,7 +79,7 @@ def test_a_table_is_rows_with_their_columns():
     ]
     row = segments(text, MARKDOWN)[2]
     assert text[row.start : row.end] == "| [a](b) | `x\\|y` |"
-    assert text[slice(*row.locate(row.text.index("x|y"), len(row.text)))] == "x\\|y"
+    assert text[slice(*row.locate(row.text.index("x|y"), len(row.text)))] == "`x\\|y`"
     assert row.context == ("T:",)
 
 

@@ -26,6 +26,7 @@ from tgraph.model import (
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
 from tgraph.retrieve.text.lexical import term_set, terms
+from tgraph.retrieve.text.page_sentences import with_whole_marks
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -92,6 +93,15 @@ def cite(draft: Draft, session_uuid: str) -> Sentence:
                 (selected.index, *place), _citation(selected, evidence, session_uuid)
             )
     return Sentence(draft.text, tuple(citations.values()), draft.lead)
+
+
+def well_cited(sentence: Sentence, context: Context) -> Sentence:
+    """The sentence; what it cites of a chunk is quoted with its mark-up whole."""
+    citations = (
+        with_whole_marks(cited, context) if cited.evidence == cited.chunk else cited
+        for cited in sentence.citations
+    )
+    return replace(sentence, citations=tuple(citations))
 
 
 def _places(draft: Draft, selected: Selected) -> Sequence[Evidence]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from tgraph.cli.interruption import INTERRUPTED, MESSAGE, interruptible
 from tgraph.cli.terminal import forget_stdout, have_streams, say
 from tgraph.engine.garbage import seldom_collected
 from tgraph.errors import TgraphError
@@ -22,20 +23,19 @@ if TYPE_CHECKING:
 DEFAULT_FOLDER = "tgraph-graph"
 """Where ``index`` makes a graph if there is none near; the other commands look there too."""
 
-INTERRUPTED = 130
-
 
 class Command(click.Command):
     """A command whose failures are one sentence on stderr with the exit code of their kind."""
 
-    interrupted = "Interrupted."
+    interrupted = MESSAGE
 
     def invoke(self, context: click.Context) -> Any:
-        have_streams()
-        _note_ignored()
         try:
-            with seldom_collected():
-                return super().invoke(context)
+            with interruptible():
+                have_streams()
+                _note_ignored()
+                with seldom_collected():
+                    return super().invoke(context)
         except TgraphError as error:
             _fail(context, str(error), error.exit_code)
         except KeyboardInterrupt:

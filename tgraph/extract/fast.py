@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 NAME = "fast-extractor"
-VERSION = "3"
+VERSION = "4"
 _NOUNS = frozenset({"NN", "NNS"})
 _INSIDE = _NOUNS | {"JJ", "HYPH"}
 _TERM = "concept"

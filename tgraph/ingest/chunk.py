@@ -92,8 +92,11 @@ def _sentence_spans(text: str, media_type: str) -> list[tuple[int, int]]:
     """The sentences of the page's segments, with the mark-up before and after them."""
     starts = {body_start(text, media_type)}
     for segment in segments(text, media_type):
-        begins = [segment.locate(*span)[0] for span in sentences_of(segment)]
-        starts.update((segment.start, *begins[1:]))
+        starts.add(segment.start)
+        places = [segment.locate(*span) for span in sentences_of(segment)]
+        for (_, done), (begin, _) in pairwise(places):
+            if begin >= done:  # else both stand in one link, say
+                starts.add(begin)
     edges = [*sorted(starts), len(text)]
     return [span for edge in pairwise(edges) for span in trimmed(text, *edge)]
 
@@ -129,19 +132,34 @@ def _parts(
     segment: Segment, pieces: Sequence[tuple[int, int]]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """What of a segment that no piece holds whole each of the pieces has."""
-    parts: dict[int, tuple[int, int]] = {}
+    parts: dict[int, list[tuple[int, int]]] = {}
     for start, end in sentences_of(segment):
         whole, touching = _holding(pieces, *segment.locate(start, end))
         for k in whole or touching:
-            begin = max(start, segment.find(pieces[k][0]))
-            stop = min(end, segment.find(pieces[k][1]))
-            if begin < stop:
-                parts[k] = parts.get(k, (begin, stop))[0], stop
-    for k, (start, end) in parts.items():
-        text = segment.text[start:end]
-        start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
-        if start < end and (start == 0 or segment.kind != "row"):
-            yield k, (start, end)
+            part = segment.fit(start, end, *pieces[k])
+            if part[0] < part[1]:
+                _join(parts.setdefault(k, []), part, segment, pieces[k])
+    for k, found in parts.items():
+        for start, end in found:
+            text = segment.text[start:end]
+            start, end = start + len(text) - len(text.lstrip()), start + len(text.rstrip())
+            if start < end and (start == 0 or segment.kind != "row"):
+                yield k, (start, end)
+
+
+def _join(
+    parts: list[tuple[int, int]],
+    part: tuple[int, int],
+    segment: Segment,
+    piece: tuple[int, int],
+) -> None:
+    """Add a part of a segment to those of a piece: as one with that before it, if the piece has
+    all of both with what is between them."""
+    joined = (parts[-1][0], part[1]) if parts else part
+    if parts and segment.fit(*joined, *piece) == joined:
+        parts[-1] = joined
+    else:
+        parts.append(part)
 
 
 def _check(size: int, overlap: int, by: str) -> None:

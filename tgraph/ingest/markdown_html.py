@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tgraph.ingest.base import words
 from tgraph.ingest.markdown_inline import html_pieces
-from tgraph.ingest.reading_text import ReadingText, joined_cells
+from tgraph.ingest.reading_text import TAG, ReadingText, joined_cells
 from tgraph.model import Segment, SegmentKind
 
-_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-_INLINE_TAGS = words(
+INLINE_TAGS = words(
     "a abbr b bdi bdo cite code data del dfn em font i img input ins kbd label mark q s samp small "
     "span strike strong sub sup time tt u var wbr"
 )
@@ -50,8 +48,10 @@ class HtmlReader:
         for piece in html_pieces(content):
             if piece.kind in ("text", "break"):
                 if not self._unshown:
-                    self._reading.add(piece.text, [places[at] for at in piece.places])
-            elif tag := _TAG.match(piece.kind):
+                    self._reading.take(piece, places)
+            elif tag := TAG.match(piece.kind):
+                if tag[2].lower() in INLINE_TAGS and not self._unshown:
+                    self._reading.take(piece, places)
                 yield from self._tag(tag[2].lower(), tag[1] == "")
         if not self._in_cell:
             yield from self._flush()
@@ -59,7 +59,7 @@ class HtmlReader:
     def _tag(self, name: str, opens: bool) -> Iterator[HtmlBlock]:
         if name in _UNSHOWN_TAGS:
             self._unshown = name if opens else ""
-        if name in _INLINE_TAGS or self._unshown:
+        if name in INLINE_TAGS or self._unshown:
             return
         if name == "br" or (self._in_cell and name not in ("td", "th", "tr", "table")):
             self._reading.gap()

@@ -6,18 +6,19 @@ stood when it made a token: so places come from the parser, and nothing is searc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, backtick, image, link
 from mdit_py_plugins.footnote import footnote_plugin
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Links = dict[str, Any]
+InlineRule = Callable[[StateInline, bool], bool]
 _TEMPLATE = {"{{": "}}", "{%": "%}"}
 # A longer run of text is read in parts: no paragraph is of this length, and some mark-up costs more
 # than its share of a line.
@@ -25,12 +26,17 @@ LONGEST = 20_000
 
 
 class Piece(NamedTuple):
-    """What a token shows: ``text[i]`` stands at ``places[i]`` of the inline content."""
+    """What a token shows: ``text[i]`` stands at ``places[i]`` of the inline content.
+
+    ``stretch`` is what it takes of the content with its marks, where these are more than its
+    places: of code, of what stands for a character, of a mark that opens or closes an inline.
+    """
 
     text: str
     places: Sequence[int]
-    kind: str  # text, code, image, html, break, or the type of a token that shows nothing
+    kind: str  # text, code, image, break; of what shows nothing the token's type, or the tag
     link: bool = False
+    stretch: range = range(0)
 
 
 class _PlacedState(StateInline):
@@ -57,6 +63,19 @@ class _PlacedState(StateInline):
             place = before.map[0] + len(before.content)
         token.map = [place, self.pos]
         return token
+
+
+def _noted(rule: InlineRule) -> InlineRule:
+    """The parser's rule, whose last token then knows the whole stretch that the rule read."""
+
+    def noted(state: StateInline, silent: bool) -> bool:
+        start, before = state.pos, len(state.tokens)
+        found = rule(state, silent)
+        if len(state.tokens) > before:
+            state.tokens[-1].meta["stretch"] = range(start, state.pos)
+        return found
+
+    return noted
 
 
 def _template(state: StateInline, silent: bool) -> bool:
@@ -89,6 +108,8 @@ def parser() -> MarkdownIt:
         .use(footnote_plugin, inline=False)
     )
     made.inline.ruler.before("link", "template", _template)
+    for name, rule in (("link", link), ("image", image), ("backticks", backtick)):
+        made.inline.ruler.at(name, _noted(rule))
     made.inline.ruler2.disable("fragments_join")
     return made.disable(["inline", "footnote_tail"])
 
@@ -130,37 +151,78 @@ def _pieces_of(
     token: Token, content: str, links: Links, shift: int, linked: bool
 ) -> Iterator[Piece]:
     assert token.map is not None
-    at, kind = token.map[0], token.type
+    at, kind, said = token.map[0], token.type, token.content
     if kind == "text":
-        if not content.startswith(token.content, at):  # the address of "<https://...>"
-            yield _verbatim(content, at + 1, content.index(">", at), shift, "text", linked)
-        elif token.content:
-            yield _verbatim(content, at, at + len(token.content), shift, "text", linked)
+        if said:
+            yield _text(said, at, content, shift, linked)
     elif kind == "text_special":
-        first, count = shift + at, len(token.content)
-        if token.info == "escape":
-            first += len(token.markup) - count
-            places: Sequence[int] = range(first, first + count)
-        else:
-            places = [first] * count
-        yield Piece(token.content, places, "text", linked)
+        yield _special(token, shift + at, linked)
     elif kind == "code_inline":
-        begin = at + len(token.markup)
-        stripped = content.startswith((" ", "\n"), begin) and not token.content.startswith(" ")
-        begin += stripped
-        yield _verbatim(content, begin, begin + len(token.content), shift, "code", linked)
+        yield _code(token, content, shift, linked)
     elif kind == "image":
-        yield from _nested(token.content, links, shift + at + 2, "image")
+        yield from _image(token, links, shift, linked)
     elif kind == "html_inline":
-        yield Piece("", (), token.content)
+        yield Piece("", (), said, linked, range(shift + at, shift + at + len(said)))
     elif kind in ("softbreak", "hardbreak"):
-        yield Piece(" ", [shift + at], "break")
+        yield Piece(" ", [shift + at], "break", linked)
+    elif (stretch := _mark(token)) is not None:
+        yield Piece("", (), kind, linked, _shifted(stretch, shift))
+
+
+def _text(said: str, at: int, content: str, shift: int, linked: bool) -> Piece:
+    if content.startswith(said, at):
+        return _verbatim(content, at, at + len(said), shift, "text", linked)
+    after = content.index(">", at) + 1  # the address of "<https://...>"
+    address = _verbatim(content, at + 1, after - 1, shift, "text", linked)
+    return address._replace(stretch=range(shift + at, shift + after))
+
+
+def _special(token: Token, first: int, linked: bool) -> Piece:
+    """A character that stands behind a backslash, or that an entity stands for."""
+    count, length = len(token.content), len(token.markup)
+    places: Sequence[int] = [first] * count
+    if token.info == "escape":
+        places = range(first + length - count, first + length)
+    return Piece(token.content, places, "text", linked, range(first, first + length))
+
+
+def _code(token: Token, content: str, shift: int, linked: bool) -> Piece:
+    """Code between its marks, without the space that may stand on both sides."""
+    stretch, marks, length = token.meta["stretch"], len(token.markup), len(token.content)
+    begin = stretch.start + marks + (len(stretch) - 2 * marks > length)
+    code = _verbatim(content, begin, begin + length, shift, "code", linked)
+    return code._replace(stretch=_shifted(stretch, shift))
+
+
+def _image(token: Token, links: Links, shift: int, linked: bool) -> Iterator[Piece]:
+    """What is told of a picture, between its marks."""
+    stretch = _shifted(token.meta["stretch"], shift)
+    begin = stretch.start + 2
+    end = begin + len(token.content)
+    yield Piece("", (), "image_open", linked, range(stretch.start, begin))
+    for piece in _shown(parser(), token.content, links, begin):
+        yield piece._replace(kind="image") if piece.text else piece
+    yield Piece("", (), "image_close", linked, range(end, stretch.stop))
+
+
+def _mark(token: Token) -> range | None:
+    """Where the mark stands that opens or closes an inline; None where it is none."""
+    assert token.map is not None
+    at, marks = token.map[0], len(token.markup)
+    if token.type in ("em_open", "em_close", "s_open", "s_close", "strong_close"):
+        return range(at, at + marks)
+    if token.type == "strong_open":  # made of the second of its two marks
+        return range(at - 1, at + 1)
+    if token.type == "link_open" and token.markup != "autolink":
+        return range(at - 1, at)
+    if token.type == "link_close" and token.markup != "autolink":
+        return range(token.map[1], token.meta["stretch"].stop)
+    return None
+
+
+def _shifted(stretch: range, shift: int) -> range:
+    return range(stretch.start + shift, stretch.stop + shift)
 
 
 def _verbatim(content: str, start: int, end: int, shift: int, kind: str, linked: bool) -> Piece:
     return Piece(content[start:end], range(shift + start, shift + end), kind, linked)
-
-
-def _nested(content: str, links: Links, shift: int, kind: str) -> Iterator[Piece]:
-    for piece in _shown(parser(), content, links, shift):
-        yield piece._replace(kind=kind) if piece.text else piece

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tgraph.ingest.apparatus import recognised
 from tgraph.ingest.front_matter import front_matter
 from tgraph.ingest.markdown_html import HtmlReader
-from tgraph.ingest.markdown_inline import Links, Piece, parser, pieces
+from tgraph.ingest.markdown_inline import Links, parser, pieces
 from tgraph.ingest.reading_text import ReadingText, joined_cells
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Heading, Segment, SegmentKind
@@ -164,7 +164,7 @@ class _PageReader:
         shown: set[str] = set()
         free = False
         for piece in pieces(token.content, self._links):
-            _take(reading, piece, places)
+            reading.take(piece, places)
             if piece.text and not piece.text.isspace():
                 shown.add(piece.kind)
             free = free or (not piece.link and any(map(str.isalnum, piece.text)))
@@ -213,7 +213,7 @@ class _PageReader:
         for cell, places in zip(cells, spans, strict=True):
             reading = ReadingText()
             for piece in pieces(cell.content, self._links):
-                _take(reading, piece, places)
+                reading.take(piece, places)
             readings.append(reading.segment("row"))
         kind: SegmentKind = "row"
         if table.in_head:
@@ -245,11 +245,6 @@ class _PageReader:
             self._open.append((level, segment.text))
             self.headings.append(Heading(segment.text, level, start))
         self._lead = _last_sentence(segment.text) if segment.kind in ("prose", "item") else ""
-
-
-def _take(reading: ReadingText, piece: Piece, places: Sequence[int]) -> None:
-    if piece.text:
-        reading.add(piece.text, [places[at] for at in piece.places])
 
 
 def _last_sentence(text: str) -> str:

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from tgraph.model import Segment, SegmentKind
+from tgraph.model import Inline, Segment, SegmentKind
+
+if TYPE_CHECKING:
+    from tgraph.ingest.markdown_inline import Piece
+
+TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
+"""The beginning of a tag of HTML: whether it closes, and its name."""
 
 # What is put between words and never read: soft hyphens, marks of width and direction.
 _UNREAD = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff").union(
@@ -29,6 +38,7 @@ class ReadingText:
         self.offsets = array("q")
         self._gap: int | None = None
         self._length = 0
+        self._marks = _InlineMarks()
 
     def __len__(self) -> int:
         return self._length
@@ -36,6 +46,18 @@ class ReadingText:
     @property
     def text(self) -> str:
         return "".join(self._parts)
+
+    def take(self, piece: Piece, places: Sequence[int]) -> None:
+        """Append what a piece shows, and take note of its marks; character ``i`` of the content
+        that it is of stands at ``places[i]``."""
+        if piece.text:
+            self.add(piece.text, [places[at] for at in piece.places])
+        if piece.stretch:
+            first, last = places[piece.stretch[0]], places[piece.stretch[-1]] + 1
+            if piece.text:
+                self._marks.found.append(Inline(first, first, first, last))
+            else:
+                self._marks.take(piece.kind, first, last)
 
     def add(self, text: str, places: Sequence[int]) -> None:
         """Append what reads as ``text``, whose character ``i`` stands at ``places[i]``."""
@@ -84,7 +106,76 @@ class ReadingText:
         text, offsets = without_marks(self.text, self.offsets)
         if not text:
             return None
-        return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, headings, lead)
+        inlines = _nested(each for each in self._marks.found if _holds(each, offsets))
+        start, end = offsets[0], offsets[-1] + 1
+        return Segment(
+            kind,
+            min((start, *(each.start for each in inlines))),
+            max((end, *(each.end for each in inlines))),
+            text,
+            offsets,
+            headings,
+            lead,
+            inlines=inlines,
+        )
+
+
+class _OpenInline:
+    """What an inline of Markdown holds, or the text as a whole: tags of HTML that are open."""
+
+    def __init__(self, start: int = 0, end: int = 0) -> None:
+        self.mark = start, end
+        self.tags: list[tuple[str, int, int]] = []
+        self.names: Counter[str] = Counter()
+
+
+class _InlineMarks:
+    """Marks that open and close inlines, in order, and the inlines that they make.
+
+    A tag is closed within the emphasis or link that it was opened in, or stands alone.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Inline] = []
+        self._levels = [_OpenInline()]
+
+    def take(self, kind: str, start: int, end: int) -> None:
+        if tag := TAG.match(kind):
+            self._tag(tag[2].lower(), bool(tag[1]), start, end)
+        elif kind.endswith("_open"):
+            self._levels.append(_OpenInline(start, end))
+        elif kind.endswith("_close"):
+            self.found.append(Inline(*self._levels.pop().mark, start, end))
+
+    def _tag(self, name: str, closes: bool, start: int, end: int) -> None:
+        level = self._levels[-1]
+        if not closes:
+            level.tags.append((name, start, end))
+            level.names[name] += 1
+            return
+        opened = ""
+        while level.names[name] and opened != name:
+            opened, outside, inside = level.tags.pop()
+            level.names[opened] -= 1
+            if opened == name:
+                self.found.append(Inline(outside, inside, start, end))
+
+
+def _nested(inlines: Iterable[Inline]) -> tuple[Inline, ...]:
+    """The inlines in the order of where they start, each with the one that it is in."""
+    found: list[Inline] = []
+    for each in sorted(inlines):
+        outer = len(found) - 1
+        while outer >= 0 and found[outer].end <= each.start:
+            outer = found[outer].outer
+        found.append(each._replace(outer=outer))
+    return tuple(found)
+
+
+def _holds(inline: Inline, offsets: Sequence[int]) -> bool:
+    """Whether something that is read stands in it."""
+    at = bisect_left(offsets, inline.start)
+    return at < len(offsets) and offsets[at] < inline.end
 
 
 def without_marks(text: str, offsets: array[int]) -> tuple[str, array[int]]:
@@ -133,5 +224,8 @@ def joined_cells(
         pairs.append(((begin, begin + len(name)), (at, length)))
     if not parts:
         return None
+    read = [cell for cell in cells if cell is not None]
+    inlines = _nested(each for cell in read for each in cell.inlines)
+    start, end = read[0].start, read[-1].end
     text = "".join(parts)
-    return Segment(kind, offsets[0], offsets[-1] + 1, text, offsets, pairs=tuple(pairs))
+    return Segment(kind, start, end, text, offsets, pairs=tuple(pairs), inlines=inlines)

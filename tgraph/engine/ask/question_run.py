@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes
-from tgraph.answer.citations import cite, with_grounds
+from tgraph.answer.citations import cite, well_cited, with_grounds
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import (
@@ -169,6 +169,7 @@ class QuestionRun:
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(with_grounds(draft, self._context), record.uuid)
+                sentence = well_cited(sentence, self._context)
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(

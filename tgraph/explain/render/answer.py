@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from tgraph.explain.render.markup import Style, runs
+from tgraph.explain.render.markup import terminal_text
 from tgraph.model import Answer, Citation, Note, Sentence
 from tgraph.rendering import one_line, safe
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.text import Text
 
-_STYLES: dict[Style, str] = {
-    "strong": "bold", "em": "italic", "code": "cyan", "s": "strike", "link": "underline",
-}  # fmt: skip
 _FAINT = "dim"
 _NUMBER = 5
 """Columns in front of a quote, for its number."""
@@ -77,48 +74,67 @@ def by_document(
         yield from found.items()
 
 
+@dataclass(frozen=True, slots=True)
+class QuoteGroup(Generic[SaidT]):
+    """Quotes with their numbers under their document, or under what is ``said`` in nobody's words;
+    ``heads`` says whether that is the heading of the quotes."""
+
+    document: Document | None
+    said: str
+    quotes: tuple[tuple[int, SaidT, QuotedWords], ...]
+    heads: bool = False
+
+
+def quote_groups(sentences: Sequence[SaidT]) -> Iterator[QuoteGroup[SaidT]]:
+    """An answer that quotes, as it is laid out: by document where all of it is quoted, else in its
+    order. The numbers count the quotes as they are shown."""
+    number = 0
+    for document, own, heads, quotes in _grouped(sentences):
+        cited = ((sentence, words) for sentence in quotes if (words := quoted(sentence)))
+        numbered = tuple((n, *pair) for n, pair in enumerate(cited, number + 1))
+        number += len(numbered)
+        yield QuoteGroup(document, "" if own is None else _flat(own.text), numbered, heads)
+
+
+def _grouped(
+    sentences: Sequence[SaidT],
+) -> Iterator[tuple[Document | None, SaidT | None, bool, list[SaidT]]]:
+    if all(quoted(sentence) for sentence in sentences):
+        for document, group in by_document(sentences):
+            yield document, None, False, [sentence for _, sentence in group]
+        return
+    found: list[tuple[SaidT | None, list[SaidT]]] = []
+    for sentence in sentences:
+        own = quoted(sentence) is None
+        if own or not found:
+            found.append((sentence if own else None, []))
+        if not own:
+            found[-1][1].append(sentence)
+    for place, (said, quotes) in enumerate(found):
+        yield None, said, place > 0 and bool(quotes), quotes
+
+
 def answer_block(answer: Answer) -> Iterator[RenderableType]:
     """The lines and grids of an answer that quotes: the answer in a few words where there is one,
     each document with its quotes under their numbers, and what else a reader must know."""
     if answer.short:
         yield _line((_flat(answer.short), "bold"), (_sure(answer), _FAINT))
         yield ""
-    if all(quoted(sentence) for sentence in answer.sentences):
-        yield from _documents(answer.sentences)
-    else:
-        yield from _parts(answer.sentences)
+    for place, group in enumerate(quote_groups(answer.sentences)):
+        if place:
+            yield ""
+        if group.document is not None:
+            yield _DocumentHeading(*group.document)
+        elif group.said:
+            yield _line((group.said, "bold" if group.heads else ""))
+        for number, sentence, _ in group.quotes:
+            yield _quote(number, sentence, named=group.document is None)
     for note in answer.notes:
         yield ""
         yield _line((_note(note), "yellow"))
     if not answer.short and answer.confidence is not None:
         yield ""
         yield _line((_sure(answer).strip(), _FAINT))
-
-
-def _documents(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
-    """The quotes under their documents."""
-    number = 0
-    for document, group in by_document(sentences):
-        if number:
-            yield ""
-        yield _DocumentHeading(*(document or ("", "")))
-        for _, sentence in group:
-            number += 1
-            yield _quote(number, sentence)
-
-
-def _parts(sentences: Sequence[Sentence]) -> Iterator[RenderableType]:
-    """What is in nobody's words, as what it heads, and below each the quotes with their places."""
-    number = 0
-    for at, sentence in enumerate(sentences):
-        if quoted(sentence) is not None:
-            number += 1
-            yield _quote(number, sentence, named=True)
-            continue
-        if at:
-            yield ""
-        heads = at > 0 and at + 1 < len(sentences) and quoted(sentences[at + 1]) is not None
-        yield _line((_flat(sentence.text), "bold" if heads else ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +166,7 @@ def _quote(number: int, sentence: Sentence, *, named: bool = False) -> Renderabl
     from rich.text import Text
 
     cited = next(c for c in sentence.citations if c is quoted(sentence))
-    words = Text("“")
-    for run in runs(cited.quote, cited.path):
-        style = " ".join(_STYLES[name] for name in sorted(run.styles))
-        words.append(safe(run.text if "code" in run.styles else _breaks(run.text)), style)
-    words.append("”")
+    words = Text.assemble("“", terminal_text(cited.quote, cited.path), "”")
     where = f"{one_line(cited.title)}, {_place(cited)}" if named else _place(cited)
     words.append(f"\n{where}{_others(sentence, cited)}", _FAINT)
     grid = Table.grid(padding=0)
@@ -162,11 +174,6 @@ def _quote(number: int, sentence: Sentence, *, named: bool = False) -> Renderabl
     grid.add_column(overflow="fold")
     grid.add_row(Text(f"[{number}]".rjust(_NUMBER - 1), _FAINT), words)
     return grid
-
-
-def _breaks(text: str) -> str:
-    """The text without the line breaks of its file; one alone is a break that is meant."""
-    return text if text == "\n" else " ".join(text.split("\n"))
 
 
 def _place(cited: Citation) -> str:

@@ -1,21 +1,24 @@
 """The Markdown of a quote as a reader sees it: runs of text with what is said of each.
 
-What is quoted stays exact wherever it is data; this is for people. Links are shown as their words,
-nothing is loaded, and HTML in a text is text.
+What is quoted stays exact wherever it is data; this is for people. Inside a block it is read as
+ingestion reads it: links are their words, tags of HTML that only style words are not shown. Nothing
+is loaded, and other tags are text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from typing import Literal as Choice
+
+from tgraph.rendering import safe
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
+    from rich.text import Text
 
 Style = Choice["strong", "em", "code", "s", "link"]
 
@@ -27,7 +30,12 @@ CELLS = " │ "
 _SUFFIXES = (".md", ".markdown", ".mdown", ".mdx", ".qmd", ".rmd")
 _RULE = re.compile(r"[\s|:\-+]*")
 _OPENED: dict[str, Style] = {"strong_open": "strong", "em_open": "em", "s_open": "s"}
-_OPENED["link_open"] = "link"
+_CLOSED = frozenset(("strong_close", "em_close", "s_close"))
+_REFERENCE = re.compile(r"\[([^\[\]]{1,400})\]\[([^\[\]]{0,400})\]")
+_IN_A_QUOTE = re.compile(r"(?<=\S)(\r?\n) {0,3}(?:> ?)+")
+_TERMINAL: dict[Style, str] = {
+    "strong": "bold", "em": "italic", "code": "cyan", "s": "strike", "link": "underline",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,25 @@ class TextRun:
 
     text: str
     styles: frozenset[Style] = frozenset()
+
+    @property
+    def shown(self) -> str:
+        """The text without the line breaks of its file; a run of a break alone is one that is
+        meant, and so are those of code."""
+        if self.text == "\n" or "code" in self.styles:
+            return self.text
+        return " ".join(self.text.split("\n"))
+
+
+def terminal_text(quote: str, path: str, style: str = "") -> Text:
+    """A quote of the document at the path as a terminal shows it, harmless; ``style`` is rich's,
+    beside the quote's own."""
+    from rich.text import Text
+
+    found = Text(style=style)
+    for run in runs(quote, path):
+        found.append(safe(run.shown), " ".join(_TERMINAL[name] for name in sorted(run.styles)))
+    return found
 
 
 def runs(text: str, path: str) -> list[TextRun]:
@@ -87,42 +114,53 @@ def _cells(inner: str) -> list[str]:
 
 def _prose(text: str) -> Iterator[list[TextRun]]:
     """Its paragraphs, headings, items and code, a list of runs each."""
-    bullet = ""
-    for token in _reader().parse(text):
+    marker = ""
+    for token in _reader().parse(_without_quote_marks(text)):
         if token.type == "list_item_open":
-            bullet = BULLET
+            marker = f"{token.info}{token.markup} " if token.info else BULLET
         elif token.type in ("fence", "code_block"):
             yield [TextRun(token.content.rstrip("\n"), frozenset(("code",)))]
         elif token.type == "inline":
-            yield [*([TextRun(bullet)] if bullet else []), *_styled(token.children or [])]
-            bullet = ""
+            yield [*([TextRun(marker)] if marker else []), *_inline(token.content)]
+            marker = ""
 
 
-def _inline(text: str) -> list[TextRun]:
-    (token,) = _reader().parseInline(text)
-    return _styled(token.children or [])
+def _without_quote_marks(text: str) -> str:
+    """A text that begins inside a block quote has marks at its other lines only."""
+    return text if "```" in text or "~~~" in text else _IN_A_QUOTE.sub(r"\1", text)
 
 
-def _styled(tokens: Sequence[Token]) -> list[TextRun]:
+def _inline(text: str) -> Iterator[TextRun]:
     """The runs of a line; white space that only broke it is a space."""
-    found: list[TextRun] = []
+    from tgraph.ingest.markdown_html import INLINE_TAGS
+    from tgraph.ingest.markdown_inline import pieces
+    from tgraph.ingest.reading_text import TAG
+
     open_: list[Style] = []
-    for token in tokens:
-        if token.type in _OPENED:
-            open_.append(_OPENED[token.type])
-        elif token.type.endswith("_close"):
+    for piece in pieces(text, _links(text)):
+        if style := _OPENED.get(piece.kind):
+            open_.append(style)
+        elif piece.kind in _CLOSED:
             open_.pop()
-        elif token.type in ("softbreak", "hardbreak"):
-            found.append(TextRun(" ", frozenset(open_)))
-        elif token.content:
-            code: tuple[Style, ...] = ("code",) if token.type == "code_inline" else ()
-            found.append(TextRun(token.content, frozenset((*open_, *code))))
-    return found
+        elif piece.text:
+            link: tuple[Style, ...] = ("link",) if piece.link else ()
+            code: tuple[Style, ...] = ("code",) if piece.kind == "code" else ()
+            said = piece.text.replace("\n", " ")
+            yield TextRun(said, frozenset((*open_, *link, *code)))
+        elif (tag := TAG.match(piece.kind)) and (name := tag[2].lower()) not in INLINE_TAGS:
+            yield TextRun(" " if name == "br" else piece.kind, frozenset(open_))
+
+
+def _links(text: str) -> dict[str, Any]:
+    """What its links refer to; that is defined elsewhere on the page, and never shown."""
+    from markdown_it.common.utils import normalizeReference
+
+    labels = (match[2] or match[1] for match in _REFERENCE.finditer(text))
+    return {"references": {normalizeReference(each): {"href": "", "title": ""} for each in labels}}
 
 
 @cache
 def _reader() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    made = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
-    return made.disable(["reference", "html_block", "html_inline"])
+    return MarkdownIt("commonmark").disable(["reference", "html_block", "inline"])

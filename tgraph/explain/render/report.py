@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tgraph.answer.support import PROVEN
 from tgraph.explain.render.answer import Document, by_document, is_extractive, quoted
 from tgraph.explain.render.layout import figures
-from tgraph.explain.render.markup import Style, TextRun, runs
+from tgraph.explain.render.markup import TextRun, runs
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
@@ -29,11 +28,8 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.rendering import UNSAFE, safe
+from tgraph.rendering import UNSAFE
 from tgraph.version import __version__
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 Numbered = tuple[int, "ShownSentence"]
 
@@ -155,7 +151,6 @@ def to_html(
         trace=trace,
         sentences=sentences,
         groups=_groups(sentences),
-        styled=styled,
         influential=_influential(trace),
         idle=_idle(trace),
         glance=list(_glance(trace, sentences)) if sentences else [],
@@ -189,20 +184,6 @@ def in_script(trig: str) -> str:
 
 
 # --- sentences ---
-
-_TAGS: dict[Style, str] = {"strong": "b", "em": "i", "code": "code", "s": "s", "link": "u"}
-
-
-def styled(run: TextRun) -> Markup:
-    """A run in the elements that mean its styles; none of them does anything."""
-    from markupsafe import Markup
-
-    if run.text == "\n":
-        return Markup("<br>")
-    said = Markup("{}").format(safe(run.text))
-    for name in sorted(run.styles):
-        said = Markup(f"<{_TAGS[name]}>{{}}</{_TAGS[name]}>").format(said)  # noqa: S704
-    return said
 
 
 def _groups(sentences: Sequence[ShownSentence]) -> list[tuple[Document | None, list[Numbered]]]:

@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tgraph.explain.render.answer import is_extractive, quote_groups
+from tgraph.explain.render.markup import Style, TextRun, runs
 from tgraph.explain.render.wording import clock
 from tgraph.rendering import many, safe, shortened
 from tgraph.resources import data
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from markupsafe import Markup
 
 ROWS = 50
 """Rows of a table that a notebook shows; the rest is counted."""
@@ -38,6 +41,8 @@ def template(name: str) -> Template:
     )
     environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
     environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
+    environment.globals |= {"is_extractive": is_extractive, "quote_groups": quote_groups}
+    environment.globals |= {"runs": runs, "styled": styled}
     return environment.from_string(data(name).read_text("utf-8"))
 
 
@@ -53,6 +58,21 @@ def notebook(value: object) -> str:
         if macro := getattr(macros, kind.__name__, None):
             return str(macro(value)).strip()
     raise TypeError(f"A notebook can't show a {type(value).__name__}.")
+
+
+_TAGS: dict[Style, str] = {"strong": "b", "em": "i", "code": "code", "s": "s", "link": "u"}
+
+
+def styled(run: TextRun) -> Markup:
+    """A run in the elements that mean its styles; none of them does anything."""
+    from markupsafe import Markup
+
+    if run.text == "\n":
+        return Markup("<br>")
+    said = Markup("{}").format(safe(run.shown))
+    for name in sorted(run.styles):
+        said = Markup(f"<{_TAGS[name]}>{{}}</{_TAGS[name]}>").format(said)  # noqa: S704
+    return said
 
 
 Numbered = tuple[list[tuple[Any, list[int]]], list[tuple[int, Any]]]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tgraph.explain.render.answer import quoted
+from tgraph.explain.render.markup import terminal_text
 from tgraph.explain.render.wording import (
     actions_text,
     agents_text,
@@ -62,7 +64,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     for note in trace.notes:
         branch = tree.add(_text(("Note  ", _LABEL), (one_line(note.text), "yellow")))
         for place in note.places:
-            branch.add(_quoted(place.quote)).add(_text(place_text(place)))
+            branch.add(_quoted(place.quote, place.path)).add(_text(place_text(place)))
     _uncited(tree, trace, everything)
     _influence(tree, trace)
     _map(tree, trace, everything)
@@ -86,8 +88,13 @@ def _text(*parts: str | tuple[str, str]) -> Text:
     return Text.assemble(*((safe(said), style) for said, style in styled))
 
 
-def _quoted(said: str, *more: str | tuple[str, str]) -> Text:
-    return _text((f"“{one_line(said)}”", _QUOTE), *more)
+def _quoted(quote: str, path: str, *more: str | tuple[str, str]) -> Text:
+    """A quote of the document at the path, its mark-up read."""
+    from rich.text import Text
+
+    return Text.assemble(("“", _QUOTE), terminal_text(quote, path, _QUOTE), ("”", _QUOTE)).append(
+        _text(*more)
+    )
 
 
 def _fields(fields: Mapping[str, str | None], width: int) -> Iterator[Text]:
@@ -146,9 +153,20 @@ def _answer(tree: Tree, trace: Trace, most: int | None, everything: bool) -> Non
         uncited = ("" if sentence.citations else " [no citation]", "red")
         verdict = f" [{verdict_text(sentence)}]" if sentence.verdict else ""
         judged = (verdict, _VERDICT.get(sentence.verdict, "red"))
-        leaf = branch.add(_text(f"{number}. {one_line(sentence.text, left)}", uncited, judged))
+        line = _text(f"{number}. ").append(_sentence(sentence, left))
+        leaf = branch.add(line.append(_text(uncited, judged)))
         left = None if left is None else left - len(sentence.text)
         _grounds(leaf, sentence, items, everything)
+
+
+def _sentence(sentence: TraceSentence, most: int | None) -> Text:
+    """What the sentence says, its mark-up read where it is a quote, cut where it is longer."""
+    if (cited := quoted(sentence)) is None:
+        return _text(one_line(sentence.text, most))
+    said = terminal_text(cited.quote, cited.path)
+    if most is not None:
+        said.truncate(most, overflow="ellipsis")
+    return said
 
 
 def _grounds(
@@ -187,7 +205,7 @@ def _item(
     if item.reasoning:
         branch.add(_text(f"because: {one_line(item.reasoning)}"))
     for place in places:
-        leaf = branch.add(_quoted(place.quote))
+        leaf = branch.add(_quoted(place.quote, place.path))
         if place.way:
             leaf.add(_text(f"by way of {way_text(place)}"))
         leaf.add(_text(place_text(place)))
@@ -376,11 +394,11 @@ def source_tree(source: SourceTree, *, content: int | None = None) -> Tree:
         branch = tree
         if page.number is not None:
             branch = tree.add(_text((f"Page {page.number}", _LABEL)))
-        _chunks(branch, page, content)
+        _chunks(branch, page, document.path, content)
     return tree
 
 
-def _chunks(tree: Tree, page: SourcePage, content: int | None) -> None:
+def _chunks(tree: Tree, page: SourcePage, path: str, content: int | None) -> None:
     for chunk in page.chunks:
         where = f"  characters {chunk.start}–{chunk.end}, {chunk.tokens} tokens"
         heading = f", {one_line(chunk.heading)}" if chunk.heading else ""
@@ -388,10 +406,10 @@ def _chunks(tree: Tree, page: SourcePage, content: int | None) -> None:
         branch.add(_text((chunk.chunk, _FAINT)))
         if content is not None:
             branch.add(_text((one_line(chunk.text, content), _QUOTE)))
-        _statements(branch, chunk)
+        _statements(branch, chunk, path)
 
 
-def _statements(tree: Tree, chunk: SourceChunk) -> None:
+def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
     if chunk.entities:
         tree.add(_text(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
     branch = tree.add(_text(f"Edges ({len(chunk.edges)})"))
@@ -403,12 +421,12 @@ def _statements(tree: Tree, chunk: SourceChunk) -> None:
         by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)))
         quotes[place] = edge.quote
     for (start, end), edges in by_place.items():
-        leaf = branch.add(_quoted(quotes[start, end], (f"  {start}–{end}", _FAINT)))
+        leaf = branch.add(_quoted(quotes[start, end], path, (f"  {start}–{end}", _FAINT)))
         for line in dict.fromkeys(edges):
             leaf.add(_text((line, _ITEM)))
     if chunk.claims:
         branch = tree.add(_text(f"Claims ({len(chunk.claims)})"))
     for claim in chunk.claims:
-        leaf = branch.add(_quoted(claim.quote, (f"  {claim.start}–{claim.end}", _FAINT)))
+        leaf = branch.add(_quoted(claim.quote, path, (f"  {claim.start}–{claim.end}", _FAINT)))
         said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
         leaf.add(_text((said, _ITEM)))

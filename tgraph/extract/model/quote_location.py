@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 from tgraph.ingest.sentences import sentences
-from tgraph.model import Chunk, Span
+from tgraph.model import Chunk, Span, well_formed
 
 _WORD = re.compile(r"\w+")
 _ARTICLE = re.compile(r"(?:the|an?) (?=\w)")
@@ -27,7 +27,7 @@ class QuoteFinder:
     def find(self, quote: str) -> Span | None:
         """Where the quote stands as whole words, None where it doesn't. White space, letter case,
         Unicode form and the shape of quotation marks, dashes and angle brackets (which a prompt
-        may have changed) may differ; the span is the chunk's own text."""
+        may have changed) may differ; the span is the chunk's own text, with its mark-up whole."""
         wanted = _fold(quote).strip(" \"'.…")
         for at in _places(self._folded, wanted):
             after = at + len(wanted)
@@ -58,8 +58,9 @@ class QuoteFinder:
         return None
 
     def _span(self, start: int, end: int) -> Span:
-        at = self._chunk.start
-        return Span(at + start, at + end, self._chunk.text[start:end])
+        chunk, at = self._chunk, self._chunk.start
+        first, last = well_formed(chunk.segments, at + start, at + end, at, chunk.end)
+        return Span(first, last, chunk.text[first - at : last - at])
 
     @cached_property
     def _sentences(self) -> list[tuple[int, int, str]]:

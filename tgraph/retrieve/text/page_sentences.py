@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 from tgraph.errors import StoreError
-from tgraph.index.sources import document_of_chunk, page_of_chunk
+from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.ingest.segments import segments, sentences_of
-from tgraph.model import Evidence, SegmentKind
+from tgraph.model import Citation, Evidence, Segment, SegmentKind, well_formed
 from tgraph.retrieve.base import Context
+
+PlaceT = TypeVar("PlaceT", Evidence, Citation)
 
 KEPT_PAGES = 200
 
@@ -20,8 +23,9 @@ BEFORE = 5
 
 @dataclass(frozen=True, slots=True)
 class PageSentence:
-    """What is quoted as one: ``text`` is how ``page[start:end]`` reads, ``context`` the headings
-    and the sentence that it stands under; ``segment`` counts the page's segments."""
+    """What is quoted as one: ``text`` is how ``page[start:end]`` reads, but for mark-up that it
+    shares with the sentence beside it, ``context`` the headings and the sentence that it stands
+    under; ``segment`` counts the page's segments."""
 
     start: int
     end: int
@@ -35,7 +39,15 @@ class PageSentence:
 class PageSentences:
     """The sentences of a page in order, headings and menus included."""
 
-    all: tuple[PageSentence, ...]
+    segments: tuple[Segment, ...] = ()
+
+    @cached_property
+    def all(self) -> tuple[PageSentence, ...]:
+        return tuple(
+            PageSentence(*each.locate(*span), each.text[slice(*span)], each.kind, each.context, at)
+            for at, each in enumerate(self.segments)
+            for span in sentences_of(each)
+        )
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -72,7 +84,7 @@ class QuoteSurroundings:
         return self.sentences[0].kind if self.sentences else "prose"
 
 
-def page_sentences(evidence: Evidence, context: Context) -> PageSentences:
+def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSentences:
     """Those of the page that the evidence is of; none where its text was lost."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
 
@@ -80,20 +92,23 @@ def page_sentences(evidence: Evidence, context: Context) -> PageSentences:
         try:
             text = context.texts.of_page(document, page)
         except StoreError:
-            return PageSentences(())
-        found = enumerate(segments(text, context.texts.media_type(document)))
-        return PageSentences(
-            tuple(
-                PageSentence(
-                    *each.locate(start, end), each.text[start:end], each.kind, each.context, at
-                )
-                for at, each in found
-                for start, end in sentences_of(each)
-            )
-        )
+            return PageSentences()
+        return PageSentences(segments(text, context.texts.media_type(document)))
 
     found: PageSentences = context.remembered("pages", KEPT_PAGES).get((document, page), read)
     return found
+
+
+def with_whole_marks(place: PlaceT, context: Context) -> PlaceT:
+    """A place that was cut out of a longer one, so that its quote is well-formed: with the mark-up
+    whole that it shares, as far as its chunk goes."""
+    low, high = range_of_chunk(place.chunk)
+    page = page_sentences(place, context)
+    start, end = well_formed(page.segments, place.start, place.end, low, high)
+    if (start, end) == (place.start, place.end):
+        return place
+    quote = context.texts.of_chunk(place.chunk)[start - low : end - low]
+    return replace(place, start=start, end=end, quote=quote)
 
 
 def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:

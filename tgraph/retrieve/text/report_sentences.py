@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from tgraph.index.sources import Texts
 from tgraph.ingest.sentences import sentences
 from tgraph.model import CommunityReport, Evidence
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts
 from tgraph.retrieve.text.lexical import terms, words
+from tgraph.retrieve.text.page_sentences import with_whole_marks
 from tgraph.retrieve.text.sentence_ranking import place_of, relevance_of
 
 ABOVE = 0.03
@@ -76,7 +76,7 @@ def extracts_of(reports: Iterable[tuple[CommunityReport, int]], context: Context
     memory = context.remembered("extracts", 50_000)
     found = []
     for report, part, told in wanted:
-        read = partial(_extracts, report, part, told, grounds.get(part, ()), context.texts)
+        read = partial(_extracts, report, part, told, grounds.get(part, ()), context)
         found += memory.get(part, read)
     return found
 
@@ -88,7 +88,7 @@ def _parts(report: CommunityReport) -> list[tuple[str, str]]:
 
 
 def _extracts(
-    report: CommunityReport, part: str, told: str, evidence: Sequence[Evidence], texts: Texts
+    report: CommunityReport, part: str, told: str, evidence: Sequence[Evidence], context: Context
 ) -> list[Extract]:
     place = [iri for iri, _ in _parts(report)].index(part)
     if not place:  # a report rests on everything that was shown, its summary on what it repeats
@@ -97,7 +97,8 @@ def _extracts(
     found = []
     for one in evidence:
         for whole in [one] if len(one.quote) <= LONGEST else _closest(one, said_there):
-            exact = without_heading(whole, texts.of_page(whole.document, whole.page))
+            page = context.texts.of_page(whole.document, whole.page)
+            exact = with_whole_marks(without_heading(whole, page), context)
             text = " ".join(exact.quote.split())
             said = frozenset(terms(text))
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
@@ -143,7 +144,8 @@ def nearest_sentence(place: Evidence, said: frozenset[str], context: Context) ->
         return place
     start, end, _ = best
     quote = place.quote[start:end]
-    return replace(place, start=place.start + start, end=place.start + end, quote=quote)
+    part = replace(place, start=place.start + start, end=place.start + end, quote=quote)
+    return with_whole_marks(part, context)
 
 
 def _sentences(place: Evidence) -> list[tuple[int, int, frozenset[str]]]:
