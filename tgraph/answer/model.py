@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,9 +27,21 @@ from tgraph.answer.rows import (
     reasoning_of,
     score_of,
     show,
+    shown_lines,
 )
 from tgraph.errors import EndpointError, ModelError
-from tgraph.model import Agent, Candidate, Prompt, Rejected, Retrieval, Selected, Selection, Turn
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Evidence,
+    Judgement,
+    Prompt,
+    Rejected,
+    Retrieval,
+    Selected,
+    Selection,
+    Turn,
+)
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.json_parsing import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
@@ -186,6 +199,7 @@ class ModelSynthesiser(ModelStep):
         self._form = {
             "response_type": form + length,
             "general_knowledge": GENERAL_KNOWLEDGE if general_knowledge else "",
+            "judgement": "",
         }
         self._general = general_knowledge
 
@@ -195,13 +209,18 @@ class ModelSynthesiser(ModelStep):
         """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read.
 
         Where nothing was selected, the model is asked only if it may use its general knowledge; the
-        answer then has marked sentences alone.
+        answer then has marked sentences alone. What a reader judged is shown beside the evidence
+        that it rests on.
         """
         if not selection.selected and not self._general:
             return
         values = {**asked(question), **self._form}
-        shown = self._show(selection.selected, "evidence", values)
+        judged = partial(_judged, selection.judgement)
+        ids = (identity for identity, _ in shown_lines(selection.selected))
+        most = judged(dict(zip(ids, selection.selected, strict=True)))
+        shown = self._show(selection.selected, "evidence", {**values, "judgement": most})
         notes.drop("selected item over the token budget", len(shown.left_out))
+        values["judgement"] = judged(shown.by_id)
         request = self.request({**values, "evidence": shown.text})
         yield from self._written(request, shown.by_id, notes, sink)
 
@@ -273,6 +292,31 @@ class ModelSynthesiser(ModelStep):
         notes.drop("citation by a sentence from general knowledge", cited)
         notes.drop("sentence from general knowledge, to be verified")
         yield Draft(f"{text} {VERIFY}", (), lead=lead)
+
+
+def _judged(judgement: Judgement | None, shown: Mapping[str, Selected]) -> str:
+    """What a reader judged, as a line; empty where what it took for the answer is not shown."""
+    if judgement is None or judgement.place is None:
+        return ""
+    holding = next((i for i, one in shown.items() if _holds(one.candidate, judgement.place)), None)
+    if holding is None:
+        return ""
+    row: dict[str, object] = {"confidence": judgement.confidence, "id": holding}
+    if judgement.answer:
+        row["answer"] = judgement.answer
+    if judgement.missing:
+        row["missing"] = judgement.missing
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _holds(candidate: Candidate, place: Evidence) -> bool:
+    """Whether the place is part of what the candidate rests on."""
+    return any(
+        (own.document, own.page) == (place.document, place.page)
+        and own.start <= place.start
+        and place.end <= own.end
+        for own in candidate.evidence
+    )
 
 
 def _prose_rows(text: str) -> Iterator[SentenceRow]:
