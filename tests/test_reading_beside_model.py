@@ -168,6 +168,13 @@ def test_a_reader_reads_no_other_language_beside_a_model(folder, question):
             assert kg.replay(answer.session).same
 
 
+def test_what_compares_is_not_read_beside_a_model(folder):
+    asked = "Which was built first, the Fram or the Belgica?"
+    answer, _ = ask(folder, SURE, mode="basic", question=asked)
+    assert answer.sentences
+    assert answer.confidence is None
+
+
 def test_what_was_found_without_a_vector_is_not_read_beside_a_model(folder):
     answer, shown = ask(folder, SURE, mode="bm25")
     assert answer.sentences
@@ -269,17 +276,33 @@ def test_a_server_is_asked_no_more_because_of_a_reader(folder, tmp_path):
         assert first == second
 
 
+def command(folder, server, reader, *options):
+    """The result of asking by the command."""
+    settings = {
+        "TGRAPH_CHAT__BASE_URL": server.base_url,
+        "TGRAPH_EMBEDDING__PROVIDER": "hashing",
+        "TGRAPH_READER__MODEL": str(reader),
+    }
+    given = ["ask", "-r", str(folder / "graph"), *options, QUESTION]
+    result = CliRunner().invoke(cli, given, env=settings)
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def test_the_command_tells_of_it(folder, tmp_path):
     made = small_reader(tmp_path / "own", UNSURE)
     with ScriptedServer() as server:
-        options = {
-            "TGRAPH_CHAT__BASE_URL": server.base_url,
-            "TGRAPH_EMBEDDING__PROVIDER": "hashing",
-            "TGRAPH_READER__MODEL": str(made),
-        }
-        given = ["ask", "-r", str(folder / "graph"), "-m", "graph", "--json", QUESTION]
-        result = CliRunner().invoke(cli, given, env=options)
-    assert result.exit_code == 0, result.output
+        result = command(folder, server, made, "-m", "graph", "--json")
     told = json.loads(result.stdout)
     assert told["confidence"] < 0.3
     assert any("The reader finds no answer" in note["text"] for note in told["notes"])
+
+
+@pytest.mark.parametrize("way", ["-x", "--no-streaming"])
+def test_the_terminal_tells_how_sure_the_reader_is(folder, tmp_path, way):
+    made = small_reader(tmp_path / "own", SURE)
+    said = '{"sentence": "It was built at Larvik.", "citations": []}'
+    with ScriptedServer({"synthesise_answer": said}) as server:
+        result = command(folder, server, made, "-m", "basic", way)
+    assert "for “Larvik”" in result.stderr
+    assert "the reader gives its sentence" in result.stderr or way != "-x"

@@ -106,7 +106,7 @@ class TwoStages:
 
     def _reader(self, question: Question, retrieval: Retrieval, context: Context) -> Reader | None:
         """Who reads what was retrieved. Beside a model that is nobody where sentences can't be
-        ranked by what was embedded, or are in a language that the reader wasn't made for."""
+        ranked by what was embedded, or the reader wasn't made for them."""
         reader = context.reader if self.reads else None
         if reader is None or not self.by_model:
             return reader

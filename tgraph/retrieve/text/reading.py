@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from operator import mul
 from typing import NamedTuple
 
-from tgraph.extract.language import language_of
 from tgraph.ingest.sentences import Span, sentences
 from tgraph.model import Candidate, Evidence, Judgement, Retrieval
 from tgraph.models.base import CallSink, no_sink
@@ -171,7 +170,13 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
 
 
 def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
-    """Whether the question and the best of what was retrieved are in the reader's language."""
+    """Whether the question and the best of what was retrieved are in the reader's language, and
+    the answer can stand in a passage; what a comparison comes to doesn't."""
+    from tgraph.extract.language import language_of  # late: not every question needs them
+    from tgraph.retrieve.text.comparison import comparison_of
+
+    if comparison_of(question.text) is not None:
+        return False
     quotes = (c.evidence[0].quote for c in retrieval.candidates[:_SAMPLE] if c.evidence)
     texts = (question.text, "\n".join(quotes))
     return not reader.language or all(language_of(text) == reader.language for text in texts)
@@ -179,9 +184,14 @@ def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
 
 def in_order_read(retrieval: Retrieval, found: Retrieval) -> Retrieval:
     """The retrieval as it is, in the order in which ``read`` found its candidates and with what it
-    judged."""
+    judged; those that were read say so."""
     by_rank = {candidate.rank: candidate for candidate in retrieval.candidates}
-    order = tuple(by_rank[candidate.rank] for candidate in found.candidates)
+    order = tuple(
+        replace(by_rank[read_.rank], reasons=read_.reasons)
+        if UNREAD not in read_.reasons
+        else by_rank[read_.rank]
+        for read_ in found.candidates
+    )
     return replace(retrieval, candidates=order, judgement=found.judgement)
 
 
