@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -214,13 +213,14 @@ class ModelSynthesiser(ModelStep):
         """
         if not selection.selected and not self._general:
             return
-        values = {**asked(question), **self._form}
-        judged = partial(_judged, selection.judgement)
-        ids = (identity for identity, _ in shown_lines(selection.selected))
-        most = judged(dict(zip(ids, selection.selected, strict=True)))
-        shown = self._show(selection.selected, "evidence", {**values, "judgement": most})
+        values, judged = {**asked(question), **self._form}, selection.judgement
+        if judged is not None:  # counted before it is known what there is room for
+            ids = (identity for identity, _ in shown_lines(selection.selected))
+            values["judgement"] = _judged(judged, dict(zip(ids, selection.selected, strict=True)))
+        shown = self._show(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(shown.left_out))
-        values["judgement"] = judged(shown.by_id)
+        if judged is not None:
+            values["judgement"] = _judged(judged, shown.by_id)
         request = self.request({**values, "evidence": shown.text})
         yield from self._written(request, shown.by_id, notes, sink)
 
@@ -294,11 +294,10 @@ class ModelSynthesiser(ModelStep):
         yield Draft(f"{text} {VERIFY}", (), lead=lead)
 
 
-def _judged(judgement: Judgement | None, shown: Mapping[str, Selected]) -> str:
+def _judged(judgement: Judgement, shown: Mapping[str, Selected]) -> str:
     """What a reader judged, as a line; empty where what it took for the answer is not shown."""
-    if judgement is None or judgement.place is None:
-        return ""
-    holding = next((i for i, one in shown.items() if _holds(one.candidate, judgement.place)), None)
+    place = judgement.place
+    holding = next((i for i, s in shown.items() if place and _holds(s.candidate, place)), None)
     if holding is None:
         return ""
     row: dict[str, object] = {"confidence": judgement.confidence, "id": holding}
