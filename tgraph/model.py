@@ -574,13 +574,15 @@ class Judgement:
     """Whether the documents answer a question, judged from the sentences that answer best.
 
     ``confidence`` is the probability that they do (0 to 1), ``answer`` the likeliest answer in a
-    few words and ``evidence`` the IRI of the place that it stands in; both are empty where nothing
-    was read. ``confidence`` is None where an answer was found without a reader.
+    few words and ``place`` where it stands; there are none where nothing was read. ``missing`` are
+    the words of the question that nothing has that was read. ``confidence`` is None where an answer
+    was found without a reader.
     """
 
     confidence: float | None
     answer: str = ""
-    evidence: str = ""
+    place: Evidence | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -767,7 +769,7 @@ class Answer:
     notes: Annotated[tuple[Note, ...], "what a reader must know beside the answer"] = ()
     short: Annotated[str, "the answer in a few words; empty where there are none"] = ""
     confidence: Annotated[
-        float | None, "how likely the answer is right, 0 to 1; null where nobody says"
+        float | None, "how likely the documents answer, 0 to 1; null where nobody judged that"
     ] = None
 
     @property

@@ -26,9 +26,21 @@ from tgraph.answer.rows import (
     reasoning_of,
     score_of,
     show,
+    shown_lines,
 )
 from tgraph.errors import EndpointError, ModelError
-from tgraph.model import Agent, Candidate, Prompt, Rejected, Retrieval, Selected, Selection, Turn
+from tgraph.model import (
+    Agent,
+    Candidate,
+    Evidence,
+    Judgement,
+    Prompt,
+    Rejected,
+    Retrieval,
+    Selected,
+    Selection,
+    Turn,
+)
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.json_parsing import JsonlReader
 from tgraph.models.prompts import load_prompt, messages
@@ -186,6 +198,7 @@ class ModelSynthesiser(ModelStep):
         self._form = {
             "response_type": form + length,
             "general_knowledge": GENERAL_KNOWLEDGE if general_knowledge else "",
+            "judgement": "",
         }
         self._general = general_knowledge
 
@@ -195,13 +208,19 @@ class ModelSynthesiser(ModelStep):
         """As ``Synthesiser.synthesise``. Raises ``ModelError`` for a reply that can't be read.
 
         Where nothing was selected, the model is asked only if it may use its general knowledge; the
-        answer then has marked sentences alone.
+        answer then has marked sentences alone. What a reader judged is shown beside the evidence
+        that it rests on.
         """
         if not selection.selected and not self._general:
             return
-        values = {**asked(question), **self._form}
+        values, judged = {**asked(question), **self._form}, selection.judgement
+        if judged is not None:  # counted before it is known what there is room for
+            ids = (identity for identity, _ in shown_lines(selection.selected))
+            values["judgement"] = _judged(judged, dict(zip(ids, selection.selected, strict=True)))
         shown = self._show(selection.selected, "evidence", values)
         notes.drop("selected item over the token budget", len(shown.left_out))
+        if judged is not None:
+            values["judgement"] = _judged(judged, shown.by_id)
         request = self.request({**values, "evidence": shown.text})
         yield from self._written(request, shown.by_id, notes, sink)
 
@@ -273,6 +292,30 @@ class ModelSynthesiser(ModelStep):
         notes.drop("citation by a sentence from general knowledge", cited)
         notes.drop("sentence from general knowledge, to be verified")
         yield Draft(f"{text} {VERIFY}", (), lead=lead)
+
+
+def _judged(judgement: Judgement, shown: Mapping[str, Selected]) -> str:
+    """What a reader judged, as a line; empty where what it took for the answer is not shown."""
+    place = judgement.place
+    holding = next((i for i, s in shown.items() if place and _holds(s.candidate, place)), None)
+    if holding is None:
+        return ""
+    row: dict[str, object] = {"confidence": judgement.confidence, "id": holding}
+    if judgement.answer:
+        row["answer"] = judgement.answer
+    if judgement.missing:
+        row["missing"] = judgement.missing
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _holds(candidate: Candidate, place: Evidence) -> bool:
+    """Whether the place is part of what the candidate rests on."""
+    return any(
+        (own.document, own.page) == (place.document, place.page)
+        and own.start <= place.start
+        and place.end <= own.end
+        for own in candidate.evidence
+    )
 
 
 def _prose_rows(text: str) -> Iterator[SentenceRow]:

@@ -63,7 +63,9 @@ class PartReading:
     def short(self, place: Evidence) -> str:
         """The few words that the reader found in the place, where that is the best."""
         judged = self.judgement
-        return judged.answer if judged is not None and judged.evidence == place.iri else ""
+        if judged is None or judged.place is None or judged.place.iri != place.iri:
+            return ""
+        return judged.answer
 
 
 def part_reading(question: Question, retrieval: Retrieval, context: Context) -> PartReading:
@@ -85,9 +87,8 @@ def _at_place(found: Retrieval, places: dict[object, Evidence]) -> Judgement | N
     judged = found.judgement
     if judged is None:
         return None
-    named = (e for c in found.candidates for e in c.evidence if e.iri == judged.evidence)
-    place = next((places.get(place_of(each)) for each in named), None)
-    return replace(judged, evidence=place.iri) if place is not None else judged
+    place = places.get(place_of(judged.place)) if judged.place is not None else None
+    return replace(judged, place=place) if place is not None else judged
 
 
 # --- the sides of a comparison ---

@@ -203,7 +203,7 @@ def _lay_out(answer: Answer) -> None:
 
 
 def _evidence(answer: Answer) -> None:
-    """For each sentence the places that prove it."""
+    """For each sentence the places that prove it, and how likely the documents answer."""
     if answer.no_evidence:
         return
     say("\nEvidence:")
@@ -212,6 +212,9 @@ def _evidence(answer: Answer) -> None:
             say(f"  [{number}] {place}")
         if not sentence.citations:
             say(f"  [{number}] no citation")
+    if answer.confidence is not None:
+        words = f" for “{one_line(answer.short)}”" if answer.short else ""
+        say(f"Confidence: {answer.confidence:.2f}{words}")
 
 
 def _places(sentence: Sentence) -> list[str]:

@@ -74,10 +74,15 @@ class PassageReading:
 
 
 class Reader(Protocol):
-    """Finds answers in passages, and says what texts bear out. The same is read the same."""
+    """Finds answers in passages, and says what texts bear out. The same is read the same.
+
+    ``language`` is the one that it was made for (``en``), empty where that is not known."""
 
     @property
     def agent(self) -> Agent: ...
+
+    @property
+    def language(self) -> str: ...
 
     def read(
         self, question: str, passages: Sequence[Passage], sink: CallSink = no_sink
@@ -127,11 +132,13 @@ class OnnxReader:
         name: str,
         *,
         provider: str,
+        language: str = "",
         tensors: Callable[[], Path] | None = None,
         clock: Clock = now,
     ) -> None:
         digest = sha256(network).hexdigest()
         self.agent = Agent("model", name, f"onnx-{digest[:12]}", provider)
+        self.language = language
         self._network = network
         self._written = tokenizer
         self._tensors = tensors
@@ -279,7 +286,12 @@ def default_reader() -> OnnxReader | None:
     network = resources.data("reader.onnx").read_bytes()
     tokenizer = resources.data("minilm-tokenizer.json").read_text("utf-8")
     return OnnxReader(
-        network, tokenizer, "tgraph-reader", provider="tgraph", tensors=weights_folder
+        network,
+        tokenizer,
+        "tgraph-reader",
+        provider="tgraph",
+        language="en",
+        tensors=weights_folder,
     )
 
 

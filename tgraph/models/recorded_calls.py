@@ -209,7 +209,9 @@ class ReplayedEmbedder:
 
 
 class ReplayedReader:
-    """A ``Reader`` whose readings are recorded ones."""
+    """A ``Reader`` whose readings are recorded ones, in whatever language they were."""
+
+    language = ""
 
     def __init__(self, agent: Agent, recorded: RecordedCalls) -> None:
         self.agent = agent

@@ -271,7 +271,7 @@ class SessionRecord(BundleRecord):
             (v.tg("shortAnswer"), found.answer or None),
             label="Whether the documents answer",
             by=step,
-            origins=[self.retrieval_iri, *filter(None, [found.evidence])],
+            origins=[self.retrieval_iri, *([found.place.iri] if found.place else [])],
         )
         self._write()
         return subject

@@ -148,6 +148,16 @@ class Context:
                 self._embedded[text] = vector
         return np.stack([self._embedded[text] for text in texts])
 
+    def at_hand(self, text: str) -> NDArray[float32] | None:
+        """The vector of a text that was embedded for the question, of another one the mean of all
+        that were; None where none was. Nothing is embedded for it."""
+        import numpy as np
+
+        if text in self._embedded or not self._embedded:
+            return self._embedded.get(text)
+        mean: NDArray[float32] = np.mean([*self._embedded.values()], axis=0, dtype=np.float32)
+        return mean
+
     def once(self, name: str, read: Callable[[], Once]) -> Once:
         """What is read at the first question that needs it, and kept as long."""
         found: Once = self.remembered(name, 1).get(name, read)

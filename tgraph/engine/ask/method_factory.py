@@ -72,8 +72,9 @@ def _two_stages(mode: Mode, parts: Components) -> Method:
         _selector(selecting, parts),
         parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
         parts.concepts if mode.concepts else None,
-        sharpens=parts.chat is None and not judged,
-        reads=parts.chat is None,
+        sharpens=not judged,
+        reads=True,
+        by_model=parts.chat is not None,
         keywords=_keywords(mode, parts),
         agent=Agent("method", mode.method, __version__) if mode.method else None,
     )

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
 from tgraph.model import Agent, Retrieval, Selection
 from tgraph.models.base import Call, CallSink
+from tgraph.models.reader import Reader
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.text.reading import read
+from tgraph.retrieve.text.reading import in_order_read, is_for, read
 from tgraph.retrieve.text.sentence_ranking import sharpened
 
 if TYPE_CHECKING:
@@ -39,9 +40,10 @@ class Method(Protocol):
 class TwoStages:
     """The specification's two stages: retrieve candidates, then select those that matter.
 
-    ``sharpens`` where no model reads what was retrieved: its sentences are ranked instead, and the
-    best are read by the context's reader, if it has one. The embedder retrieves, unless an
-    ``agent`` is named.
+    ``sharpens`` where the sentences of what was retrieved are yet to be ranked; with ``reads`` the
+    best of them are read by the context's reader, if it has one. What will be quoted is narrowed to
+    them; what a model is shown (``by_model``) stays whole, in the order in which it was read. The
+    embedder retrieves, unless an ``agent`` is named.
     """
 
     mode: str
@@ -51,6 +53,7 @@ class TwoStages:
     concepts: ConceptFinder | None = None
     sharpens: bool = False
     reads: bool = False
+    by_model: bool = False
     keywords: KeywordFinder | None = None
     agent: Agent | None = None
 
@@ -58,9 +61,10 @@ class TwoStages:
         question, retrieval, stage = self._retrieve(question, context, record)
         yield stage
         origins = [stage]
-        if self.reads and context.reader is not None:
-            with record.step("Reading", context.reader.agent, origins) as step:
-                retrieval = read(question, retrieval, context.reader, context)
+        reader = self._reader(question, retrieval, context)
+        if reader is not None:
+            with record.step("Reading", reader.agent, origins) as step:
+                retrieval = self._read(question, retrieval, reader, context)
                 origins.append(record.judgement(step, retrieval.judgement))
         limit = context.limits.edge_limit
         with record.step(self.selector.step, self.selector.agent, origins) as step:
@@ -97,7 +101,30 @@ class TwoStages:
 
     def _candidates(self, question: Question, context: Context) -> Retrieval:
         retrieval = self.retriever.retrieve(question, context)
-        return sharpened(question, retrieval, context) if self.sharpens else retrieval
+        narrows = self.sharpens and not self.by_model
+        return sharpened(question, retrieval, context) if narrows else retrieval
+
+    def _reader(self, question: Question, retrieval: Retrieval, context: Context) -> Reader | None:
+        """Who reads what was retrieved. Beside a model that is nobody where sentences can't be
+        ranked by what was embedded, or the reader wasn't made for them."""
+        reader = context.reader if self.reads else None
+        if reader is None or not self.by_model:
+            return reader
+        ranked = not self.sharpens or context.at_hand(question.text) is not None
+        fits = ranked and retrieval.candidates and is_for(reader, question, retrieval)
+        return reader if fits else None
+
+    def _read(
+        self, question: Question, retrieval: Retrieval, reader: Reader, context: Context
+    ) -> Retrieval:
+        """The retrieval as it was read. No embedder is asked for it where a model answers."""
+        if not self.by_model:
+            return read(question, retrieval, reader, context)
+        ranked = retrieval
+        if self.sharpens:
+            vector = context.at_hand(question.text)
+            ranked = sharpened(question, retrieval, context, vector)
+        return in_order_read(retrieval, read(question, ranked, reader, context))
 
     def _find_concepts(
         self, question: Question, context: Context, record: SessionRecord

@@ -190,12 +190,16 @@ class QuestionRun:
         record, judgement = self._record, selection.judgement
         text = joined(sentences) or NO_EVIDENCE
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
+        least = self._context.settings.answer.least_confidence
+        doubts = tuple(_disagreement(selection, sentences, least))
         told = (
             *notes_on(self._context, sentences),
             *missing,
             *map(_nearest, notes.nearest),
+            *doubts,
         )
-        short = judgement.answer if judgement and _is_quoted(judgement, sentences) else ""
+        said = judgement is not None and not doubts and _is_said(judgement, sentences)
+        short = judgement.answer if judgement and said else ""
         confidence = judgement.confidence if judgement else None
         stage = record.answer(step, text, sentences, notes.dropped, told, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
@@ -239,17 +243,41 @@ class QuestionRun:
 
 def _nearest(evidence: Evidence) -> Note:
     """What comes nearest to an answer, told as what it is."""
-    quote = " ".join(evidence.quote.split())
+    quote = _flat(evidence.quote)
     return Note(f"This comes nearest, but does not answer: “{quote}”", (), (evidence,))
 
 
-def _is_quoted(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
-    """Whether one of the sentences has the short answer, or is that in which it was read."""
-    cited = [citation for sentence in sentences for citation in sentence.citations]
+def _disagreement(
+    selection: Selection, sentences: Sequence[Sentence], least: float
+) -> Iterator[Note]:
+    """Where the reader judges otherwise than the model answers. The parts of a question were judged
+    one by one."""
+    judged = selection.judgement
+    if judged is None or judged.place is None or judged.confidence is None or selection.parts:
+        return
+    sure = f"(confidence {judged.confidence:.2f})"
+    if sentences and judged.confidence < least:
+        missing = f"; no passage has: {', '.join(judged.missing)}" if judged.missing else ""
+        yield Note(f"The reader finds no answer in the evidence {sure}{missing}.", (), ())
+    elif not sentences and judged.answer and judged.confidence >= least:
+        quote = _flat(judged.place.quote)
+        said = f"The reader takes “{judged.answer}” for an answer {sure}: “{quote}”"
+        yield Note(said, (), (judged.place,))
+
+
+def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
+    """Whether one of the sentences has the short answer, or quotes that in which it was read."""
+    words = _flat(judgement.answer)
+    place = judgement.place.iri if judgement.place else None
     return any(
-        citation.evidence == judgement.evidence or judgement.answer in citation.quote
-        for citation in cited
+        words in _flat(sentence.text)
+        or any(c.evidence == place and _flat(c.quote) == sentence.text for c in sentence.citations)
+        for sentence in sentences
     )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _together(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

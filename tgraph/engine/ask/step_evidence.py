@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tgraph.answer.base import Selector
@@ -187,9 +187,8 @@ def _narrowed(candidate: Candidate, places: Iterable[Place], score: float) -> Ca
 def _as_selected(answered: AnsweredParts, selection: Selection) -> Judgement | None:
     """The judgement by the evidence that was selected for its place."""
     judged = answered.judgement
-    place = next((p for p in answered.places if judged and p.iri == judged.evidence), None)
-    if judged is None or place is None:
+    if judged is None or judged.place is None:
         return judged
-    shown: Sequence[Evidence] = [e for s in selection.selected for e in s.candidate.evidence]
-    here = next((e.iri for e in shown if place_of(e) == place_of(place)), "")
-    return replace(judged, evidence=here)
+    shown = (e for s in selection.selected for e in s.candidate.evidence)
+    here = place_of(judged.place)
+    return replace(judged, place=next((e for e in shown if place_of(e) == here), None))

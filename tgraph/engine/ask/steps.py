@@ -106,7 +106,7 @@ class Stepwise(MethodAround):
                 )
             if places:
                 parts.append(QuestionPart(places))
-                answers.append(Judgement(places[0].relevance, short, places[0].iri))
+                answers.append(Judgement(places[0].relevance, short, places[0]))
             else:
                 parts.append(QuestionPart((), step.phrase, reading.sentences[:1]))
         return AnsweredParts(tuple(parts), _together(answers) if context.reader else None)
@@ -250,9 +250,7 @@ def _together(answers: Sequence[Judgement]) -> Judgement:
         return Judgement(0.0)
     confidence = round(prod(each.confidence or 0.0 for each in answers), 6)
     short = "; ".join(each.answer for each in answers)
-    return Judgement(
-        confidence, short if all(a.answer for a in answers) else "", answers[0].evidence
-    )
+    return Judgement(confidence, short if all(a.answer for a in answers) else "", answers[0].place)
 
 
 def _decided(
@@ -264,7 +262,7 @@ def _decided(
     read = context.reader is not None
     confidence = round(prod(side.relevance for side in sides), 6) if read else None
     text = decision.text if decision else ""
-    judgement = Judgement(confidence, text, ordered[0].places[0].iri)
+    judgement = Judgement(confidence, text, ordered[0].places[0])
     return AnsweredParts(tuple(QuestionPart(side.places) for side in ordered), judgement)
 
 

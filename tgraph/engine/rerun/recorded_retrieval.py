@@ -69,7 +69,7 @@ def with_recorded_retrieval(
     retrieval, gone = _retrieval(said, session.uuid, context, librarian)
     retriever = RecordedRetriever(method.retriever, retrieval, session, _calls(session, method))
     notes = (f"{gone} of the recorded candidates are no longer there.",) if gone else ()
-    sharpens = session.chat is None  # places carry how well they answer only where no model reads
+    sharpens = method.sharpens or session.chat is None  # of an edge the best place isn't known
     return RecordedRetrieval(replace(method, retriever=retriever, sharpens=sharpens), notes)
 
 

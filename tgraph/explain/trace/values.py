@@ -227,7 +227,8 @@ class Trace:
     """Everything that was recorded of one session. ``actions`` is the tree of a DRIFT search.
     ``questioned`` says since when and why the answer does not stand; empty while it does.
     ``influence`` is the last influence analysis, None where there is none. ``short`` is the answer
-    in a few words, ``confidence`` how likely it is right (0 to 1), where they are on record."""
+    in a few words, ``confidence`` how likely the documents answer (0 to 1), where they are on
+    record."""
 
     explain_id: str
     explain_collection: str

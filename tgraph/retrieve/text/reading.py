@@ -20,7 +20,7 @@ from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.text.bm25 import frequencies
-from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.lexical import stem, term_set, words
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
@@ -39,6 +39,9 @@ WEIGHTS = weights("reading")
 
 CONFIDENCE = weights("confidence")
 """The bias, then what each of ``JudgementFeatures`` counts."""
+
+_SAMPLE = 5
+"""Candidates by which their language is told."""
 
 UNREAD = "not read: other sentences were ranked before it"
 
@@ -135,11 +138,13 @@ class JudgementFeatures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SentenceReading:
-    """A sentence that was read: what tells whether it answers, and the likeliest answer in it."""
+    """A sentence that was read: what tells whether it answers, the likeliest answer in it, and the
+    terms of the question that its passage lacks."""
 
     evidence: Evidence
     features: Features
     answer: str
+    lacking: tuple[str, ...]
 
     @property
     def probability(self) -> float:
@@ -156,12 +161,38 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
     ranked = _ranked(retrieval.candidates)
     bridges = _bridges(retrieval.candidates, context)
     readings = readings_of(inquiry, ranked, bridges, reader, context)
-    judgement = _judgement(list(readings.values()))
+    judgement = _judgement(inquiry, list(readings.values()))
     candidates = sorted(
         (_read(candidate, readings) for candidate in retrieval.candidates),
         key=lambda each: (-each.score, each.rank),
     )
     return replace(retrieval, candidates=tuple(candidates), judgement=judgement)
+
+
+def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
+    """Whether the question and the best of what was retrieved are in the reader's language, and
+    the answer can stand in a passage; what a comparison comes to doesn't."""
+    from tgraph.extract.language import language_of  # late: not every question needs them
+    from tgraph.retrieve.text.comparison import comparison_of
+
+    if comparison_of(question.text) is not None:
+        return False
+    quotes = (c.evidence[0].quote for c in retrieval.candidates[:_SAMPLE] if c.evidence)
+    texts = (question.text, "\n".join(quotes))
+    return not reader.language or all(language_of(text) == reader.language for text in texts)
+
+
+def in_order_read(retrieval: Retrieval, found: Retrieval) -> Retrieval:
+    """The retrieval as it is, in the order in which ``read`` found its candidates and with what it
+    judged; those that were read say so."""
+    by_rank = {candidate.rank: candidate for candidate in retrieval.candidates}
+    order = tuple(
+        replace(by_rank[read_.rank], reasons=read_.reasons)
+        if UNREAD not in read_.reasons
+        else by_rank[read_.rank]
+        for read_ in found.candidates
+    )
+    return replace(retrieval, candidates=order, judgement=found.judgement)
 
 
 def _ranked(candidates: Sequence[Candidate]) -> list[tuple[Evidence, float]]:
@@ -302,7 +333,8 @@ def _sentence_readings(
     bridged: float = 0.0,
 ) -> list[SentenceReading]:
     """What was read of each of the places, with their scores, that are the passage's sentences."""
-    missing = _missing(inquiry, passage.text)
+    lacking = _lacking(inquiry, passage.text)
+    missing = _told_by(lacking, inquiry)
     best = max((span.score for span in reading.spans if span), default=0.0)
     found = []
     for (evidence, score), span in zip(ranked, reading.spans, strict=True):
@@ -310,7 +342,7 @@ def _sentence_readings(
             relevance, behind = _bounded(reading.relevance), min(_BOUND, best - span.score)
             told = Features(score, _bounded(span.score), relevance, behind, *missing, bridged)
             answer = passage.text[span.start : span.end]
-            found.append(SentenceReading(evidence, told, answer))
+            found.append(SentenceReading(evidence, told, answer, lacking))
     return found
 
 
@@ -318,21 +350,33 @@ def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
     return max(readings, key=lambda each: (each.features.logit, each.evidence.iri), default=None)
 
 
-def _missing(inquiry: AnalysedQuestion, passage: str) -> tuple[float, float]:
-    """The share of what the question's words tell that the passage lacks, and the most telling."""
+def _lacking(inquiry: AnalysedQuestion, passage: str) -> tuple[str, ...]:
+    """The terms of the question that the passage lacks."""
     had = term_set(passage)
     roots = roots_of(had)
-    lacking = [w for term, w in inquiry.weights.items() if not matched(term, had, roots)]
-    return sum(lacking) / (inquiry.total or 1.0), max(lacking, default=0.0)
+    return tuple(term for term in inquiry.weights if not matched(term, had, roots))
 
 
-def _judgement(readings: Sequence[SentenceReading]) -> Judgement:
+def _told_by(lacking: Sequence[str], inquiry: AnalysedQuestion) -> tuple[float, float]:
+    """The share of what the question's words tell that these tell, and the most that one does."""
+    told = [inquiry.weights[term] for term in lacking]
+    return sum(told) / (inquiry.total or 1.0), max(told, default=0.0)
+
+
+def _judgement(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> Judgement:
     """Whether what was read answers the question, and the answer of the likeliest sentence."""
     best = _likeliest(readings)
     if best is None:
         return Judgement(0.0)
     told = judgement_features([each.features for each in readings], best.features)
-    return Judgement(told.probability, best.answer, best.evidence.iri)
+    missing = _missing(inquiry, readings)
+    return Judgement(told.probability, best.answer, best.evidence, missing)
+
+
+def _missing(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> tuple[str, ...]:
+    """The words of the question that no passage has, in their order."""
+    nowhere = set(inquiry.weights).intersection(*(each.lacking for each in readings))
+    return tuple(dict.fromkeys(w for w in words(inquiry.text) if stem(w) in nowhere))
 
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import mul
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyoxigraph import NamedNode
 
@@ -29,6 +29,9 @@ from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.store.base import select, text_of
+
+if TYPE_CHECKING:
+    from tgraph.retrieve.text.similarity import Vector
 
 Place = tuple[str, int | None, int, int]
 
@@ -209,9 +212,15 @@ def _around(place: QuoteSurroundings) -> dict[str, float]:
 # --- rating ---
 
 
-def meaning_of(inquiry: AnalysedQuestion, context: Context) -> Similarity:
-    """What the passages' likeness to the question is measured with."""
-    question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+def meaning_of(
+    inquiry: AnalysedQuestion, context: Context, vector: Vector | None = None
+) -> Similarity:
+    """What the passages' likeness to the question is measured with. A ``vector`` stands for the
+    question, with and without its names, so that neither is embedded."""
+    if vector is None:
+        question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
+    else:
+        question = vector[None].repeat(2, 0)
     return Similarity(context.vectors["edge"], context.vectors["chunk"], question)
 
 
@@ -337,17 +346,19 @@ _OF_CHUNKS = ("chunk", "summary")
 ByEdge = Mapping[str, Sequence[Evidence]]
 
 
-def sharpened(question: Question, retrieval: Retrieval, context: Context) -> Retrieval:
+def sharpened(
+    question: Question, retrieval: Retrieval, context: Context, vector: Vector | None = None
+) -> Retrieval:
     """The retrieval with each candidate's evidence narrowed to its best sentences.
 
     Where no model reads what was retrieved, its sentences are ranked instead, as those of the graph
     mode are; a candidate keeps the best of them as its evidence, each with its relevance.
     Candidates keep their order; those whose evidence holds no sentence that states an edge keep it
-    as it is, without relevance.
+    as it is, without relevance. ``vector`` is as of ``meaning_of``.
     """
     candidates = grounded(retrieval.candidates, context)
     behind = _evidence_behind(candidates, context)
-    relevance = relevance_of(question.text, _by_edge(behind.values()), context)
+    relevance = relevance_of(question.text, _by_edge(behind.values()), context, vector)
     narrowed = (_narrowed(each, behind[each.rank], relevance) for each in candidates)
     return replace(retrieval, candidates=tuple(narrowed))
 
@@ -416,10 +427,12 @@ def _by_edge(groups: Iterable[Sequence[Evidence]]) -> dict[str, list[Evidence]]:
     return found
 
 
-def relevance_of(question: str, evidence: ByEdge, context: Context) -> dict[Place, float]:
+def relevance_of(
+    question: str, evidence: ByEdge, context: Context, vector: Vector | None = None
+) -> dict[Place, float]:
     """How well each place answers, 0 to 1; places are as of ``place_of``."""
     inquiry = analyse(question, frequencies(context))
-    meaning = meaning_of(inquiry, context)
+    meaning = meaning_of(inquiry, context, vector)
     edges = _labelled(list(evidence), context)
     meaning.learn(edges)
     passages = gather(edges, evidence, context)
