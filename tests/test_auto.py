@@ -150,6 +150,14 @@ def test_documents_that_are_long_are_asked_by_the_mode_for_them(home):
         assert graph.ask("What are the main themes?", "auto", history=[]).mode == "global"
 
 
+def test_documents_of_which_few_facts_are_known_are_asked_by_the_mode_for_them(home):
+    with opened(home, settings={"auto.sparse_edges": 1_000}) as graph:
+        answer = graph.ask("Who sailed the ship that reached the pole first?", "auto", history=[])
+        assert answer.mode == "contextual"
+        assert "the graph is sparse" in graph.trace(answer.session).choice
+        assert graph.ask("What are the main themes?", "auto", history=[]).mode == "global"
+
+
 def test_auto_is_the_default(home):
     with opened(home) as graph:
         answer = graph.ask(NAMED, history=[])

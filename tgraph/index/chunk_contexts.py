@@ -30,6 +30,7 @@ _LONGEST_LINE = 120
 _IDENTIFIER = re.compile(
     r"\b(?:[A-Za-z][A-Za-z0-9]*_\w+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"
     r"|[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[a-z]\w*)\b"
+    r"|\b[A-Z][a-z0-9]+(?=::|[(<{]|\.[A-Za-z])"  # one word, called or qualified as only code does
 )
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\w)_+(?=\w)")
 _PLAIN = re.compile(r"\w[\w .'’-]*")
