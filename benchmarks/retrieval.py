@@ -43,7 +43,8 @@ import tgraph
 from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
 from benchmarks.retrieval_plot import plot
 from tgraph import vocabulary as v
-from tgraph.engine.ask.method_factory import chosen, method_of
+from tgraph.engine.ask import method_factory
+from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
 from tgraph.errors import TgraphError, UsageError
@@ -160,7 +161,7 @@ def _candidates(
     asked: Asked, mode: str, parts: Components, context: Context
 ) -> tuple[Candidate, ...]:
     if mode == AUTO:
-        mode = chosen(Question(asked.question), parts, context).mode
+        mode = method_factory.chosen(Question(asked.question), parts, context).mode
     method = method_of(mode, parts)
     if not isinstance(method, TwoStages):
         return ()

@@ -49,7 +49,8 @@ FORMS = (
         "compared",
         "two names with “or”, “both”, “same”, “more ... than”, or a word for comparing",
         "Which ship was built first, the Fram or the Endurance?",
-        "both sides are needed, as above; of eight comparisons asked once, seven were decided rightly",
+        "both sides are needed, as above; of eight comparisons, asked once, seven were decided"
+        " rightly",
     ),
     FormRow(
         "a list",
