@@ -55,6 +55,8 @@ def context(home):
         ("List all the ships.", "listed", "it asks for a list"),
         ("Which elements were found?", "listed", "several things (elements)"),
         ("What are the main themes?", "whole", "it asks about the documents as a whole"),
+        ("What do these files deal with altogether?", "whole", "the documents as a whole"),
+        ("What is covered here?", "whole", "it asks about the documents as a whole"),
         ("What are the main policies?", "whole", "asks for what is foremost (main)"),
         ("What are these all about?", "whole", "it asks about the documents as a whole"),
         ("Give me an overview of polar travel.", "whole", "asks to sum up (overview)"),

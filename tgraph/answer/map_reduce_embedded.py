@@ -58,7 +58,7 @@ class EmbeddedMapper:
     LEAST, BESIDE = 0.44, 0.4
     """The relevance that the best sentence must have, and then the others, to be a point."""
 
-    NAMES_ITS_THEME = 0.5
+    NAMES_ITS_THEME = 0.75
     """What it counts of a sentence, asked about the whole, that it has its theme's terms."""
 
     ELSEWHERE = 0.7
