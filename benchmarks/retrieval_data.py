@@ -196,7 +196,9 @@ def _contextual(folder: Path) -> DataSet:
         )
         for row in _lines(folder / "evaluation_set.jsonl")
     )
-    return DataSet(folder.name, passages, questions, wholes=tuple(map(_whole, documents)))
+    return DataSet(
+        folder.name, passages, questions, _openie(folder), wholes=tuple(map(_whole, documents))
+    )
 
 
 def _whole(document: Mapping[str, Any]) -> Whole:

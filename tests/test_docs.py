@@ -92,8 +92,8 @@ def test_the_modes_by_form_are_those_that_auto_chooses(
     """``long`` and ``sparse`` tell of the documents, so they are asked as if these were so."""
     assert len(modes_table["FORMS"]) == 8
     row = modes_table["FORMS"][place]
-    as_if = {"long": {"long_chunks": 1}, "sparse": {"sparse_edges": math.inf}}
-    auto = AutoSettings(**as_if.get(row.setting, {}))
+    as_if = {"long": AutoSettings(long_chunks=1), "sparse": AutoSettings(sparse_edges=math.inf)}
+    auto = as_if.get(row.setting, AutoSettings())
     with tgraph.open(workplace / "my-graph") as kg:
         context = kg.context()
         form = EmbeddedChooser().choose(Question(row.example), context).form
