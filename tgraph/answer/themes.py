@@ -28,6 +28,8 @@ TERMS = 5
 """Terms of a theme."""
 NAMED = 3
 """Names that the summary has."""
+LIKELY = 50
+"""Names that are looked for in the documents."""
 COMMON = 1 / 3
 """The share of the documents that name what is named throughout."""
 LARGEST = 0.2
@@ -250,20 +252,25 @@ def summary(themes: Sequence[Theme], everything: Sequence[Extract], *, whole: bo
 
 
 def _names(everything: Sequence[Extract]) -> list[tuple[str, int]]:
-    """What the reports are about, by the number of documents that write it so."""
-    names = {name for extract in everything for name in _titled(extract.report.title)}
-    by_document: defaultdict[str, list[str]] = defaultdict(list)
+    """What the reports are about, by the number of documents that write it so; of those names alone
+    whose words most documents have."""
+    by_document: defaultdict[str, list[Extract]] = defaultdict(list)
     for extract in everything:
-        by_document[extract.evidence.document].append(extract.text)
-    texts = ["\n".join(told) for told in by_document.values()]
-    written = {name: re.compile(rf"\b{re.escape(name)}\b") for name in names}
+        by_document[extract.evidence.document].append(extract)
+    said = [frozenset().union(*(e.said for e in told)) for told in by_document.values()]
+    texts = ["\n".join(extract.text for extract in told) for told in by_document.values()]
+    titles = {extract.report.iri: extract.report.title for extract in everything}
+    wanted = {name: set(terms(name)) for title in titles.values() for name in _titled(title)}
+    most = {name: sum(map(parts.issubset, said)) for name, parts in wanted.items() if parts}
+    likely = sorted(most, key=lambda name: (-most[name], name))[:LIKELY]
+    written = {name: re.compile(rf"\b{re.escape(name)}\b") for name in likely}
     counts = {name: sum(map(bool, map(form.search, texts))) for name, form in written.items()}
     ranked = sorted(counts, key=lambda name: (-counts[name], -len(name), name))
     found: list[tuple[str, int]] = []
     used: set[str] = set()
     for name in ranked:
-        if counts[name] > 1 and used.isdisjoint(terms(name)):
-            used |= set(terms(name))
+        if counts[name] > 1 and used.isdisjoint(wanted[name]):
+            used |= wanted[name]
             found.append((name, counts[name]))
     return found
 

@@ -3,7 +3,7 @@
 A term is a noun phrase that anybody found in the group: a name, or the end of one, which is its
 noun. It weighs as much as it is frequent in its group, in several documents more than in one, and
 rare in all groups together; more where a title or heading has it, for these say what a text is
-about. What stands in one sentence alone is chance.
+about. What stands in one sentence alone, and in no heading, is chance.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ def distinctive_terms(
     for group, of in counted.items():
         least = LEAST if len(groups[group]) > LEAST else 1
         nouns = {noun for name in names[group] for noun in _nouns(name)}
-        known = [t for t, count in of.sentences.items() if count >= least and t in nouns]
+        told = [t for t, n in of.sentences.items() if n >= least or t in headed]
+        known = [term for term in told if term in nouns]
         weights[group] = {t: weight(group, t) for t in _whole_ones(known, of.sentences)}
     heaviest = _heaviest(weights.values())
     chosen: dict[GroupT, list[str]] = {}
     for group, of_group in weights.items():
-        own = [term for term, told in of_group.items() if told >= heaviest[term]]
+        own = [term for term, weighs in of_group.items() if weighs >= heaviest[term]]
         ranked = sorted(own, key=lambda term: (-of_group[term], term))
         chosen[group] = [_form(forms[term]) for term in _apart(ranked, most)]
     return chosen
