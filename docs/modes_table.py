@@ -78,13 +78,13 @@ FORMS = (
         "long",
         "documents have `auto.long_chunks` (5) chunks or more, on average",
         "Who financed the Southern Cross expedition?",
-        "what surrounds a passage says what it is about: {long}",
+        "what surrounds a passage says what it is about: of the code's chunks 82.5 % are among the"
+        " first five (`graph` 73.9 %)",
     ),
     FormRow(
         "any but the whole, of a sparse graph",
         "sparse",
-        "there are fewer edges than chunks (`auto.sparse_edges`), as of code in fences or of a"
-        " language that the extractor doesn't read",
+        "hardly any facts were found: there are fewer edges than chunks (`auto.sparse_edges`)",
         "Who designed the ship that carried the first party?",
         "where there are no edges, the others have nothing to go by: of the code's chunks without"
         " any, 83.7 % among the first five (`ppr` 67.9 %, `graph` none)",

@@ -105,7 +105,7 @@ class AutoSettings(Section):
     )
     sparse: str = Field(
         CONTEXTUAL.name,
-        description="the mode for all but the whole where the graph is sparse, as of code",
+        description="the mode for all but the whole where the graph is sparse",
     )
     sparse_edges: float = Field(
         1.0, ge=0, description="edges for each chunk, on average, below which the graph is sparse"
