@@ -5,7 +5,8 @@ stands in; the graph is an extraction that
 the data set brings (``--graph openie``) or the embedded default's (``--graph embedded``). A mode is
 measured by the order of the passages among its chunk candidates, with its limits raised so that at
 least 20 come back; a mode without chunk candidates by the order in which its evidence stands in
-them. The formats of data sets are in ``retrieval_data.py``.
+them; ``auto`` by what the mode retrieves that it chooses for the question, which is nothing where
+that mode has no retrieval of its own. The formats of data sets are in ``retrieval_data.py``.
 
 - R@k: the share of a question's gold passages among the first k (Pass@k is the same figure in
   Anthropic's words); all@8: the share of questions with every gold passage among the first 8;
@@ -42,6 +43,7 @@ import tgraph
 from benchmarks.retrieval_data import Asked, DataSet, OpenIEExtractor, read_data
 from benchmarks.retrieval_plot import plot
 from tgraph import vocabulary as v
+from tgraph.engine.ask import method_factory
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
@@ -51,7 +53,7 @@ from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Candidate, Chunk, Document
 from tgraph.models.base import no_sink
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.modes.registry import MODES
+from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.settings import load_settings
 
 DEPTHS = (2, 5, 10, 20)
@@ -125,11 +127,9 @@ def measurable(mode: str, parts: Components) -> bool:
 
 def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Components, data: DataSet) -> Measured:
     """The score of every question. ``UsageError`` for a mode that retrieves nothing by itself."""
-    method = method_of(mode, parts)
-    if not isinstance(method, TwoStages):
+    if mode != AUTO and not measurable(mode, parts):
         raise UsageError(f"The mode {mode} has no retrieval of its own to measure.")
-    context = kg.context(mode)
-    context.settings = parts.settings
+    context = _context(mode, kg, parts)
     ids = {v.document_iri(passage.sha256): passage.id for passage in data.passages}
     for whole in data.wholes:
         places = zip(whole.chunks(), whole.passages, strict=True)
@@ -139,14 +139,33 @@ def evaluate(mode: str, kg: tgraph.KnowledgeGraph, parts: Components, data: Data
     for place, asked in enumerate((data.questions[0], *data.questions)):
         fresh = context.for_question(no_sink)
         start = time.process_time()
-        retrieval = method.retriever.retrieve(_question(asked, method, fresh), fresh)
+        candidates = _candidates(asked, mode, parts, fresh)
         spent = time.process_time() - start
         if place == 0:
             first = spent
         else:
-            ranked = list(passages_of(retrieval.candidates, ids))
+            ranked = list(passages_of(candidates, ids))
             scores.append(score(ranked, asked.gold, spent))
     return Measured(tuple(scores), first)
+
+
+def _context(mode: str, kg: tgraph.KnowledgeGraph, parts: Components) -> Context:
+    """What the mode reads, built where it was not; for ``auto`` what those read that it takes."""
+    taken = parts.settings.auto.modes if mode == AUTO else (mode,)
+    context = [kg.context(each) for each in taken][-1]
+    context.settings = parts.settings
+    return context
+
+
+def _candidates(
+    asked: Asked, mode: str, parts: Components, context: Context
+) -> tuple[Candidate, ...]:
+    if mode == AUTO:
+        mode = method_factory.chosen(Question(asked.question), parts, context).mode
+    method = method_of(mode, parts)
+    if not isinstance(method, TwoStages):
+        return ()
+    return method.retriever.retrieve(_question(asked, method, context), context).candidates
 
 
 def _question(asked: Asked, method: TwoStages, context: Context) -> Question:

@@ -25,12 +25,15 @@ from typing import Any
 
 from tgraph.errors import UsageError
 from tgraph.extract.model.quote_location import QuoteFinder
+from tgraph.ingest.chunk import page_chunks
 from tgraph.model import (
     Agent,
     Chunk,
+    Document,
     ExtractedEntity,
     ExtractedRelationship,
     Extraction,
+    Page,
     Prompt,
 )
 from tgraph.models.base import CallSink, no_sink
@@ -92,12 +95,12 @@ class Whole:
         return sha256(self.text.encode()).hexdigest()
 
     def chunks(self) -> list[Chunk]:
-        """The passages as chunks of the document."""
-        return [
-            Chunk(self.sha256, None, place, start, end, text, count_tokens(text))
-            for place, (_, start, end) in enumerate(self.passages)
-            for text in (self.text[start:end],)
-        ]
+        """The passages as chunks of the document, each with what may be read in it."""
+        page = Page(None, self.text)
+        document = Document(self.sha256, "", "text/plain", (page,))
+        spans = [(start, end) for _, start, end in self.passages]
+        pieces = [(*span, count_tokens(self.text[slice(*span)])) for span in spans]
+        return page_chunks(document, page, pieces)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,9 @@ def _contextual(folder: Path) -> DataSet:
         )
         for row in _lines(folder / "evaluation_set.jsonl")
     )
-    return DataSet(folder.name, passages, questions, wholes=tuple(map(_whole, documents)))
+    return DataSet(
+        folder.name, passages, questions, _openie(folder), wholes=tuple(map(_whole, documents))
+    )
 
 
 def _whole(document: Mapping[str, Any]) -> Whole:

@@ -55,6 +55,8 @@ def context(home):
         ("List all the ships.", "listed", "it asks for a list"),
         ("Which elements were found?", "listed", "several things (elements)"),
         ("What are the main themes?", "whole", "it asks about the documents as a whole"),
+        ("What do these files deal with altogether?", "whole", "the documents as a whole"),
+        ("What is covered here?", "whole", "it asks about the documents as a whole"),
         ("What are the main policies?", "whole", "asks for what is foremost (main)"),
         ("What are these all about?", "whole", "it asks about the documents as a whole"),
         ("Give me an overview of polar travel.", "whole", "asks to sum up (overview)"),
@@ -147,6 +149,14 @@ def test_documents_that_are_long_are_asked_by_the_mode_for_them(home):
         answer = graph.ask(NAMED, "auto", history=[])
         assert answer.mode == "contextual"
         assert "the documents are long (1 chunks each)" in graph.trace(answer.session).choice
+        assert graph.ask("What are the main themes?", "auto", history=[]).mode == "global"
+
+
+def test_documents_of_which_few_facts_are_known_are_asked_by_the_mode_for_them(home):
+    with opened(home, settings={"auto.sparse_edges": 1_000}) as graph:
+        answer = graph.ask("Who sailed the ship that reached the pole first?", "auto", history=[])
+        assert answer.mode == "contextual"
+        assert "the graph is sparse" in graph.trace(answer.session).choice
         assert graph.ask("What are the main themes?", "auto", history=[]).mode == "global"
 
 

@@ -238,6 +238,12 @@ def test_names_are_those_that_the_document_uses_more_than_once() -> None:
     assert names_that_matter(chunks, 1) == ("Nansen",)
 
 
+def test_one_word_is_a_name_where_it_is_written_as_only_code_does() -> None:
+    code = "class Octal { Octal(int n); }\nreturn Octal::decode(Text) + Text;"
+    assert names_that_matter([(code, [])], 5) == ("Octal",)
+    assert names_that_matter([("Text came (Text, she said). Text.", [])], 5) == ()
+
+
 @given(st.text(alphabet="ab \n", max_size=300), st.integers(10, 40))
 def test_pieces_hold_everything_and_none_is_too_long(text: str, size: int) -> None:
     found = list(pieces(text, size))

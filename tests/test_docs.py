@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 import runpy
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import tgraph
 from tests.example import REPOSITORY, blocks, in_shell, run
 from tests.warm import PYTHON, warm_commands
+from tgraph.answer.mode_choice import EmbeddedChooser
+from tgraph.engine.ask.method_factory import mode_for
+from tgraph.retrieve.base import Question
+from tgraph.retrieve.modes.registry import AutoSettings
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 COLD = ("README.md", "tutorial.md")
@@ -66,9 +73,32 @@ def test_links_of_a_page_lead_somewhere(page: Path):
             assert (page.parent / target).exists(), target
 
 
-def test_the_table_of_modes_is_current():
-    made = runpy.run_path(str(REPOSITORY / "docs/modes_table.py"))["table"]()
-    assert made in (REPOSITORY / "docs/howto/choose-a-mode.md").read_text("utf-8")
+@pytest.fixture(scope="module")
+def modes_table() -> dict[str, Any]:
+    """What the script has that makes the tables of modes."""
+    return runpy.run_path(str(REPOSITORY / "docs/modes_table.py"))
+
+
+@pytest.mark.parametrize("table", ["table", "forms_table"])
+def test_the_tables_of_modes_are_current(modes_table: dict[str, Any], table: str):
+    page = (REPOSITORY / "docs/howto/choose-a-mode.md").read_text("utf-8")
+    assert modes_table[table]() in page
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_the_modes_by_form_are_those_that_auto_chooses(
+    modes_table: dict[str, Any], place: int, workplace: Path
+):
+    """``long`` and ``sparse`` tell of the documents, so they are asked as if these were so."""
+    assert len(modes_table["FORMS"]) == 8
+    row = modes_table["FORMS"][place]
+    as_if = {"long": AutoSettings(long_chunks=1), "sparse": AutoSettings(sparse_edges=math.inf)}
+    auto = as_if.get(row.setting, AutoSettings())
+    with tgraph.open(workplace / "my-graph") as kg:
+        context = kg.context()
+        form = EmbeddedChooser().choose(Question(row.example), context).form
+        assert row.setting in (form, *as_if)
+        assert mode_for(form, auto, context)[0] == row.mode
 
 
 def test_the_reference_of_commands_is_current():

@@ -490,7 +490,7 @@ def test_a_question_about_the_whole_is_answered_from_the_most_important_reports(
     headings = [s for s in rest if not quoted(s)]
     assert first.text.startswith(f"Summary: {len(TEXTS)} documents; {len(headings)} themes: ")
     assert {s.lead for s in headings} == {"\n\n"}
-    assert any("Fram" in s.text and s.text.endswith("(1 document)") for s in headings)
+    assert any("Fram" in s.text and s.text.endswith("(1 document: Ships)") for s in headings)
     for heading, below in pairwise(rest):
         if not quoted(heading):
             assert quoted(below)

@@ -115,7 +115,7 @@ def test_the_plot_is_well_formed_whatever_the_names():
 
 @pytest.mark.parametrize("how", ["openie", "embedded"])
 def test_it_runs_from_the_command_line(folder, how):
-    options = ["--data", folder, "--graph", how, "--modes", "basic,ppr"]
+    options = ["--data", folder, "--graph", how, "--modes", "basic,ppr,auto"]
     options += ["--set", "embedding.provider=hashing", "--plot", folder / "plot.svg"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.retrieval", *map(str, options)],
@@ -126,6 +126,6 @@ def test_it_runs_from_the_command_line(folder, how):
     )
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
-    assert [row.split(" | ")[0] for row in rows] == ["| mode", "| basic", "| ppr"]
+    assert [row.split(" | ")[0] for row in rows] == ["| mode", "| basic", "| ppr", "| auto"]
     assert "100.0" in rows[2]
     assert (folder / "plot.svg").read_text().startswith("<svg")

@@ -38,6 +38,26 @@ def test_what_several_documents_say_comes_before_what_one_repeats() -> None:
     assert found == {"a": ["lamp"]}
 
 
+def test_a_term_is_a_noun_phrase_and_whole() -> None:
+    sentences = said(
+        "The Court of Justice met.", "A technical committee met.", "The Court of Justice rose."
+    )
+    names = {"a": ["Court of Justice", "technical committee"]}
+    assert distinctive_terms({"a": sentences}, 3, names) == {"a": ["Court of Justice"]}
+
+
+def test_what_a_heading_says_comes_first_and_each_term_is_of_one_group() -> None:
+    groups = {"a": said("Sails and masts.", "Masts and sails."), "b": said("Masts.", "A mast.")}
+    names = {"a": ["sails", "masts"], "b": ["masts"]}
+    assert distinctive_terms(groups, 1, names) == {"a": ["sails"], "b": ["masts"]}
+    assert distinctive_terms(groups, 2, names, ["Sails"])["a"][0] == "sails"
+
+
+def test_where_a_link_leads_to_is_no_term() -> None:
+    sentences = said("A [sail](/docs/mast/) is set.", "A sail of https://masts.org/mast is set.")
+    assert distinctive_terms({"a": sentences}, 3, {"a": ["sail", "mast"]}) == {"a": ["sail"]}
+
+
 def test_no_group_has_no_terms() -> None:
     assert distinctive_terms({}, 3, {}) == {}
     assert distinctive_terms({"a": []}, 3, {"a": ["x"]}) == {"a": []}
@@ -59,7 +79,7 @@ def test_terms_are_of_their_sentences_few_and_do_not_depend_on_order(groups, mos
         whole = " ".join(text for _, text in groups[group]).casefold()
         assert len(terms) <= most
         assert all(term.casefold() in whole for term in terms)
-        parts = [part for term in terms for part in term.casefold().split()]
+        parts = [part for term in terms for part in term.casefold().split() if part != "of"]
         assert len(parts) == len(set(parts))
     shuffled = {group: list(reversed(groups[group])) for group in reversed(groups)}
     assert distinctive_terms(shuffled, most, names) == found

@@ -26,6 +26,7 @@ from tgraph.answer.themes import (
     summary,
     themes_of,
 )
+from tgraph.index.sources import document_titles, section_headings
 from tgraph.model import Agent, Candidate, CommunityReport, Item, Selected, Selection
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
@@ -57,8 +58,11 @@ class EmbeddedMapper:
     LEAST, BESIDE = 0.44, 0.4
     """The relevance that the best sentence must have, and then the others, to be a point."""
 
-    NAMES_ITS_THEME = 0.5
+    NAMES_ITS_THEME = 0.75
     """What it counts of a sentence, asked about the whole, that it has its theme's terms."""
+
+    ELSEWHERE = 0.7
+    """What a sentence counts then of a document that tells more of another theme."""
 
     STEP = 0.04
     """By how much the next largest theme scores less."""
@@ -94,7 +98,9 @@ class EmbeddedMapper:
         weights = {c.item.iri: c.score for batch in batches for c in batch.candidates}
         extracts = extracts_of(shown, context)
         rated = _distinct(self._scored(wanted, extracts, weights, context))
-        themes = themes_of(rated, extracts, reports)[: self.THEMES]
+        titles = document_titles(context.store, {e.evidence.document for e in extracts})
+        headings = {*titles.values(), *section_headings(context.store)}
+        themes = themes_of(rated, extracts, reports, titles, headings)[: self.THEMES]
         if not wanted.weights:
             themes = [_representative(t, 1 - self.STEP * n) for n, t in enumerate(themes, 1)]
         of_theme = self.OF_THEME - (not wanted.weights)
@@ -141,13 +147,21 @@ def _representative(theme: Theme, score: float) -> Theme:
     """A theme whose sentences are rated by how well they stand for it, at most ``score``."""
     counted = EmbeddedMapper.NAMES_ITS_THEME
     telling = [each for each in theme.sentences if reads_well(each[2])] or theme.sentences
+    close = {extract: closeness(theme.terms, extract) for _, _, extract in telling}
+    if any(close.values()):
+        telling = [each for each in telling if close[each[2]]]
     rated = [
-        (own * (1 - counted + counted * closeness(theme.terms, extract)), why, extract)
+        (own * (1 - counted + counted * close[extract]) * _belongs(extract, theme), why, extract)
         for own, why, extract in telling
     ]
     top = max((own for own, *_ in rated), default=0.0) or 1.0
     scaled = [(round(score * own / top, 6), why, extract) for own, why, extract in rated]
     return replace(theme, sentences=tuple(sorted(scaled, key=_order)))
+
+
+def _belongs(extract: Extract, theme: Theme) -> float:
+    """What it counts that the sentence's document tells of the theme more than of any other."""
+    return 1.0 if extract.evidence.document in theme.own else EmbeddedMapper.ELSEWHERE
 
 
 def _of_several(rated: Sequence[Rated], most: int) -> list[Rated]:

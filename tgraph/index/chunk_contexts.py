@@ -30,6 +30,7 @@ _LONGEST_LINE = 120
 _IDENTIFIER = re.compile(
     r"\b(?:[A-Za-z][A-Za-z0-9]*_\w+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+"
     r"|[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+|[A-Z]{2,}[a-z]\w*)\b"
+    r"|\b[A-Z][a-z0-9]+(?=::|[(<{]|\.[A-Za-z])"  # one word, called or qualified as only code does
 )
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\w)_+(?=\w)")
 _PLAIN = re.compile(r"\w[\w .'’-]*")
@@ -106,9 +107,14 @@ def names_that_matter(chunks: Iterable[tuple[str, Iterable[str]]], most: int) ->
     count: Counter[str] = Counter()
     for text, names in chunks:
         count.update(_IDENTIFIER.findall(text))
-        count.update({name: text.count(name) for name in set(names) if _PLAIN.fullmatch(name)})
+        count.update({name: _times(name, text) for name in set(names) if _PLAIN.fullmatch(name)})
     found = sorted((-times, name) for name, times in count.items() if times > 1)
     return tuple(name for _, name in found[:most])
+
+
+def _times(name: str, text: str) -> int:
+    """How often a text has the name, and not only within a longer word."""
+    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:

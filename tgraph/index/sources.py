@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from pyoxigraph import Literal, NamedNode
@@ -122,6 +122,18 @@ def standing_chunks(store: Store) -> Iterator[tuple[str, str]]:
     for document in sorted(standing_documents(store)):
         for chunk in sorted(chunks_of_document(store, document)):
             yield document, chunk
+
+
+def document_titles(store: Store, documents: Iterable[str]) -> dict[str, str]:
+    """The title of each document that has one."""
+    found = {document: text_value(store, document, v.dcterms("title")) for document in documents}
+    return {document: title for document, title in found.items() if title}
+
+
+def section_headings(store: Store) -> set[str]:
+    """The headings that standing chunks stand under."""
+    paths = (text_value(store, chunk, v.tg("heading")) for _, chunk in standing_chunks(store))
+    return {heading for path in paths for heading in path.split(" > ") if heading}
 
 
 def evidence_of_document(store: Store, document: str) -> Iterator[str]:

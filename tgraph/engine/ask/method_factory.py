@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -233,16 +234,26 @@ def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str
     """The mode for questions of a form over these documents; and why, where it is not the form
     alone that decides."""
     mode: str = getattr(auto, form)
-    only_reports = mode in MODES and MODES[mode].reports == "only"
-    if only_reports and reports_at_hand(context) is None:
-        return auto.listed, ", but there are no community reports"
+    why = ""
+    if mode in MODES and MODES[mode].reports == "only":
+        if reports_at_hand(context) is not None:
+            return mode, why
+        form, mode, why = "listed", auto.listed, ", but there are no community reports"
+    if (edges := edges_for_chunk(context)) < auto.sparse_edges:
+        return auto.sparse, f"{why}, and the graph is sparse ({edges:.1f} edges for each chunk)"
     if form in _OF_PASSAGES and (length := document_length(context)) >= auto.long_chunks:
-        return auto.long, f", and the documents are long ({length:.0f} chunks each)"
-    return mode, ""
+        return auto.long, f"{why}, and the documents are long ({length:.0f} chunks each)"
+    return mode, why
 
 
 _OF_PASSAGES: frozenset[Form] = frozenset({"one", "listed"})
 """What a passage or some of them answer by themselves."""
+
+
+def edges_for_chunk(context: Context) -> float:
+    """The edges for each chunk, on average; without end where there are no chunks."""
+    chunks = len(context.vectors["chunk"])
+    return len(context.vectors["edge"]) / chunks if chunks else math.inf
 
 
 def document_length(context: Context) -> float:

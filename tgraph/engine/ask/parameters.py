@@ -32,6 +32,8 @@ _PARTLY: Mapping[str, Sequence[str]] = {
         "whole",
         "long",
         "long_chunks",
+        "sparse",
+        "sparse_edges",
     ),
     "rerank": ("provider", "pool"),
 }

@@ -103,6 +103,19 @@ class AutoSettings(Section):
     long_chunks: float = Field(
         5.0, ge=1, description="chunks of a document, on average, from which documents are long"
     )
+    sparse: str = Field(
+        CONTEXTUAL.name,
+        description="the mode for all but the whole where the graph is sparse",
+    )
+    sparse_edges: float = Field(
+        1.0, ge=0, description="edges for each chunk, on average, below which the graph is sparse"
+    )
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """All modes that may be chosen, each once."""
+        forms = (self.one, self.linked, self.compared, self.listed, self.whole)
+        return tuple(dict.fromkeys((*forms, self.long, self.sparse)))
 
 
 class ModeSettings(BaseModel):

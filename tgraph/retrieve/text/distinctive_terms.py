@@ -1,8 +1,9 @@
 """The terms that set groups of sentences apart, by class-based TF-IDF (Grootendorst 2022).
 
-A term is a word that tells something, or two such words beside each other. It weighs as much as it
-is frequent in its group, in several documents more than in one, and rare in all groups together;
-what stands in one sentence alone is chance.
+A term is a noun phrase that anybody found in the group: a name, or the end of one, which is its
+noun. It weighs as much as it is frequent in its group, in several documents more than in one, and
+rare in all groups together; more where a title or heading has it, for these say what a text is
+about. What stands in one sentence alone, and in no heading, is chance.
 """
 
 from __future__ import annotations
@@ -10,63 +11,116 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem
 
 Term = tuple[str, ...]
-"""The stems of a term's words."""
+"""The stems of a term's words, without what only joins them."""
 Said = tuple[str, str]
 """A document, and a sentence of it."""
 GroupT = TypeVar("GroupT", bound=Hashable)
 
 FEWEST_LETTERS = 3
+LONGEST = 3
+"""Words of a term, at most."""
 LEAST = 2
 """Sentences of a group that a term must stand in, where the group has more than that."""
+HEADED = 2.0
+"""By how much a term weighs more that a title or heading has."""
+PART = 0.5
+"""The share of its sentences from which on a term is part of a longer one, and gives way to it."""
+SMALL = 0.25
+"""The share of its places from which on a term that is written in small letters is no name."""
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]*")
-_BREAK = re.compile(r"[^\w\s'’-]|(?<![\w'’-])[\d_'’-][\w'’-]*")
-"""What stands between two words that are no term together: a mark, or a number."""
+_ADDRESS = re.compile(r"\]\([^)\s]*\)?|\b\w+://\S+|\b\w+(?:[./@]\w+)+\b|`[^`]*`?")
+"""Where a link leads to, and what else is no prose within it."""
+_JOINED = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
+_OF = re.compile(r"\s+of(?:\s+the)?\s+", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Counted:
+    """In how many sentences of a group a term is, and in how many of its documents."""
+
+    sentences: Counter[Term] = field(default_factory=Counter)
+    documents: Counter[Term] = field(default_factory=Counter)
 
 
 def distinctive_terms(
-    groups: Mapping[GroupT, Sequence[Said]], most: int, names: Mapping[GroupT, Sequence[str]]
+    groups: Mapping[GroupT, Sequence[Said]],
+    most: int,
+    names: Mapping[GroupT, Sequence[str]],
+    headings: Collection[str] = (),
 ) -> dict[GroupT, list[str]]:
     """For each group of sentences at most so many terms, the most distinctive first, as they are
-    mostly written there. No two of a group share a word, and all their words are of the group's
-    ``names``, which are the nouns that anybody found in it."""
-    spread: dict[GroupT, Counter[Term]] = {}
-    frequencies: dict[GroupT, Counter[Term]] = {}
+    mostly written there. No two of a group share a word. Each is one of the group's ``names`` or
+    the end of one, and of no group in which it weighs less; ``headings`` are those of all
+    documents, their titles among them."""
     forms: defaultdict[Term, Counter[str]] = defaultdict(Counter)
-    for group, sentences in groups.items():
-        counts: Counter[Term] = Counter()
-        told: defaultdict[str, set[Term]] = defaultdict(set)
-        for document, sentence in sentences:
-            found = dict(_terms(sentence))
-            counts.update(found.keys())
-            told[document].update(found)
-            for term, form in found.items():
-                forms[term][form] += 1
-        frequencies[group] = counts
-        spread[group] = Counter(term for terms in told.values() for term in terms)
+    counted = {group: _counted(sentences, forms) for group, sentences in groups.items()}
     everywhere: Counter[Term] = Counter()
-    for counts in frequencies.values():
-        everywhere.update(counts)
+    for each in counted.values():
+        everywhere.update(each.sentences)
     size = everywhere.total() / len(groups) if groups else 0.0
+    headed = {term for heading in headings for term, _ in _terms(heading)}
 
     def weight(group: GroupT, term: Term) -> float:
-        count = math.sqrt(frequencies[group][term] * spread[group][term])
+        of = counted[group]
+        count = math.sqrt(of.sentences[term] * of.documents[term])
+        count *= HEADED if term in headed else 1.0
         return count * math.sqrt(len(term)) * math.log1p(size / everywhere[term])
 
-    chosen: dict[GroupT, list[str]] = {}
-    for group, counts in frequencies.items():
+    weights: dict[GroupT, dict[Term, float]] = {}
+    for group, of in counted.items():
         least = LEAST if len(groups[group]) > LEAST else 1
-        named = {_stem(word) for name in names[group] for word in _WORD.findall(name)}
-        known = (t for t, count in counts.items() if count >= least and named.issuperset(t))
-        ranked = sorted(known, key=lambda term: (-weight(group, term), term))
+        nouns = {noun for name in names[group] for noun in _nouns(name)}
+        told = [t for t, n in of.sentences.items() if n >= least or t in headed]
+        known = [term for term in told if term in nouns]
+        weights[group] = {t: weight(group, t) for t in _whole_ones(known, of.sentences)}
+    heaviest = _heaviest(weights.values())
+    chosen: dict[GroupT, list[str]] = {}
+    for group, of_group in weights.items():
+        own = [term for term, weighs in of_group.items() if weighs >= heaviest[term]]
+        ranked = sorted(own, key=lambda term: (-of_group[term], term))
         chosen[group] = [_form(forms[term]) for term in _apart(ranked, most)]
     return chosen
+
+
+def _heaviest(weights: Iterable[Mapping[Term, float]]) -> dict[Term, float]:
+    """What each term weighs where it weighs most, which is the group that it is a term of."""
+    found: dict[Term, float] = {}
+    for of_group in weights:
+        for term, weight in of_group.items():
+            found[term] = max(found.get(term, 0.0), weight)
+    return found
+
+
+def _counted(sentences: Iterable[Said], forms: defaultdict[Term, Counter[str]]) -> _Counted:
+    found = _Counted()
+    told: defaultdict[str, set[Term]] = defaultdict(set)
+    for document, sentence in sentences:
+        terms = dict(_terms(sentence))
+        found.sentences.update(terms.keys())
+        told[document].update(terms)
+        for term, form in terms.items():
+            forms[term][form] += 1
+    found.documents = Counter(term for terms in told.values() for term in terms)
+    return found
+
+
+def _whole_ones(terms: Collection[Term], counts: Mapping[Term, int]) -> list[Term]:
+    """The terms that don't mostly stand in a longer one of them."""
+    within: set[Term] = set()
+    for longer in terms:
+        for size in range(1, len(longer)):
+            for part in (longer[at : at + size] for at in range(len(longer) - size + 1)):
+                if counts[longer] >= PART * counts[part]:
+                    within.add(part)
+    return [term for term in terms if term not in within]
 
 
 def _apart(ranked: Iterable[Term], most: int) -> Iterator[Term]:
@@ -82,18 +136,42 @@ def _apart(ranked: Iterable[Term], most: int) -> Iterator[Term]:
             return
 
 
+def _nouns(name: str) -> Iterator[Term]:
+    """The ends of a name, which are nouns, and of what it is the name ``of``."""
+    for piece in _JOINED.sub(",", name).split(","):
+        for part in {piece, _OF.split(piece)[0]}:
+            for run in _runs(part):
+                stems = tuple(_stem(word) for word, _, _ in run[-LONGEST:])
+                yield from (stems[at:] for at in range(len(stems)))
+
+
 def _terms(sentence: str) -> Iterator[tuple[Term, str]]:
     """The terms of a sentence with how it writes them."""
-    for piece in _BREAK.split(sentence):
-        before = ""
-        for word in _WORD.findall(piece):
-            if len(word) < FEWEST_LETTERS or word.lower() in STOP_WORDS:
-                before = ""
-                continue
-            yield (_stem(word),), word
-            if before and _stem(before) != _stem(word):
-                yield (_stem(before), _stem(word)), f"{before} {word}"
-            before = word
+    text = _ADDRESS.sub(", ", sentence)
+    for run in _runs(text):
+        stems = [_stem(word) for word, _, _ in run]
+        for at in range(len(run)):
+            for end in range(at + 1, min(at + LONGEST, len(run)) + 1):
+                if len(set(stems[at:end])) == end - at:
+                    form = text[run[at][1] : run[end - 1][2]]
+                    yield tuple(stems[at:end]), " ".join(form.split())
+
+
+def _runs(text: str) -> Iterator[list[tuple[str, int, int]]]:
+    """The words that tell something and stand beside each other, or are joined by "of", each with
+    its place."""
+    run: list[tuple[str, int, int]] = []
+    for found in _WORD.finditer(text):
+        word, start, end = found.group(), found.start(), found.end()
+        if len(word) < FEWEST_LETTERS or word.lower() in STOP_WORDS:
+            continue
+        between = text[run[-1][2] : start] if run else ""
+        if run and between.strip() and not _OF.fullmatch(between):
+            yield run
+            run = []
+        run.append((word, start, end))
+    if run:
+        yield run
 
 
 def _stem(word: str) -> str:
@@ -101,7 +179,9 @@ def _stem(word: str) -> str:
 
 
 def _form(forms: Counter[str]) -> str:
-    """The form that is most frequent; a word that also stands in small letters is in small ones."""
+    """The form that is most frequent, of those in small letters where these are more than a few: a
+    noun begins sentences, but a name is never small."""
     small = {form: count for form, count in forms.items() if form == form.lower()}
-    best = max(small or forms, key=lambda form: (forms[form], form))
+    is_small = sum(small.values()) >= SMALL * forms.total()
+    best = max(small if is_small else forms, key=lambda form: (forms[form], form))
     return re.sub(r"['’]s?$", "", best)

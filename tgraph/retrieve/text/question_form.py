@@ -20,6 +20,7 @@ from tgraph.retrieve.text.lexical import STOP_WORDS, words
 LISTED = 3
 """Names that a reason tells."""
 
+_WHOLE = word_set("questions", "whole")
 _DOCUMENTS = word_set("questions", "documents")
 _FOREMOST = word_set("questions", "foremost")
 _SUMMING_UP = word_set("questions", "summing_up")
@@ -78,9 +79,9 @@ def _whole(text: str, names: Sequence[str]) -> str:
     if names:
         return ""
     said = words(text)
-    told = [word for word in said if word not in STOP_WORDS]
-    rest = [word for word in told if word not in _DOCUMENTS | _FOREMOST | _SUMMING_UP]
-    if _ITSELF.search(text) or (told and not rest):
+    asking = _DOCUMENTS | _FOREMOST | _SUMMING_UP
+    rest = [word for word in said if word not in STOP_WORDS | asking]
+    if _ITSELF.search(text) or (not asking.isdisjoint(said) and _WHOLE.issuperset(rest)):
         return "it asks about the documents as a whole"
     if said[:1] and (summing := [word for word in said if word in _SUMMING_UP]):
         return f"it names nothing and asks to sum up ({summing[0]})"
