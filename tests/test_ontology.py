@@ -120,9 +120,11 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         (root / name).write_text(text)
     switches = {"claims.enabled": True, "global_search.dynamic": True}
     settings = load_settings(None, switches)
-    model = ScriptedModel(
-        {"extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY}, clock=clock
-    )
+    replies = {
+        "extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY,
+        "decompose_question": '{"steps": ["Who discovered Polonium?", "Where was #1 born?"]}',
+    }
+    model = ScriptedModel(replies, clock=clock)
     broken = ScriptedModel({"synthesise_answer": ModelError("The model is gone.")}, clock=clock)
     working, failing = (
         Components(settings, root / "cache", chat=chat, embedder=HashingEmbedder())
@@ -144,6 +146,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
         kg.index([root / "radium.md"])
         sessions = [kg.ask("What did Marie Curie discover?", mode).session for mode in MODES]
+        kg.ask("Where was the woman who discovered Polonium born?", "ppr")
         kg.verify(sessions[0], lexical=True)
         kg.influence(sessions[0])
         kg.split("M. Curie", reason="It may be another.")

@@ -67,7 +67,11 @@ def test_a_step_without_an_answer_ends_the_steps_and_is_on_record(home):
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
 
 
-def test_with_a_model_the_model_reads_what_is_retrieved(home):
-    with opened(home, ScriptedModel()) as graph:
+def test_with_a_model_the_model_is_asked_for_the_steps(home):
+    model = ScriptedModel()
+    with opened(home, model) as graph:
         answer = graph.ask(QUESTION, "ppr", history=[])
         assert not graph.trace(answer.session).step_answers
+        assert model.count("decompose_question") == 1
+        graph.ask(QUESTION, "graph", history=[])
+        assert model.count("decompose_question") == 1
