@@ -1,4 +1,4 @@
-"""Questions in steps with a language model: it takes them apart and answers each step, on record."""
+"""Questions in steps with a language model: taken apart by it, each step answered and on record."""
 
 from __future__ import annotations
 

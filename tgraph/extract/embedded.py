@@ -40,7 +40,7 @@ from tgraph.resources import word_set
 from tgraph.vocabulary import canonical, digest
 
 NAME = "embedded-extractor"
-VERSION = "6"
+VERSION = "7"
 _STRENGTH = 9.0
 _FIELD_STRENGTH = 7.0
 _SECTION_STRENGTH = 3.0
