@@ -120,11 +120,13 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         (root / name).write_text(text)
     switches = {"claims.enabled": True, "global_search.dynamic": True}
     settings = load_settings(None, switches)
-    replies = {
-        "extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY,
-        "decompose_question": '{"steps": ["Who discovered Polonium?", "Where was #1 born?"]}',
-    }
-    model = ScriptedModel(replies, clock=clock)
+    model = ScriptedModel(
+        {
+            "extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY,
+            "decompose_question": '{"steps": ["Who discovered Polonium?", "Where was #1 born?"]}',
+        },
+        clock=clock,
+    )
     broken = ScriptedModel({"synthesise_answer": ModelError("The model is gone.")}, clock=clock)
     working, failing = (
         Components(settings, root / "cache", chat=chat, embedder=HashingEmbedder())

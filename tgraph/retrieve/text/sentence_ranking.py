@@ -13,7 +13,7 @@ from functools import partial
 from operator import mul
 from typing import NamedTuple
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
@@ -184,7 +184,8 @@ def _terms_of(entity: str, label: str, context: Context) -> frozenset[str]:
     def read() -> frozenset[str]:
         own = term_set(label)
         quads = context.store.match(NamedNode(entity), v.SKOS_ALT_LABEL, None, v.KNOWLEDGE_GRAPH)
-        others = (term_set(quad.object.value) for quad in quads)
+        named = (quad.object for quad in quads)
+        others = (term_set(name.value) for name in named if isinstance(name, Literal))
         return own.union(*(other for other in others if other.isdisjoint(own)))
 
     found: frozenset[str] = context.remembered("terms of names", 50_000).get(entity, read)
