@@ -52,9 +52,13 @@ def test_each_step_is_answered_and_the_answer_cites_both_documents(home):
         assert first.words in graph.report(answer.session)
 
 
-def test_a_replay_answers_the_same_steps(home):
+@pytest.mark.parametrize("mode", ["ppr", "graph"])
+def test_a_replay_answers_the_same_steps(home, mode):
     with opened(home) as graph:
-        answer = graph.ask(QUESTION, "ppr", history=[])
+        answer = graph.ask(QUESTION, mode, history=[])
+        assert len(graph.trace(answer.session).step_answers) == 2
+        assert "Larvik" in " ".join(sentence.text for sentence in answer.sentences)
+        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 

@@ -57,7 +57,7 @@ def in_steps(method: Method, question: str, parts: Components, form: Form | None
     if parts.chat is None:
         plan = plan_of(question, mode.stepwise)
         return Stepwise(method, plan) if plan else method
-    wanted = mode.stepwise and getattr(parts.settings, mode.section).steps
+    wanted = mode.stepwise and getattr(getattr(parts.settings, mode.section), "steps", False)
     if not wanted or "#" in question:  # which stands for answers in steps
         return method
     if form not in _OF_STEPS and not plan_of(question, chained=True):

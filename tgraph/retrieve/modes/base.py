@@ -122,7 +122,7 @@ class Mode:
     ``reports``: it reads ``only`` the reports, or reports ``beside`` what these rest on. ``flags``
     are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
     questions of the forms ``answers``. ``stepwise``: what a question describes is asked first,
-    with a model where ``steps`` of its section says so.
+    with a model only where the section has ``steps`` and it says so.
 
     ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
     the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it
