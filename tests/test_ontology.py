@@ -121,7 +121,11 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
     switches = {"claims.enabled": True, "global_search.dynamic": True}
     settings = load_settings(None, switches)
     model = ScriptedModel(
-        {"extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY}, clock=clock
+        {
+            "extract_graph": lambda r: GRAPH if "Polonium" in str(r.messages) else EMPTY,
+            "decompose_question": '{"steps": ["Who discovered Polonium?", "Where was #1 born?"]}',
+        },
+        clock=clock,
     )
     broken = ScriptedModel({"synthesise_answer": ModelError("The model is gone.")}, clock=clock)
     working, failing = (
@@ -144,6 +148,7 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         (root / "radium.md").write_text(TEXTS["radium.md"] + "\nIrene Curie was born in Paris.\n")
         kg.index([root / "radium.md"])
         sessions = [kg.ask("What did Marie Curie discover?", mode).session for mode in MODES]
+        kg.ask("Where was the woman who discovered Polonium born?", "ppr")
         kg.verify(sessions[0], lexical=True)
         kg.influence(sessions[0])
         kg.split("M. Curie", reason="It may be another.")

@@ -152,13 +152,32 @@ def test_where_no_part_has_an_answer_all_are_named(home):
     assert "does not answer" in told[2]
 
 
-def test_a_comparison_that_is_read_has_a_confidence(home):
-    scores = {NONE: 0.0, "1931": 9.0, "1945": 9.0}
-    answer, trace = read(home, scores, "Which film was released first, Alba or Nora?")
+READ = {NONE: 0.0, "1931": 9.0, "1945": 9.0}
+
+
+def product_of(home, *questions):
+    """That both are answered, each asked by itself."""
+    one, other = (read(home, READ, question)[0].confidence for question in questions)
+    assert one is not None
+    assert other is not None
+    return pytest.approx(one * other, abs=1e-6)
+
+
+def test_a_comparison_that_is_read_is_as_sure_as_both_sides_are(home):
+    answer, trace = read(home, READ, "Which film was released first, Alba or Nora?")
     assert answer.short == "Alba – 1931 before 1945"
-    assert answer.confidence is not None
-    assert 0.0 < answer.confidence <= 1.0
     assert trace.confidence == answer.confidence
+    assert answer.confidence == product_of(
+        home, "When was Alba released?", "When was Nora released?"
+    )
+
+
+def test_questions_asked_at_once_are_as_sure_as_all_of_them_are(home):
+    answer, _ = read(home, READ, "When was Alba released and when was Nora released?")
+    assert answer.short == "1931; 1945"
+    assert answer.confidence == product_of(
+        home, "When was Alba released?", "When was Nora released?"
+    )
 
 
 def test_with_a_model_the_model_reads_what_is_retrieved(home):

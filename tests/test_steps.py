@@ -52,9 +52,13 @@ def test_each_step_is_answered_and_the_answer_cites_both_documents(home):
         assert first.words in graph.report(answer.session)
 
 
-def test_a_replay_answers_the_same_steps(home):
+@pytest.mark.parametrize("mode", ["ppr", "graph"])
+def test_a_replay_answers_the_same_steps(home, mode):
     with opened(home) as graph:
-        answer = graph.ask(QUESTION, "ppr", history=[])
+        answer = graph.ask(QUESTION, mode, history=[])
+        assert len(graph.trace(answer.session).step_answers) == 2
+        assert "Larvik" in " ".join(sentence.text for sentence in answer.sentences)
+        assert not check_shapes(graph.read(), CATALOGUE, answer.session)
         assert graph.replay(answer.session).same
 
 
@@ -67,7 +71,11 @@ def test_a_step_without_an_answer_ends_the_steps_and_is_on_record(home):
         assert not check_shapes(graph.read(), CATALOGUE, answer.session)
 
 
-def test_with_a_model_the_model_reads_what_is_retrieved(home):
-    with opened(home, ScriptedModel()) as graph:
+def test_with_a_model_the_model_is_asked_for_the_steps(home):
+    model = ScriptedModel()
+    with opened(home, model) as graph:
         answer = graph.ask(QUESTION, "ppr", history=[])
         assert not graph.trace(answer.session).step_answers
+        assert model.count("decompose_question") == 1
+        graph.ask(QUESTION, "graph", history=[])
+        assert model.count("decompose_question") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyoxigraph import Literal
 
 from tests.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
@@ -77,3 +78,44 @@ def test_a_year_before_in_is_no_length() -> None:
 def test_a_bracket_with_a_colon_makes_no_row() -> None:
     text = "The rand (sign: R; code: ZAR) is the currency of South Africa."
     assert "South Africa" in names(text, "Rand")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "other"),
+    [
+        ("Oslo, formerly known as Christiania, lies in Norway.", "Oslo", "Christiania"),
+        ("Acme Corp (formerly Zenith Ltd) makes clocks.", "Acme Corp", "Zenith Ltd"),
+        ("Acme Corp was originally called Zenith Ltd and grew.", "Acme Corp", "Zenith Ltd"),
+        ("Mary Ann Evans, better known as George Eliot, wrote.", "Mary Ann Evans", "George Eliot"),
+        ("Marion Morrison (a.k.a. John Wayne) acted.", "Marion Morrison", "John Wayne"),
+        ("Mumbai (also called Bombay) lies on the coast.", "Mumbai", "Bombay"),
+        ("The World Health Organization (WHO) sits here.", "World Health Organization", "WHO"),
+    ],
+)
+def test_another_name_that_the_text_gives_is_an_alias(text: str, name: str, other: str) -> None:
+    found = {entity.name: entity.aliases for entity in extract(text).entities}
+    assert other in found[name]
+    assert other not in found
+
+
+def test_that_something_is_called_otherwise_is_a_fact_in_its_sentence() -> None:
+    text = "Ada Kern sailed. Acme Corp, formerly called Zenith Ltd, makes clocks."
+    [said] = [r for r in extract(text).relationships if r.predicate == "be called"]
+    assert (said.subject, said.object) == ("Acme Corp", Literal("Acme Corp, formerly Zenith Ltd"))
+    assert said.span is not None
+    assert said.span.quote == "Acme Corp, formerly called Zenith Ltd, makes clocks."
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "other"),
+    [
+        ("Roald Amundsen called Fridtjof Nansen in Oslo.", "Roald Amundsen", "Fridtjof Nansen"),
+        ("She was born in Breslau, formerly Germany, in 1890.", "Breslau", "Germany"),
+        ("John Smith, formerly Microsoft, joined Apple Inc.", "John Smith", "Microsoft"),
+        ("Robert Scott is known as Antarctica's hero.", "Robert Scott", "Antarctica"),
+        ("Lakeland, Florida (formerly Wahneta) has lakes.", "Florida", "Wahneta"),
+    ],
+)
+def test_what_only_stands_beside_a_name_is_no_alias(text: str, name: str, other: str) -> None:
+    found = {entity.name: entity.aliases for entity in extract(text).entities}
+    assert not any({name, other} <= {each, *aliases} for each, aliases in found.items())

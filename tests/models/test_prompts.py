@@ -21,6 +21,7 @@ from tgraph.answer.model import (
     ModelStep,
     ModelSynthesiser,
 )
+from tgraph.answer.step_answers_model import ModelDecomposer, ModelStepAnswerer
 from tgraph.answer.suggestions import ModelSuggester
 from tgraph.errors import UsageError
 from tgraph.extract.model.extractor import ModelExtractor
@@ -36,6 +37,8 @@ GIVEN = {
     "extract_concepts": {"question", "history"},
     "extract_keywords": {"question", "history"},
     "choose_mode": {"question", "history"},
+    "decompose_question": {"question", "history", "most"},
+    "answer_step": {"question", "evidence"},
     "answer_alone": {"question", "history", "response_type"},
     "select_edges": {"question", "history", "edges", "limit"},
     "synthesise_answer": {
@@ -105,6 +108,8 @@ def test_each_prompt_that_ships_belongs_to_a_tested_step():
         ModelSynthesiser(model),
         ModelSuggester(model, count=1),
         ModelChooser(model),
+        ModelDecomposer(model),
+        ModelStepAnswerer(model),
         ModelKeywords(model),
         ModelAlone(model),
         ModelStatements(model),

@@ -47,6 +47,8 @@ THROUGH_THE_ENGINE = {
     TG.ModeChoice,
     TG.Reading,
     TG.Judgement,
+    TG.QuestionDecomposing,
+    TG.Decomposition,
     TG.StepAnswering,
     TG.StepAnswer,
     TG.Budgeting,

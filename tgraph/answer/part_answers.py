@@ -45,10 +45,15 @@ class PartReading:
     sentences: tuple[Evidence, ...]
     judgement: Judgement | None = None
 
+    @property
+    def confidence(self) -> float | None:
+        """The probability that the documents answer the part; None where nobody read."""
+        return self.judgement.confidence if self.judgement is not None else None
+
     def answering(self, least: float) -> tuple[Evidence, ...]:
         """Those that answer at least so well; what was read is judged as a whole."""
-        if self.judgement is not None and self.judgement.confidence is not None:
-            return self.sentences if self.judgement.confidence >= least else ()
+        if self.confidence is not None:
+            return self.sentences if self.confidence >= least else ()
         return tuple(e for e in self.sentences if (e.relevance or 0.0) >= least)
 
     def close(self, least: float, share: float) -> tuple[Evidence, ...]:
@@ -97,14 +102,11 @@ def _at_place(found: Retrieval, places: dict[object, Evidence]) -> Judgement | N
 @dataclass(frozen=True, slots=True)
 class SideAnswer:
     """The value that a side is compared by, and the places that say so, the one with the value
-    first."""
+    first; ``confidence`` is that of the reading."""
 
     value: ComparedValue
     places: tuple[Evidence, ...]
-
-    @property
-    def relevance(self) -> float:
-        return self.places[0].relevance or 0.0
+    confidence: float | None = None
 
 
 def side_answer(
@@ -116,7 +118,7 @@ def side_answer(
         value = bare_value(reading.short(sentence), comparison) if text else None
         value = value or _value(comparison, at, text, sentence, context)
         if value is not None:
-            return SideAnswer(value, (sentence,))
+            return SideAnswer(value, (sentence,), reading.confidence)
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tgraph.model import Evidence, Retrieval
+from tgraph.model import Candidate, Evidence, Retrieval
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triple_of
@@ -50,6 +50,15 @@ def best_sentences(question: Question, retrieval: Retrieval, context: Context) -
     found = sharpened(question, retrieval, context).candidates
     ranked = {place_of(e): e for c in found for e in c.evidence if e.relevance is not None}.values()
     return sorted(ranked, key=lambda e: (-(e.relevance or 0.0), e.iri))
+
+
+def place_of_answer(
+    answer: str, question: Question, cited: Candidate, context: Context
+) -> Evidence | None:
+    """The sentence of what was cited for an answer that has most of its words; the best of them."""
+    wanted = term_set(answer)
+    [found] = sharpened(question, Retrieval((cited,), total=0), context).candidates
+    return max(found.evidence, key=lambda e: len(wanted & term_set(e.quote)), default=None)
 
 
 def answers_in(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.answer.mode_choice import Chooser
     from tgraph.answer.model import ModelSynthesiser
+    from tgraph.answer.step_answers_model import ModelDecomposer, ModelStepAnswerer
     from tgraph.answer.support import SupportJudge
     from tgraph.extract.base import Extractor
     from tgraph.extract.model.claims import ClaimExtractor
@@ -164,6 +165,14 @@ class Components:
         "tgraph.answer.mode_choice.ModelChooser",
         by_model=lambda s: s.auto.by_model,
     )
+    decomposer: StepFactory[ModelDecomposer] = StepFactory(
+        "",
+        "tgraph.answer.step_answers_model.ModelDecomposer",
+    )
+    """Who takes questions apart where there is a model; without one their parse does."""
+    _step_answerer: StepFactory[ModelStepAnswerer] = StepFactory(
+        "", "tgraph.answer.step_answers_model.ModelStepAnswerer"
+    )
     selector: StepFactory[Selector] = StepFactory(
         "tgraph.answer.embedded.EmbeddedSelector",
         "tgraph.answer.model.ModelSelector",
@@ -294,6 +303,11 @@ class Components:
     def suggester(self, count: int, budget: int) -> Synthesiser:
         """Who proposes ``count`` questions, from at most ``budget`` tokens of prompt."""
         return Components._suggester.make(self, count=count, max_context_tokens=budget)
+
+    def step_answerer(self, budget: int) -> ModelStepAnswerer:
+        """Who answers the steps of a question where there is a model, from at most ``budget``
+        tokens of prompt."""
+        return Components._step_answerer.make(self, max_context_tokens=budget)
 
     def synthesiser(self, budget: int) -> Synthesiser:
         """Who writes an answer, from at most ``budget`` tokens of prompt."""

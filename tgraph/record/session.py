@@ -170,6 +170,17 @@ class SessionRecord(BundleRecord):
             dropped=dropped,
         )
 
+    def decomposition(self, step: str, steps: Sequence[str], dropped: Mapping[str, int]) -> str:
+        """The steps that a model saw in the question, with ``#1`` for the answer of the first."""
+        return self.entity(
+            self.part("decomposition"),
+            "Decomposition",
+            (v.tg("text"), "\n".join(steps) or None),
+            label="Steps of the question",
+            by=step,
+            dropped=dropped,
+        )
+
     def step_answer(
         self,
         step: str,
@@ -178,6 +189,7 @@ class SessionRecord(BundleRecord):
         answer: str,
         places: Sequence[str],
         before: Sequence[str],
+        dropped: Mapping[str, int] | None = None,
     ) -> str:
         """What a step of the question asked, and its answer, empty where it has none or is a whole
         sentence; derived from the place that says so and from the answers ``before`` it."""
@@ -190,6 +202,7 @@ class SessionRecord(BundleRecord):
             label="Answer of a step",
             by=step,
             origins=[*places, *before],
+            dropped=dropped,
         )
 
     def concepts(

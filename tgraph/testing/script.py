@@ -285,6 +285,8 @@ _VALUES: Mapping[str, Callable[[Blocks], Any]] = {
     "extract_claims": lambda data: {"claims": _claims(data)},
     "extract_claims_more": lambda data: {"claims": []},
     "extract_concepts": lambda data: {"concepts": _concepts(data.get("QUESTION", ""))},
+    "decompose_question": lambda data: {"steps": []},
+    "answer_step": scripted_steps.step_answer,
     "choose_mode": lambda data: {"form": "one", "reason": "it is short"},
     "extract_keywords": lambda data: _keywords(data.get("QUESTION", "")),
     "summarise_cluster": _cluster,

@@ -56,6 +56,16 @@ def questions(data: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
+def step_answer(data: Mapping[str, str]) -> dict[str, Any]:
+    """The first name of the first item that has one, which the question has not; with its id."""
+    question = data.get("QUESTION", "")
+    for row in listed(data):
+        names = (name for name in _NAME.findall(_spoken(row)) if name not in question)
+        if name := next(names, ""):
+            return {"answer": name, "citations": [row["id"]]}
+    return {"answer": "", "citations": []}
+
+
 def _spoken(row: Mapping[str, Any]) -> str:
     kinds = ("edge", "point", "report", "claim", "entity", "summary", "chunk")
     said = next((str(row[kind]) for kind in kinds if kind in row), str(row["id"]))

@@ -46,15 +46,27 @@ def method_of(mode: str, parts: Components) -> Method:
     return _PIPELINES[found.pipeline](found, parts)
 
 
-def in_steps(method: Method, question: str, parts: Components) -> Method:
-    """The method, answering the steps of the question first, where it takes any and no model reads
-    what is retrieved; what it describes is asked first where the mode does so."""
-    if not isinstance(method, TwoStages) or parts.chat is not None:
+def in_steps(method: Method, question: str, parts: Components, form: Form | None = None) -> Method:
+    """The method, answering the steps of the question first, where it takes any; what it describes
+    is asked first where the mode does so. With a model only such modes take steps, and the model
+    is asked for them where the parse or the question's ``form`` shows more than one."""
+    if not isinstance(method, TwoStages):
         return method
     from tgraph.engine.ask.steps import Stepwise, plan_of
 
-    plan = plan_of(question, MODES[method.mode].stepwise)
-    return Stepwise(method, plan) if plan else method
+    mode = MODES[method.mode]
+    if parts.chat is None:
+        plan = plan_of(question, mode.stepwise)
+        return Stepwise(method, plan) if plan else method
+    wanted = mode.stepwise and getattr(getattr(parts.settings, mode.section), "steps", False)
+    if not wanted or "#" in question:  # which stands for answers in steps
+        return method
+    if form not in _OF_STEPS and not plan_of(question, chained=True):
+        return method
+    from tgraph.engine.ask.steps_model import StepwiseByModel
+
+    answerer = parts.step_answerer(_selecting(mode, parts).tokens + PROMPT)
+    return StepwiseByModel(method, parts.decomposer, answerer)
 
 
 def suggesting(parts: Components, count: int) -> Method:
@@ -226,7 +238,7 @@ def chosen(question: Question, parts: Components, context: Context) -> Chosen:
     about = chooser.choose(question, context, calls.append)
     mode, why = mode_for(about.form, parts.settings.auto, context)
     about = replace(about, reason=f"{about.reason}{why}")
-    method = in_steps(method_of(mode, parts), question.text, parts)
+    method = in_steps(method_of(mode, parts), question.text, parts, about.form)
     return Chosen(method, about, chooser.agent, tuple(calls))
 
 
@@ -245,6 +257,9 @@ def mode_for(form: Form, auto: AutoSettings, context: Context) -> tuple[str, str
         return auto.long, f"{why}, and the documents are long ({length:.0f} chunks each)"
     return mode, why
 
+
+_OF_STEPS: frozenset[Form | None] = frozenset({"linked", "compared"})
+"""What takes several steps to answer."""
 
 _OF_PASSAGES: frozenset[Form] = frozenset({"one", "listed"})
 """What a passage or some of them answer by themselves."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from tgraph.answer.base import Selector
 from tgraph.model import (
@@ -69,10 +69,12 @@ class _RetrieverAround:
 
 @dataclass(frozen=True, slots=True)
 class RetrieverWithPlaces(_RetrieverAround):
-    """The candidates of a retriever, those that hold certain places first."""
+    """The candidates of a retriever, those that hold certain places first; ``bridges`` are the
+    evidence that leads to a chunk, by their IRIs."""
 
     places: tuple[Evidence, ...]
     why: str
+    bridges: Mapping[str, str] = field(default_factory=dict)
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         """As ``Retriever.retrieve``."""
@@ -83,6 +85,7 @@ class RetrieverWithPlaces(_RetrieverAround):
         best = max((c.score for c in found.candidates), default=1.0)
         new = chunk_candidates(context, ((c, best, why) for c in wanted if c not in held))
         first = [*new, *(replace(c, reasons=(*why, *c.reasons)) for c in held.values())]
+        first = [replace(c, bridge=self.bridges.get(c.item.iri, c.bridge)) for c in first]
         rest = [c for c in found.candidates if c.item.iri not in held]
         edges = [c for c in rest if c.item.kind == "edge"]
         others = [c for c in rest if c.item.kind != "edge"]

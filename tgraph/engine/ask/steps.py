@@ -106,7 +106,7 @@ class Stepwise(MethodAround):
                 )
             if places:
                 parts.append(QuestionPart(places))
-                answers.append(Judgement(places[0].relevance, short, places[0]))
+                answers.append(Judgement(reading.confidence, short, places[0]))
             else:
                 parts.append(QuestionPart((), step.phrase, reading.sentences[:1]))
         return AnsweredParts(tuple(parts), _together(answers) if context.reader else None)
@@ -149,7 +149,7 @@ class Stepwise(MethodAround):
             decision = decided(comparison, one.value, other.value)
             text = decision.text if decision else ""
             record.step_answer(activity, 3, question.text, text, (), said)
-        return _decided(decision, (one, other), context)
+        return _decided(decision, (one, other))
 
     def _side(
         self,
@@ -248,22 +248,25 @@ def _together(answers: Sequence[Judgement]) -> Judgement:
     """What was read of several parts as one: right where all of them are."""
     if not answers:
         return Judgement(0.0)
-    confidence = round(prod(each.confidence or 0.0 for each in answers), 6)
+    confidence = _of_all([each.confidence for each in answers])
     short = "; ".join(each.answer for each in answers)
     return Judgement(confidence, short if all(a.answer for a in answers) else "", answers[0].place)
 
 
-def _decided(
-    decision: Decision | None, sides: tuple[SideAnswer, SideAnswer], context: Context
-) -> AnsweredParts:
+def _decided(decision: Decision | None, sides: tuple[SideAnswer, SideAnswer]) -> AnsweredParts:
     """Both sides, with the decision as the answer in a few words."""
     first = decision.first if decision else 0
     ordered = (sides[first], sides[1 - first])
-    read = context.reader is not None
-    confidence = round(prod(side.relevance for side in sides), 6) if read else None
+    confidence = _of_all([side.confidence for side in sides])
     text = decision.text if decision else ""
     judgement = Judgement(confidence, text, ordered[0].places[0])
     return AnsweredParts(tuple(QuestionPart(side.places) for side in ordered), judgement)
+
+
+def _of_all(confidences: Sequence[float | None]) -> float | None:
+    """The probability that all of them are answered; None where one was not read."""
+    known = [each for each in confidences if each is not None]
+    return round(prod(known), 6) if len(known) == len(confidences) else None
 
 
 def _is_name(phrase: str, context: Context) -> bool:

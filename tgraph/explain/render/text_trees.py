@@ -11,6 +11,7 @@ from tgraph.explain.render.wording import (
     actions_text,
     agents_text,
     batch_text,
+    bridge_text,
     clock,
     item_text,
     kinds_text,
@@ -211,6 +212,8 @@ def _item(
         leaf.add(_text(place_text(place)))
         if whole:
             leaf.add(_text((place.chunk, _FAINT)))
+    if item.bridge is not None:
+        branch.add(_text(bridge_text(item.bridge)))
 
 
 def _measured(item: TraceItem) -> str:

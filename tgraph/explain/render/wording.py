@@ -79,6 +79,8 @@ def _selection(trace: Trace) -> Iterator[str]:
             if place.quote:
                 yield f"   “{shortened(flat(place.quote), _MOST_QUOTE)}”"
             yield f"   {place_text(place)}"
+        if edge.bridge is not None:
+            yield f"   {bridge_text(edge.bridge)}"
     if trace.rejected:
         yield f"Not selected: {rejection_text(trace.rejected)}"
 
@@ -174,6 +176,11 @@ def place_text(place: TraceQuotation) -> str:
     start, end = range_of_chunk(place.chunk)
     where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
     return f"{where}{page} of {flat(place.title)}{path}"
+
+
+def bridge_text(place: TraceQuotation) -> str:
+    """The place that leads to an item."""
+    return f"Bridge: “{shortened(flat(place.quote), _MOST_QUOTE)}” ({flat(place.title)})"
 
 
 def verdict_text(sentence: TraceSentence) -> str:

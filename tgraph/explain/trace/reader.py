@@ -351,6 +351,7 @@ class TraceReader:
     ) -> TraceItem:
         iri = self._said.one(subject, "edge") or self._said.one(subject, "item")
         candidate = self._said.one(subject, "candidate") or subject
+        bridge = self._said.one(candidate, "bridge")
         terms: dict[str, Any] = edges[iri].named_terms if iri in edges else {}
         return TraceItem(
             iri=subject,
@@ -364,6 +365,7 @@ class TraceReader:
             hop=self._said.number(candidate, "hop"),
             tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
+            bridge=self._evidence(bridge) if bridge else None,
             **terms,
         )
 

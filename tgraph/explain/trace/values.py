@@ -31,7 +31,8 @@ class TraceQuotation(Quotation):
 class TraceItem:
     """An edge or another item: selected, with the reasoning, or a candidate with why it was not.
 
-    ``label`` is the item in words; of an edge there are its three terms as well.
+    ``label`` is the item in words; of an edge there are its three terms as well. ``bridge`` is the
+    place, in another document, that leads to it: the two answer together.
     """
 
     iri: str
@@ -50,6 +51,7 @@ class TraceItem:
     object: str = ""
     object_label: str = ""
     evidence: tuple[TraceQuotation, ...] = ()
+    bridge: TraceQuotation | None = None
 
     @property
     def edge(self) -> str | None:

@@ -30,7 +30,7 @@ from tgraph.extract.english.parser import (
     text_of,
 )
 from tgraph.extract.entity_types import denotes_person, kind_of_noun
-from tgraph.extract.facts import Argument, NamedEntity, NameTable, acronym_of
+from tgraph.extract.facts import UNKNOWN, Argument, NamedEntity, NameTable, acronym_of
 from tgraph.resources import word_set
 
 if TYPE_CHECKING:
@@ -57,6 +57,20 @@ _MEASURES = frozenset({"npadvmod", "advmod", "compound", "nmod", "amod"})
 _SITED = frozenset({"organization", "facility", "place", "event", "group"})
 _PLACED = frozenset({"of", "in", "at", "near", "from", "on"})
 _DASH = re.compile(r"[-–—]+|to")
+_BETWEEN = 9
+"""Tokens at most between a name and another one of the same thing."""
+_TIMES = frozenset({"formerly", "previously", "originally", "once", "later", "now", "today"})
+_ADVERB = rf"(?:{'|'.join(sorted(_TIMES))}|also|sometimes|often|commonly|popularly|better|best)"
+_WHEN = re.compile(rf"\b{_ADVERB}\b")
+_CALLED = re.compile(
+    rf"(?:(?:[,(]|is|was|are|were) ?(?:{_ADVERB} )*"
+    r"(?:known as|known by the name(?: of)?|called|nicknamed|abbreviated(?: as| to)?)"
+    r"|[,(]? ?a\.?k\.?a\.?|(?P<bare>[,(] ?(?:formerly|previously|originally)))"
+    r"(?: the)? ?[\"“‘'`]*",
+    re.IGNORECASE,
+)
+_GOES_ON = frozenset({"POS", "NN", "NNS", "NNP", "NNPS"})
+_INSIDE_NAMES = frozenset({"the", "of"})
 
 
 def kin_name(owner: NamedEntity, noun: str) -> str:
@@ -404,6 +418,48 @@ def acronyms(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
             names.same(mention.text, doc[mention.end + 1 : close].text)
 
 
+class OtherName(NamedTuple):
+    """Another name that the text gives something: where its first name begins, and since or until
+    when it has it, where that is said ("formerly")."""
+
+    start: int
+    name: str
+    other: str
+    when: str
+
+
+def other_names(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> Iterator[OtherName]:
+    """Records names that the text itself says are one thing's: "Oslo (formerly Christiania)"."""
+    starts = {m.start: m for m in sorted(mentions, key=lambda m: m.end) if m.is_name}
+    ends = {m.end: m for m in sorted(mentions, key=lambda m: -m.start) if m.is_name}
+    for end, mention in sorted(ends.items()):
+        other = next((starts[at] for at in range(end + 1, end + _BETWEEN) if at in starts), None)
+        found = _CALLED.fullmatch(doc[end : other.start].text) if other is not None else None
+        if other is None or found is None or not _is_other_name(doc, mention, other, found):
+            continue
+        when = next((w for w in _WHEN.findall(found[0].lower()) if w in _TIMES), "also")
+        names.same(mention.text, other.text)
+        if names.find(mention.text) is names.find(other.text):
+            yield OtherName(mention.start, mention.text, other.text, when)
+
+
+def _is_other_name(doc: Doc, mention: Mention, other: Mention, found: re.Match[str]) -> bool:
+    """Whether both may be of one thing, as far as their kinds and what stands beside them tell.
+
+    "Breslau, formerly Germany" says where a place was, and in "Lakeland, Florida (formerly ...)"
+    either may be meant."""
+    kinds = {mention.type, other.type} - {UNKNOWN}
+    unlike = len(kinds) > 1 and (found["bare"] or "person" in kinds)
+    if unlike or mention.text == other.text:
+        return False
+    if "place" in kinds:
+        before = doc[mention.start - 1].text if mention.start else ""
+        if before == "," or (found["bare"] and not found[0].startswith("(")):
+            return False
+    after = doc[other.end] if other.end < len(doc) else None
+    return after is None or not (after.tag_ in _GOES_ON or after.lower_ in _INSIDE_NAMES)
+
+
 def localities(doc: Doc, mentions: Sequence[Mention], names: NameTable) -> None:
     """Records full names of places: "Lakeland, Florida" is also "Lakeland"."""
     for place, mention in enumerate(mentions):
@@ -428,6 +484,16 @@ def bracketed(
             entity = names.get(mention.text, mention.type)
             for nominal in _in_brackets(doc, entity, inside, mention.end + 1, close):
                 yield mention.start, nominal
+
+
+def called(others: Sequence[OtherName], names: NameTable) -> Iterator[tuple[int, Nominal]]:
+    """What something is called, with the token at which its first name begins; both names are told,
+    for either may be the one by which it is known in the end."""
+    for each in others:
+        entity = names.find(each.name)
+        if entity is not None:
+            said = Literal(f"{each.name}, {each.when} {each.other}")
+            yield each.start, Nominal(entity, "be called", said, _CERTAIN)
 
 
 def _close_of(doc: Doc, mention: Mention) -> int:

@@ -19,10 +19,13 @@ from tgraph.extract.english.arguments import (
     Arguments,
     KnownPhrases,
     Nominal,
+    OtherName,
     acronyms,
     bracketed,
+    called,
     localities,
     nominals,
+    other_names,
 )
 from tgraph.extract.english.beings import characters, learn_genders
 from tgraph.extract.english.clauses import Statement, statements, subjects_of
@@ -69,20 +72,22 @@ def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> 
                 located = mention.start > 0 and doc[mention.start - 1].lower_ in _WHERE
                 names.add(mention.text, mention.type, located=located)
     names.link()
+    others: list[list[OtherName]] = []
     for doc, found in zip(docs, mentions, strict=True):
         acronyms(doc, found, names)
         localities(doc, found, names)
+        others.append(list(other_names(doc, found, names)))
     reading = ChunkReading(names)
     topic = names.find(titles[0]) if titles else None
     discourse = Discourse(topic if topic is not None and topic.mentions > 1 else None)
     known = KnownPhrases(_salient(docs, titles), characters(docs, mentions, names))
     learn_genders(docs, mentions, names, known.characters)
     dialogue = Dialogue()
-    for block, doc, found in zip(blocks, docs, mentions, strict=True):
+    for block, doc, found, other in zip(blocks, docs, mentions, others, strict=True):
         spoken = find_utterances(doc, found)
         places = [(u.first, u.stop + 1) for u in spoken]
         arguments = Arguments(doc, found, names, discourse, known, places)
-        _ProseReader(reading, block, arguments, topic, dialogue, spoken).read(doc, found)
+        _ProseReader(reading, block, arguments, topic, dialogue, spoken).read(doc, found, other)
     reading.join_names()
     return reading
 
@@ -96,14 +101,14 @@ class _ProseReader:
     _dialogue: Dialogue
     _utterances: Sequence[Utterance]
 
-    def read(self, doc: Doc, mentions: Sequence[Mention]) -> None:
+    def read(self, doc: Doc, mentions: Sequence[Mention], others: Sequence[OtherName]) -> None:
         names = self._reading.names
         for mention in mentions:
             if mention.is_name:
                 span = doc[mention.start : mention.end]
                 entity = names.get(mention.text, mention.type)
                 self._reading.see(entity, self._block, span.start_char, span.end_char)
-        brackets = list(bracketed(doc, mentions, names))
+        brackets = [*bracketed(doc, mentions, names), *called(others, names)]
         if not self._utterances:
             self._dialogue.narration()
         for sentences, utterances in _together(list(doc.sents), self._utterances):

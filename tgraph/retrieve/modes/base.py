@@ -122,7 +122,8 @@ class Mode:
     are. ``reads_text``: chunks are retrieved as they stand, whatever was extracted from them.
     ``reports``: it reads ``only`` the reports, or reports ``beside`` what these rest on. ``flags``
     are those that it has a use for, each with the setting that it overrides. ``auto`` takes it for
-    questions of the forms ``answers``. ``stepwise``: what a question describes is asked first.
+    questions of the forms ``answers``. ``stepwise``: what a question describes is asked first,
+    with a model only where the section has ``steps`` and it says so.
 
     ``retriever`` and ``orders`` name functions (``module:function``): what makes its retriever of
     the settings and of ``tgraph.retrieve.base.Services``, and what yields the orders in which it

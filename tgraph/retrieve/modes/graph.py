@@ -53,5 +53,6 @@ GRAPH = Mode(
     concepts=True,
     flags={**GROWTH, EDGE_LIMIT: "graph.edge_limit"},
     answers=("one", "listed"),
+    stepwise=True,
     orders="tgraph.retrieve.search.graph:graph_orders",
 )

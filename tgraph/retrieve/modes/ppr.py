@@ -32,6 +32,9 @@ class PprSearchSettings(Section):
         2, ge=0, description="chunks that go before them, in which the mode graph reads the answer"
     )
     filter: bool = Field(True, description="let the model choose among the edges to start from")
+    steps: bool = Field(
+        True, description="let the model take questions of several steps apart and answer each step"
+    )
     max_context_tokens: int = Field(12_000, ge=500, description="tokens of evidence in a prompt")
     edge_share: float = Field(0.15, ge=0, le=1, description="share of edges in these tokens")
 
@@ -42,7 +45,7 @@ PPR = Mode(
         "that take several documents to answer, each leading to the next",
         "the edges nearest to the question, and the chunks that a walk over the graph reaches from"
         " them",
-        "2",
+        "2; in steps 1 more, and 2 for each step",
     ),
     section="ppr_search",
     retriever="tgraph.retrieve.search.pagerank:ppr_retriever",

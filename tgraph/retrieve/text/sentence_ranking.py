@@ -13,7 +13,7 @@ from functools import partial
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyoxigraph import NamedNode
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
@@ -149,7 +149,7 @@ def _passage(
 ) -> SentencePassage:
     ends = {end: label for edge in edges for end, label in _ends(edge)}
     named = tuple(
-        NamedAnswer(iri, label, term_set(label), _kind(iri, context))
+        NamedAnswer(iri, label, _terms_of(iri, label, context), _kind(iri, context))
         for iri, label in ends.items()
         if any(map(str.isupper, label))
     )
@@ -181,11 +181,28 @@ def _kind(entity: str, context: Context) -> str:
     return kind
 
 
+def _terms_of(entity: str, label: str, context: Context) -> frozenset[str]:
+    """The terms of an entity's label, and of its names that are told in other words."""
+
+    def read() -> frozenset[str]:
+        own = term_set(label)
+        quads = context.store.match(NamedNode(entity), v.SKOS_ALT_LABEL, None, v.KNOWLEDGE_GRAPH)
+        named = (quad.object for quad in quads)
+        others = (term_set(name.value) for name in named if isinstance(name, Literal))
+        return own.union(*(other for other in others if other.isdisjoint(own)))
+
+    found: frozenset[str] = context.remembered("terms of names", 50_000).get(entity, read)
+    return found
+
+
 def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> PassageWords:
     place = surroundings(evidence, context)
     text = place.text or " ".join(evidence.quote.split())
     quote = term_set(text)
-    said = (term_set(e.text) for e in edges if e.predicate_label != _MENTIONS)
+    stating = [e for e in edges if e.predicate_label != _MENTIONS]
+    ends = {end: label for edge in stating for end, label in _ends(edge)}
+    said = [term_set(e.text) for e in stating]
+    said += (_terms_of(iri, label, context) for iri, label in ends.items())
     is_row = place.kind == "row"
     return PassageWords(
         quote=quote,
