@@ -10,7 +10,7 @@ from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
 STEPS = {name: step for name, step in vars(Components).items() if isinstance(step, StepFactory)}
-NEEDS_A_MODEL = ("claims", "_model_situator", "alone")
+NEEDS_A_MODEL = ("claims", "_model_situator", "alone", "decomposer", "_step_answerer")
 GIVEN: dict[str, dict[str, Any]] = {"_suggester": {"count": 3}}
 
 

@@ -95,6 +95,12 @@ class StepFactory(Generic[T]):
         return found
 
 
+_PARSED = (
+    "The steps of a question are asked of a language model, and none is set.",
+    "without one they come of its parse.",
+)
+
+
 class Components:
     """Model or embedded default, for each step. Pass ``chat`` or ``embedder`` to use your own."""
 
@@ -168,10 +174,11 @@ class Components:
     decomposer: StepFactory[ModelDecomposer] = StepFactory(
         "",
         "tgraph.answer.step_answers_model.ModelDecomposer",
+        missing=_PARSED,
     )
     """Who takes questions apart where there is a model; without one their parse does."""
     _step_answerer: StepFactory[ModelStepAnswerer] = StepFactory(
-        "", "tgraph.answer.step_answers_model.ModelStepAnswerer"
+        "", "tgraph.answer.step_answers_model.ModelStepAnswerer", missing=_PARSED
     )
     selector: StepFactory[Selector] = StepFactory(
         "tgraph.answer.embedded.EmbeddedSelector",
