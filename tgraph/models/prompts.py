@@ -2,7 +2,8 @@
 
 A prompt file has a part ``=== system`` and a part ``=== user``. ``{{name}}`` is replaced by plain
 text; data stands in blocks between the lines ``<<<NAME`` and ``NAME>>>``, and no data can contain
-such a line.
+such a line. What stands between the lines ``{{#name}}`` and ``{{/name}}`` is left out where that
+text is empty.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tgraph.resources import read_text
 from tgraph.vocabulary import digest
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+_SECTION = re.compile(r"^\{\{#(\w+)\}\}\n(.*?)^\{\{/\1\}\}\n", re.MULTILINE | re.DOTALL)
 _PART = re.compile(r"^=== (system|user)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"<<<|>>>")
 _DEFUSED = {"<<<": "‹‹‹", ">>>": "›››"}
@@ -39,7 +41,8 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
 
 
 def placeholders(prompt: Prompt) -> set[str]:
-    return set(_PLACEHOLDER.findall(prompt.text))
+    sections = (match[1] for match in _SECTION.finditer(prompt.text))
+    return {*_PLACEHOLDER.findall(prompt.text), *sections}
 
 
 def messages(prompt: Prompt, values: Mapping[str, str]) -> list[dict[str, str]]:
@@ -53,7 +56,8 @@ def messages(prompt: Prompt, values: Mapping[str, str]) -> list[dict[str, str]]:
             f"The prompt {prompt.name} uses {', '.join(sorted(unknown))}, which that step has not.",
             f"It has: {', '.join(sorted(values))}.",
         )
-    _, _, system, _, user = _PART.split(prompt.text)
+    text = _SECTION.sub(lambda m: m[2] if values[m[1]].strip() else "", prompt.text)
+    _, _, system, _, user = _PART.split(text)
     safe = {name: _FENCE.sub(lambda m: _DEFUSED[m[0]], text) for name, text in values.items()}
     return [
         {"role": role, "content": _PLACEHOLDER.sub(lambda m: safe[m.group(1)], part).strip()}
