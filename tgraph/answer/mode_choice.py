@@ -21,6 +21,7 @@ from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.labels import labels_of
 from tgraph.retrieve.modes.base import Form
 from tgraph.retrieve.search.names import is_name
+from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.retrieve.text.question_form import form_of
 from tgraph.version import __version__
 
@@ -64,6 +65,7 @@ def _names(question: Question, context: Context) -> list[str]:
         " ".join(found.group().split())
         for found in _NAME.finditer(question.text)
         if _WORD.search(question.text[: found.start()])  # the first word is written so anyhow
+        and re.split(r"['’]", found.group().casefold())[0] not in STOP_WORDS  # as "I" is
     ]
     names: list[str] = []
     for name in (*known, *written):
