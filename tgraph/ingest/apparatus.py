@@ -102,9 +102,8 @@ def _is_licence(text: str) -> bool:
 def _fill_licences(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
     """Paragraphs between those of a licence belong to it; of one that everybody uses, known by its
     name, those in words of law as well, as far as its name goes."""
-    ends = {k for k, kind in enumerate(kinds) if kind == "licence"}
-    sure = frozenset(ends)
-    places = ends
+    sure = {k for k, kind in enumerate(kinds) if kind == "licence"}
+    ends = places = sure
     named = {k for k, s in enumerate(section) if s.kind in _TEXT and _PUBLIC.search(s.text)}
     if sure and named:
         ends = sure | named

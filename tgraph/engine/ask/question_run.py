@@ -166,7 +166,8 @@ class QuestionRun:
         self, question: Question, selection: Selection
     ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
         record, synthesiser = self._record, self._method.synthesiser
-        notes, sentences = Notes(), []
+        notes = Notes()
+        sentences: list[Sentence] = []
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(with_grounds(draft, self._context), record.uuid)
