@@ -21,11 +21,11 @@ from tgraph.retrieve.entity_matching import match_names
 from tgraph.retrieve.labels import labels_of
 from tgraph.retrieve.modes.base import Form
 from tgraph.retrieve.search.names import is_name
-from tgraph.retrieve.text.lexical import STOP_WORDS
 from tgraph.retrieve.text.question_form import form_of
 from tgraph.version import __version__
 
 _WORD = re.compile(r"\w")
+_ASKER = re.compile(r"I(?:['’]\w+)?")
 _NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.’'-]*(?:\s+[^\W\d_a-z][\w.’'-]*)*")
 
 
@@ -65,7 +65,7 @@ def _names(question: Question, context: Context) -> list[str]:
         " ".join(found.group().split())
         for found in _NAME.finditer(question.text)
         if _WORD.search(question.text[: found.start()])  # the first word is written so anyhow
-        and re.split(r"['’]", found.group().casefold())[0] not in STOP_WORDS  # as "I" is
+        and not _ASKER.fullmatch(found.group())
     ]
     names: list[str] = []
     for name in (*known, *written):
