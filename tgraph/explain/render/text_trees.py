@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tgraph.explain.render.answer import quoted
@@ -15,6 +16,7 @@ from tgraph.explain.render.wording import (
     clock,
     item_text,
     kinds_text,
+    label_text,
     matches_text,
     place_text,
     point_text,
@@ -264,12 +266,14 @@ def _map(tree: Tree, trace: Trace, everything: bool) -> None:
     points = many(sum(len(batch.points) for batch in trace.batches), "point")
     batches = many(len(trace.batches), "batch", "batches")
     branch = tree.add(_text(("Map", _LABEL), f"  {batches}, {points}"))
+    read = {item.label: label_text(item) for item in trace.selected}
     for number, batch in enumerate(trace.batches, 1):
         leaf = branch.add(_text(batch_text(batch, number)))
         if batch.error:
             leaf.add(_text((one_line(batch.error), "red")))
         best = sorted(batch.points, key=lambda point: -point.score)
-        _some(leaf, list(map(point_text, best)), everything)
+        lines = [point_text(replace(each, text=read.get(each.text, each.text))) for each in best]
+        _some(leaf, lines, everything)
 
 
 def _some(tree: Tree, lines: list[str], everything: bool) -> None:

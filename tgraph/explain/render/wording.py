@@ -134,11 +134,11 @@ def matches_text(trace: Trace) -> str:
 def item_text(item: TraceItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
-        return f"{item.kind}: {shortened(_label_text(item), _MOST_LABEL)}"
+        return f"{item.kind}: {shortened(label_text(item), _MOST_LABEL)}"
     return f"{flat(item.subject_label)} — {relation_text(item)} — {flat(item.object_label)}"
 
 
-def _label_text(item: TraceItem) -> str:
+def label_text(item: TraceItem) -> str:
     """What an item is called; of one that is a quote, such as a point, as that reads."""
     said = flat(item.label)
     quoted = next((place for place in item.evidence if flat(place.quote) == said), None)
