@@ -68,6 +68,67 @@ def test_the_form_of_a_question(context, text, form, why):
     assert why in about.reason
 
 
+WHOLE = """
+What do these stories have in common?
+Which subjects are covered in the articles?
+What is this book about?
+Tell me what these pages are about.
+Which themes recur across the chapters?
+What are the most important ideas in this collection?
+In these documents, what are the main concerns?
+What can I learn from these texts?
+What do the papers deal with?
+Summarise the whole archive.
+What runs through all of these letters?
+Could you give me an overview of the manual?
+Which topics come up again and again in the notes?
+What kind of documents are these?
+How are these reports connected?
+What's in this collection?
+Who are the main characters of the tales?
+Across the book, which lessons are taught?
+What do the essays discuss, taken together?
+What happens in these stories?
+"""
+NOT_WHOLE = """
+What do these stories say about the tiger's leg?
+Who wrote the book?
+When was this document written?
+How many pages are there?
+Which article mentions radium?
+What is the title of the collection?
+Where in the documents is the pump described?
+What is a story?
+Is this book about whales?
+What does the second chapter say about salt?
+Which story is the longest?
+What colour is the cover of the book?
+Why was the report withdrawn?
+Who is the author of these letters?
+What is the main gate made of?
+Where is the key?
+What did the captain learn from the letters?
+How long is the manual?
+What subject did the teacher teach?
+Which topics may a member raise at the meeting?
+"""
+
+
+@pytest.mark.parametrize("text", WHOLE.strip().split("\n"))
+def test_what_asks_about_the_whole_is_told_by_its_form(context, text):
+    assert EmbeddedChooser().choose(Question(text), context).form == "whole"
+
+
+@pytest.mark.parametrize("text", NOT_WHOLE.strip().split("\n"))
+def test_what_only_names_a_body_of_texts_asks_for_one_thing_all_the_same(context, text):
+    assert EmbeddedChooser().choose(Question(text), context).form != "whole"
+
+
+def test_who_asks_is_no_name(context):
+    about = EmbeddedChooser().choose(Question("When did I read of Marie Curie?"), context)
+    assert about.reason == "it asks for one thing, Marie Curie"
+
+
 def test_the_question_before_says_what_it_is_about(context):
     told = (Turn("Who was Marie Curie?", "A physicist."),)
     about = EmbeddedChooser().choose(Question("When did she teach?", told), context)

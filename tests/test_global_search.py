@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 import tgraph
+from tests.corpora import made
 from tgraph import vocabulary as v
 from tgraph.answer.report_batches import batched, fits_of, rows, whole_cost
 from tgraph.cli.main import cli
@@ -521,6 +522,30 @@ def test_a_short_question_is_read_with_the_one_before_it():
 
 
 # --- settings and flags -------------------------------------------------------------------------
+
+
+LICENCE = """Copyright (c) 2024 the Heron Foundation. All rights reserved by the Heron Foundation.
+
+Permission is hereby granted by the Heron Foundation without warranty of any kind.
+
+Volunteers of the Heron Foundation give each work away.
+
+The Heron Foundation gives no warranty of merchantability and is not liable for damages.
+"""
+TOLD = {
+    "ada.txt": "Ada built the Petrel at Larvik. Ada sailed the Petrel to Bergen with Bruno. "
+    "Bruno mended the pump of the Petrel at Bergen. Ada paid Bruno in Bergen.",
+    "carl.txt": "Carl kept pigeons at Skerrow. Carl sold pigeons to Dora at Skerrow market. "
+    "Dora flew the pigeons of Carl from Skerrow to Oslo.",
+}
+
+
+def test_a_licence_is_no_theme_of_the_documents(tmp_path):
+    texts = {name: f"{told}\n\n{LICENCE}" for name, told in TOLD.items()}
+    with made(tmp_path, texts) as (kg, _):
+        answer = kg.ask("What are the main themes?", "global", history=[])
+    assert "Heron" not in answer.text
+    assert {c.segment_kind for s in answer.sentences for c in s.citations} == {"prose"}
 
 
 def test_flags_choose_the_level_and_dynamic_selection(root):

@@ -675,6 +675,11 @@ class Quotation:
     start: Annotated[int, "first code point in the stored text of the page"]
     end: Annotated[int, "the code point after the last"]
     quote: Annotated[str, "text[start:end]"]
+    segment_kind: Annotated[
+        SegmentKind | None,
+        "kind of the segment of the page that it stands in; null where it reaches beyond one, or"
+        " the page's text is not kept",
+    ] = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

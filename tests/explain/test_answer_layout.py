@@ -6,6 +6,7 @@ import string
 from dataclasses import replace
 from io import StringIO
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -104,7 +105,44 @@ def test_rows_items_and_code_keep_their_lines() -> None:
     assert items == f"{BULLET}one\n{BULLET}two"
     (code,) = runs("```sh\na *b*\nc\n```", "a.md")
     assert code.text == "a *b*\nc"
-    assert code.styles == {"code"}
+    assert code.styles == {"block"}
+
+
+CODE = "# __init__ of *all*\ndef a(b):\n    return `b`\n"
+
+
+@pytest.mark.parametrize("path", ["a.md", "a.txt", "a.html"])
+def test_code_is_shown_as_it_stands(path: str) -> None:
+    (block,) = runs(CODE, path, "code")
+    assert block.text == block.shown == CODE
+    assert block.styles == {"block"}
+
+
+@pytest.mark.parametrize(
+    ("quote", "kind", "read"),
+    [
+        ("1912. It was *cold\n   > there*.", "item", "1912. It was cold there."),
+        ("# of *ships*", "prose", "# of ships"),
+        ("    It was `cold`.", "prose", "It was cold."),
+        ("*d* | `e\\|f`", "row", f"d{CELLS}e|f"),
+        ("| d | e |", "row", f"d{CELLS}e"),
+        ("d</td>\n  <td class='x'>**e**", "row", f"d{CELLS}e"),
+        ("Author: *Ada*", "row", "Author: Ada"),
+    ],
+)
+def test_what_a_quote_stands_in_says_how_it_is_read(quote, kind, read) -> None:
+    assert "".join(run.shown for run in runs(quote, "a.md", kind)) == read
+
+
+def test_a_block_of_code_has_its_lines_and_no_quotation_marks() -> None:
+    cited = replace(said(CODE.strip()).citations[0], segment_kind="code")
+    assert printed(answer(Sentence(CODE.strip(), (cited,)))) == [
+        "Pigeons  docs/pigeons.md",
+        " [1] # __init__ of *all*",
+        "     def a(b):",
+        "         return `b`",
+        "     characters 7–51",
+    ]
 
 
 def shown(text: str) -> str:
@@ -129,10 +167,18 @@ def test_other_formats_are_text() -> None:
     assert [run.text for run in runs("2 * 3 * 4 | `x`", "a.txt")] == ["2 * 3 * 4 | `x`"]
 
 
+@pytest.mark.parametrize("path", ["a.md", "a.txt"])
+def test_the_lines_of_a_file_are_not_those_of_a_terminal(path: str) -> None:
+    found = runs("She came\r\n   home,  \r\nwas old.", path, "prose")
+    assert "".join(run.shown for run in found) == "She came home, was old."
+
+
 @given(st.text(alphabet="ab *_`[]()|\\~#->\n&<!1.", max_size=80))
 def test_no_mark_up_fails_and_no_word_is_lost(text: str) -> None:
     shown = "".join(run.text for run in runs(text, "a.md"))
     assert runs(text, "a.txt")[0].text == text
+    for kind in ("prose", "row"):
+        assert runs(text, "a.md", kind) or not text.strip()
     if not set(text) & set("[]`()<&"):  # where links, code and their titles may go
         kept = [c for c in text if c in string.ascii_letters]
         assert [c for c in shown if c in string.ascii_letters] == kept

@@ -229,3 +229,17 @@ def test_licences_are_known_by_their_form():
     whole = [notice, grant, between, notice]
     assert kinds("\n\n".join(whole)) == ["licence"] * 4
     assert kinds("The code is MIT licensed, the pictures belong to nobody.") == ["prose"]
+
+
+def test_a_public_licence_is_known_as_far_as_its_name_goes():
+    clause = "The fee is owed to the owner of the mark, who gives it away."
+    own = [
+        "You may copy it under the terms of the Project Gutenberg License that comes with it.",
+        *["You must comply with all terms of this agreement.", *[clause] * 5] * 3,
+        "Use of a Project Gutenberg™ work is without any warranty, subject to this license.",
+    ]
+    told = ["The ship came home.", "He agreed to the terms, and paid the damages."]
+    found = kinds("\n\n".join([*told, *[told[0]] * 8, *own]))
+    assert found == ["prose"] * 10 + ["licence"] * len(own)
+    contract = ["Each party is liable for damages under these terms."] * 4
+    assert kinds("\n\n".join(contract)) == ["prose"] * 4

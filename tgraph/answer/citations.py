@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Draft
+from tgraph.ingest.segments import kind_at
 from tgraph.ingest.sentences import sentences
 from tgraph.model import (
     Citation,
@@ -23,10 +24,11 @@ from tgraph.model import (
     Selected,
     Sentence,
 )
+from tgraph.rendering import flat
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
 from tgraph.retrieve.text.lexical import term_set, terms
-from tgraph.retrieve.text.page_sentences import with_whole_marks
+from tgraph.retrieve.text.page_sentences import page_sentences, with_whole_marks
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -96,12 +98,34 @@ def cite(draft: Draft, session_uuid: str) -> Sentence:
 
 
 def well_cited(sentence: Sentence, context: Context) -> Sentence:
-    """The sentence; what it cites of a chunk is quoted with its mark-up whole."""
+    """The sentence; what it cites of a chunk is quoted with its mark-up whole, and each citation
+    knows what it stands in."""
     citations = (
         with_whole_marks(cited, context) if cited.evidence == cited.chunk else cited
         for cited in sentence.citations
     )
-    return replace(sentence, citations=tuple(citations))
+    return replace(sentence, citations=tuple(_with_kind(cited, context) for cited in citations))
+
+
+def set_apart(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:
+    """The sentence; a block of code that it quotes has its lines, and nothing beside it."""
+    code = _code(sentence)
+    if code is None and not (before and _code(before[-1]) is not None):
+        return sentence
+    lead = sentence.lead if "\n" in sentence.lead else "\n\n"
+    return replace(sentence, text=sentence.text if code is None else code, lead=lead)
+
+
+def _code(sentence: Sentence) -> str | None:
+    """The block of code that the sentence is the quote of."""
+    said = flat(sentence.text)
+    quotes = (c.quote for c in sentence.citations if c.segment_kind == "code")
+    return next((quote for quote in quotes if flat(quote) == said), None)
+
+
+def _with_kind(cited: Citation, context: Context) -> Citation:
+    page = page_sentences(cited, context).segments
+    return replace(cited, segment_kind=kind_at(page, cited.start, cited.end))
 
 
 def _places(draft: Draft, selected: Selected) -> Sequence[Evidence]:

@@ -40,6 +40,7 @@ from tgraph.retrieve.text.report_sentences import (
     importance,
     relevance,
     similar,
+    without_asides,
 )
 from tgraph.retrieve.text.sentence_ranking import overlap
 from tgraph.version import __version__
@@ -96,7 +97,9 @@ class EmbeddedMapper:
             for candidate, count in zip(batch.candidates, batch.findings, strict=True)
         ]
         weights = {c.item.iri: c.score for batch in batches for c in batch.candidates}
-        extracts = extracts_of(shown, context)
+        extracts = everything = extracts_of(shown, context)
+        if not wanted.weights:
+            extracts = without_asides(everything)
         rated = _distinct(self._scored(wanted, extracts, weights, context))
         titles = document_titles(context.store, {e.evidence.document for e in extracts})
         headings = {*titles.values(), *section_headings(context.store)}
@@ -106,7 +109,7 @@ class EmbeddedMapper:
         of_theme = self.OF_THEME - (not wanted.weights)
         told = [(theme, _of_several(theme.sentences, of_theme)) for theme in themes]
         points = _points(told, extracts, whole=not wanted.weights)
-        left = len(extracts) - sum(len(sentences) for _, sentences in told)
+        left = len(everything) - sum(len(sentences) for _, sentences in told)
         return _by_batch(points, batches, left)
 
     def _scored(

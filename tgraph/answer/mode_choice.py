@@ -25,6 +25,7 @@ from tgraph.retrieve.text.question_form import form_of
 from tgraph.version import __version__
 
 _WORD = re.compile(r"\w")
+_ASKER = re.compile(r"I(?:['’]\w+)?")
 _NAME = re.compile(r"(?<![.?!]\s)\b[^\W\d_a-z][\w.’'-]*(?:\s+[^\W\d_a-z][\w.’'-]*)*")
 
 
@@ -64,6 +65,7 @@ def _names(question: Question, context: Context) -> list[str]:
         " ".join(found.group().split())
         for found in _NAME.finditer(question.text)
         if _WORD.search(question.text[: found.start()])  # the first word is written so anyhow
+        and not _ASKER.fullmatch(found.group())
     ]
     names: list[str] = []
     for name in (*known, *written):

@@ -31,7 +31,7 @@ CITATION = JsonShape(
     "CitationOut",
     Citation,
     "The exact characters of a page that a sentence rests on.",
-    "kind edge item edge_selection chunk document title path page start end quote via",
+    "kind edge item edge_selection chunk document title path page start end quote via segment_kind",
 )
 SENTENCE = JsonShape(
     "SentenceOut",

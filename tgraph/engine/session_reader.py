@@ -77,7 +77,7 @@ class SessionReader:
         if knowledge is not None:
             journal = self._opened.folder.journals / f"{uuid}.journal"
             collection = self._opened.settings.explain_collection
-            trace = read_so_far(knowledge, journal, session, collection)
+            trace = read_so_far(knowledge, self._opened.librarian, journal, session, collection)
             if trace is not None:
                 return trace
         return self.trace(session)

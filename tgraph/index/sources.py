@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.errors import StoreError
 from tgraph.librarian import Librarian
-from tgraph.model import Chunk
+from tgraph.model import Chunk, Segment, SegmentKind
 from tgraph.store.base import Store, Subject, Term
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -148,6 +149,7 @@ class Texts:
         self._store = store
         self._librarian = librarian
         self._texts: dict[str, str] = {}
+        self._segments: dict[tuple[str, int | None], tuple[Segment, ...]] = {}
 
     @property
     def librarian(self) -> Librarian:
@@ -168,6 +170,20 @@ class Texts:
     def media_type(self, document: str) -> str:
         """That of the file that the document was read from."""
         return text_value(self._store, document, v.tg("mimeType"))
+
+    def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
+        """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or
+        erased."""
+        from tgraph.ingest.segments import kind_at, segments
+
+        place = document, page = document_of_chunk(chunk), page_of_chunk(chunk)
+        if place not in self._segments:
+            try:
+                text = self.of_page(document, page)
+            except StoreError:
+                text = ""
+            self._segments[place] = segments(text, self.media_type(document))
+        return kind_at(self._segments[place], start, end)
 
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)

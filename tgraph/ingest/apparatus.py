@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import groupby
 
 from tgraph.model import Segment, SegmentKind
 from tgraph.resources import name_list
@@ -43,6 +43,11 @@ _LICENCE = re.compile(
     r"|all rights reserved|licensed under the (?:terms|apache|mit|bsd|gnu|creative)"
     r"|merchantability|project gutenberg(?:™|-tm)? (?:license|electronic|literary)"
     r"|subject to the following conditions|(?:©|\bcopyright \(c\)|\bcopyright ©) ?(?:1[5-9]|20)\d\d"
+)
+_PUBLIC = re.compile(
+    r"(?i)\b(?:project gutenberg(?:™|-tm)?|creative commons|apache|mit|bsd|mozilla|eclipse|gnu"
+    r"|european union|[al]?gpl|cc[ -]by[a-z-]*)\b[^.\n]{0,60}\blicen[cs]e"
+    r"|project gutenberg(?:™|-tm)"
 )
 _LONGEST_NOTICE = 120
 _LEGAL = re.compile(
@@ -89,19 +94,41 @@ def _is_licence(text: str) -> bool:
         letters = [c for c in text if c.isalpha()]
         shouted = sum(map(str.isupper, letters)) > 0.6 * len(letters)
         return len(text) > 200 and shouted and len(_LEGAL.findall(text)) > 1
-    return signs > 1 or len(_LEGAL.findall(text)) > 2 or len(text) < _LONGEST_NOTICE
+    legal = len(_LEGAL.findall(text))
+    is_public = legal > 1 and _PUBLIC.search(text) is not None
+    return signs > 1 or legal > 2 or len(text) < _LONGEST_NOTICE or is_public
 
 
 def _fill_licences(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:
-    """Paragraphs between those of a licence belong to it."""
-    places = [k for k, kind in enumerate(kinds) if kind == "licence"]
+    """Paragraphs between those of a licence belong to it; of one that everybody uses, known by its
+    name, those in words of law as well, as far as its name goes."""
+    sure = {k for k, kind in enumerate(kinds) if kind == "licence"}
+    ends = places = sure
+    named = {k for k, s in enumerate(section) if s.kind in _TEXT and _PUBLIC.search(s.text)}
+    if sure and named:
+        ends = sure | named
+        law = {k for k, s in enumerate(section) if s.kind in _TEXT and _LEGAL.search(s.text)}
+        places = ends | law
     if len(places) < _LEAST_RUN:
         return
-    for first, last in pairwise(places):
-        if last - first <= _LONGEST_GAP:
-            for k in range(first, last):
+    for run in _close_together(sorted(places)):
+        if not sure.isdisjoint(run):
+            within = [k for k in run if k in ends]
+            for k in range(within[0], within[-1] + 1):
                 if section[k].kind in _TEXT:
                     kinds[k] = "licence"
+
+
+def _close_together(places: Sequence[int]) -> Iterator[list[int]]:
+    """Runs of places with no longer gap than there may be within a licence."""
+    run: list[int] = []
+    for place in places:
+        if run and place - run[-1] > _LONGEST_GAP:
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
 
 
 def _mark_references(section: Sequence[Segment], kinds: list[SegmentKind | None]) -> None:

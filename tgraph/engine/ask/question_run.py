@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
 from tgraph.answer.base import Notes
-from tgraph.answer.citations import cite, well_cited, with_grounds
+from tgraph.answer.citations import cite, set_apart, well_cited, with_grounds
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import (
@@ -30,6 +30,7 @@ from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
+from tgraph.retrieve.text.page_sentences import reading
 from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
@@ -165,11 +166,12 @@ class QuestionRun:
         self, question: Question, selection: Selection
     ) -> Generator[GraphRagResponse, None, tuple[list[Sentence], Notes, str]]:
         record, synthesiser = self._record, self._method.synthesiser
-        notes, sentences = Notes(), []
+        notes = Notes()
+        sentences: list[Sentence] = []
         with record.step("Synthesising", synthesiser.agent, [record.selection_iri]) as step:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(with_grounds(draft, self._context), record.uuid)
-                sentence = well_cited(sentence, self._context)
+                sentence = set_apart(well_cited(sentence, self._context), sentences)
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
@@ -191,11 +193,11 @@ class QuestionRun:
         text = joined(sentences) or NO_EVIDENCE
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
-        doubts = tuple(_disagreement(selection, sentences, least))
+        doubts = tuple(_disagreement(selection, sentences, least, self._context))
         told = (
             *notes_on(self._context, sentences),
             *missing,
-            *map(_nearest, notes.nearest),
+            *(_nearest(evidence, self._context) for evidence in notes.nearest),
             *doubts,
         )
         said = judgement is not None and not doubts and _is_said(judgement, sentences)
@@ -241,14 +243,14 @@ class QuestionRun:
         )
 
 
-def _nearest(evidence: Evidence) -> Note:
+def _nearest(evidence: Evidence, context: Context) -> Note:
     """What comes nearest to an answer, told as what it is."""
-    quote = _flat(evidence.quote)
-    return Note(f"This comes nearest, but does not answer: “{quote}”", (), (evidence,))
+    said = reading(evidence, context)
+    return Note(f"This comes nearest, but does not answer: “{said}”", (), (evidence,))
 
 
 def _disagreement(
-    selection: Selection, sentences: Sequence[Sentence], least: float
+    selection: Selection, sentences: Sequence[Sentence], least: float, context: Context
 ) -> Iterator[Note]:
     """Where the reader judges otherwise than the model answers. The parts of a question were judged
     one by one."""
@@ -260,7 +262,7 @@ def _disagreement(
         missing = f"; no passage has: {', '.join(judged.missing)}" if judged.missing else ""
         yield Note(f"The reader finds no answer in the evidence {sure}{missing}.", (), ())
     elif not sentences and judged.answer and judged.confidence >= least:
-        quote = _flat(judged.place.quote)
+        quote = reading(judged.place, context)
         said = f"The reader takes “{judged.answer}” for an answer {sure}: “{quote}”"
         yield Note(said, (), (judged.place,))
 
@@ -271,7 +273,10 @@ def _is_said(judgement: Judgement, sentences: Sequence[Sentence]) -> bool:
     place = judgement.place.iri if judgement.place else None
     return any(
         words in _flat(sentence.text)
-        or any(c.evidence == place and _flat(c.quote) == sentence.text for c in sentence.citations)
+        or any(
+            c.evidence == place and _flat(c.quote) == _flat(sentence.text)
+            for c in sentence.citations
+        )
         for sentence in sentences
     )
 

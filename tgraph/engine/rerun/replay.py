@@ -296,7 +296,11 @@ class SessionReplay:
         trace = None
         with suppress(KeyError, ValueError, StopIteration):
             trace = read_so_far(
-                self.context.store, journal, session.iri, self.settings.explain_collection
+                self.context.store,
+                self.librarian,
+                journal,
+                session.iri,
+                self.settings.explain_collection,
             )
         return Replay(
             session.iri,

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from tgraph.explain.render.markup import terminal_text
+from tgraph.explain.render.markup import ReadQuote, terminal_quote
 from tgraph.model import Answer, Citation, Note, Sentence
 from tgraph.rendering import one_line, safe
 
@@ -22,15 +22,11 @@ _NUMBER = 5
 """Columns in front of a quote, for its number."""
 
 
-class QuotedWords(Protocol):
+class QuotedWords(ReadQuote, Protocol):
     """A quotation, of an answer or of its record."""
 
     @property
-    def quote(self) -> str: ...
-    @property
     def title(self) -> str: ...
-    @property
-    def path(self) -> str: ...
 
 
 class SaidSentence(Protocol):
@@ -166,7 +162,7 @@ def _quote(number: int, sentence: Sentence, *, named: bool = False) -> Renderabl
     from rich.text import Text
 
     cited = next(c for c in sentence.citations if c is quoted(sentence))
-    words = Text.assemble("“", terminal_text(cited.quote, cited.path), "”")
+    words = terminal_quote(cited)
     where = f"{one_line(cited.title)}, {_place(cited)}" if named else _place(cited)
     words.append(f"\n{where}{_others(sentence, cited)}", _FAINT)
     grid = Table.grid(padding=0)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tgraph.answer.support import PROVEN
 from tgraph.explain.render.answer import Document, by_document, is_extractive, quoted
 from tgraph.explain.render.layout import figures
-from tgraph.explain.render.markup import TextRun, runs
+from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
@@ -210,7 +210,7 @@ def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
         places = tuple(_place(n, cited, items, page_text) for n, cited in shown)
         number += len(places)
         cited = quoted(sentence)
-        read = tuple(runs(cited.quote, cited.path)) if cited else ()
+        read = tuple(runs_of(cited)) if cited else ()
         depends_on = _depends_on(trace, sentence)
         found.append(ShownSentence(sentence, places, depends_on, cited is not None, read))
     return found

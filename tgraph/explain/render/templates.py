@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tgraph.explain.render.answer import is_extractive, quote_groups
-from tgraph.explain.render.markup import Style, TextRun, runs
+from tgraph.explain.render.markup import Style, TextRun, is_code, runs_of
 from tgraph.explain.render.wording import clock
 from tgraph.rendering import many, safe, shortened
 from tgraph.resources import data
@@ -42,7 +42,7 @@ def template(name: str) -> Template:
     environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
     environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
     environment.globals |= {"is_extractive": is_extractive, "quote_groups": quote_groups}
-    environment.globals |= {"runs": runs, "styled": styled}
+    environment.globals |= {"runs": runs_of, "is_code": is_code, "styled": styled}
     return environment.from_string(data(name).read_text("utf-8"))
 
 
@@ -60,7 +60,11 @@ def notebook(value: object) -> str:
     raise TypeError(f"A notebook can't show a {type(value).__name__}.")
 
 
-_TAGS: dict[Style, str] = {"strong": "b", "em": "i", "code": "code", "s": "s", "link": "u"}
+_BLOCK = "display:block;white-space:pre-wrap;overflow-wrap:anywhere"
+_TAGS: dict[Style, str] = {
+    "strong": "b", "em": "i", "code": "code", "s": "s", "link": "u",
+    "block": f'code style="{_BLOCK}"',
+}  # fmt: skip
 
 
 def styled(run: TextRun) -> Markup:
@@ -71,7 +75,8 @@ def styled(run: TextRun) -> Markup:
         return Markup("<br>")
     said = Markup("{}").format(safe(run.shown))
     for name in sorted(run.styles):
-        said = Markup(f"<{_TAGS[name]}>{{}}</{_TAGS[name]}>").format(said)  # noqa: S704
+        tag = _TAGS[name]
+        said = Markup(f"<{tag}>{{}}</{tag.partition(' ')[0]}>").format(said)  # noqa: S704
     return said
 
 

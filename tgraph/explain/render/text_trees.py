@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from tgraph.explain.render.answer import quoted
-from tgraph.explain.render.markup import terminal_text
+from tgraph.explain.render.markup import is_code, terminal_quote, terminal_text
 from tgraph.explain.render.wording import (
     actions_text,
     agents_text,
@@ -15,6 +16,7 @@ from tgraph.explain.render.wording import (
     clock,
     item_text,
     kinds_text,
+    label_text,
     matches_text,
     place_text,
     point_text,
@@ -34,13 +36,20 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
+from tgraph.model import SegmentKind
 from tgraph.rendering import many, one_line, safe
 
 if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
-    from tgraph.explain.trace.documents import SourceChunk, SourcePage, SourceTree
+    from tgraph.explain.trace.documents import (
+        ExtractedEdge,
+        SourceChunk,
+        SourceClaim,
+        SourcePage,
+        SourceTree,
+    )
 
 _QUOTE, _LABEL, _ITEM, _FAINT = "italic", "bold", "cyan", "dim"
 _LISTED_CALLS = 12
@@ -65,7 +74,7 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     for note in trace.notes:
         branch = tree.add(_text(("Note  ", _LABEL), (one_line(note.text), "yellow")))
         for place in note.places:
-            branch.add(_quoted(place.quote, place.path)).add(_text(place_text(place)))
+            branch.add(terminal_quote(place, _QUOTE)).add(_text(place_text(place)))
     _uncited(tree, trace, everything)
     _influence(tree, trace)
     _map(tree, trace, everything)
@@ -87,15 +96,6 @@ def _text(*parts: str | tuple[str, str]) -> Text:
 
     styled = ((part, "") if isinstance(part, str) else part for part in parts)
     return Text.assemble(*((safe(said), style) for said, style in styled))
-
-
-def _quoted(quote: str, path: str, *more: str | tuple[str, str]) -> Text:
-    """A quote of the document at the path, its mark-up read."""
-    from rich.text import Text
-
-    return Text.assemble(("“", _QUOTE), terminal_text(quote, path, _QUOTE), ("”", _QUOTE)).append(
-        _text(*more)
-    )
 
 
 def _fields(fields: Mapping[str, str | None], width: int) -> Iterator[Text]:
@@ -164,7 +164,9 @@ def _sentence(sentence: TraceSentence, most: int | None) -> Text:
     """What the sentence says, its mark-up read where it is a quote, cut where it is longer."""
     if (cited := quoted(sentence)) is None:
         return _text(one_line(sentence.text, most))
-    said = terminal_text(cited.quote, cited.path)
+    said = terminal_text(cited)
+    if is_code(cited):
+        said = _text("\n").append(said)
     if most is not None:
         said.truncate(most, overflow="ellipsis")
     return said
@@ -206,7 +208,7 @@ def _item(
     if item.reasoning:
         branch.add(_text(f"because: {one_line(item.reasoning)}"))
     for place in places:
-        leaf = branch.add(_quoted(place.quote, place.path))
+        leaf = branch.add(terminal_quote(place, _QUOTE))
         if place.way:
             leaf.add(_text(f"by way of {way_text(place)}"))
         leaf.add(_text(place_text(place)))
@@ -264,12 +266,14 @@ def _map(tree: Tree, trace: Trace, everything: bool) -> None:
     points = many(sum(len(batch.points) for batch in trace.batches), "point")
     batches = many(len(trace.batches), "batch", "batches")
     branch = tree.add(_text(("Map", _LABEL), f"  {batches}, {points}"))
+    read = {item.label: label_text(item) for item in trace.selected}
     for number, batch in enumerate(trace.batches, 1):
         leaf = branch.add(_text(batch_text(batch, number)))
         if batch.error:
             leaf.add(_text((one_line(batch.error), "red")))
         best = sorted(batch.points, key=lambda point: -point.score)
-        _some(leaf, list(map(point_text, best)), everything)
+        lines = [point_text(replace(each, text=read.get(each.text, each.text))) for each in best]
+        _some(leaf, lines, everything)
 
 
 def _some(tree: Tree, lines: list[str], everything: bool) -> None:
@@ -417,19 +421,31 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
         tree.add(_text(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
     branch = tree.add(_text(f"Edges ({len(chunk.edges)})"))
     by_place: dict[tuple[int, int], list[str]] = {}
-    quotes = {}
+    quotes: dict[tuple[int, int], Text] = {}
     for edge in chunk.edges:
         labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         place = (edge.start, edge.end)
         by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)))
-        quotes[place] = edge.quote
+        quotes[place] = _extracted(edge, path)
     for (start, end), edges in by_place.items():
-        leaf = branch.add(_quoted(quotes[start, end], path, (f"  {start}–{end}", _FAINT)))
+        leaf = branch.add(quotes[start, end])
         for line in dict.fromkeys(edges):
             leaf.add(_text((line, _ITEM)))
     if chunk.claims:
         branch = tree.add(_text(f"Claims ({len(chunk.claims)})"))
     for claim in chunk.claims:
-        leaf = branch.add(_quoted(claim.quote, path, (f"  {claim.start}–{claim.end}", _FAINT)))
+        leaf = branch.add(_extracted(claim, path))
         said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
         leaf.add(_text((said, _ITEM)))
+
+
+class _Words(NamedTuple):
+    quote: str
+    path: str
+    segment_kind: SegmentKind | None
+
+
+def _extracted(found: ExtractedEdge | SourceClaim, path: str) -> Text:
+    """The quote that something was extracted from, and where it stands."""
+    quote = terminal_quote(_Words(found.quote, path, found.segment_kind), _QUOTE)
+    return quote.append(_text((f"  {found.start}–{found.end}", _FAINT)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from tgraph import vocabulary as v
+from tgraph.explain.render.markup import plain_text
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.values import (
     Trace,
@@ -77,7 +78,7 @@ def _selection(trace: Trace) -> Iterator[str]:
             yield f"   Reasoning: {flat(edge.reasoning)}"
         for place in edge.evidence:
             if place.quote:
-                yield f"   “{shortened(flat(place.quote), _MOST_QUOTE)}”"
+                yield f"   “{shortened(plain_text(place), _MOST_QUOTE)}”"
             yield f"   {place_text(place)}"
         if edge.bridge is not None:
             yield f"   {bridge_text(edge.bridge)}"
@@ -133,8 +134,15 @@ def matches_text(trace: Trace) -> str:
 def item_text(item: TraceItem) -> str:
     """An edge by its labels; anything else by its kind and label."""
     if item.kind != "edge":
-        return f"{item.kind}: {shortened(flat(item.label), _MOST_LABEL)}"
+        return f"{item.kind}: {shortened(label_text(item), _MOST_LABEL)}"
     return f"{flat(item.subject_label)} — {relation_text(item)} — {flat(item.object_label)}"
+
+
+def label_text(item: TraceItem) -> str:
+    """What an item is called; of one that is a quote, such as a point, as that reads."""
+    said = flat(item.label)
+    quoted = next((place for place in item.evidence if flat(place.quote) == said), None)
+    return said if quoted is None else plain_text(quoted)
 
 
 _VERBS = {"be": "is", "have": "has", "do": "does"}
@@ -180,7 +188,7 @@ def place_text(place: TraceQuotation) -> str:
 
 def bridge_text(place: TraceQuotation) -> str:
     """The place that leads to an item."""
-    return f"Bridge: “{shortened(flat(place.quote), _MOST_QUOTE)}” ({flat(place.title)})"
+    return f"Bridge: “{shortened(plain_text(place), _MOST_QUOTE)}” ({flat(place.title)})"
 
 
 def verdict_text(sentence: TraceSentence) -> str:

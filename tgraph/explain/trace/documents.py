@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,16 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
-from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    document_of_chunk,
+    page_of_chunk,
+    range_of_chunk,
+    text_value,
+)
 from tgraph.librarian import Librarian
+from tgraph.model import SegmentKind
 from tgraph.record.erasure.rewriter import is_mark
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, select, text_of
@@ -143,6 +152,7 @@ class ExtractedEdge:
     start: int
     end: int
     quote: str
+    segment_kind: SegmentKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +173,7 @@ class SourceClaim:
     start: int
     end: int
     quote: str
+    segment_kind: SegmentKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +258,9 @@ def _chunk(
     text = texts.of_page(document, page)
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
+    quoted = partial(_quoted, texts, chunk)
     found = [
-        ExtractedEdge(edge=item["edge"], **_quoted(item, text) | edges[item["edge"]].named_terms)
+        ExtractedEdge(edge=item["edge"], **quoted(item) | edges[item["edge"]].named_terms)
         for item in evidence
         if item.get("edge") in edges
     ]
@@ -264,14 +276,14 @@ def _chunk(
         edges=tuple(sorted(found, key=lambda e: (e.start, e.end, e.edge))),
         claims=tuple(
             sorted(
-                (_claimed(item, text) for item in evidence if "claim" in item),
+                (_claimed(item, quoted(item)) for item in evidence if "claim" in item),
                 key=lambda c: (c.start, c.end, c.claim),
             )
         ),
     )
 
 
-def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
+def _claimed(item: Mapping[str, str], quoted: Mapping[str, Any]) -> SourceClaim:
     return SourceClaim(
         claim=item["claim"],
         subject=item["subject"],
@@ -279,15 +291,21 @@ def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
         type=item["claimType"],
         status=item["claimStatus"],
         description=item["description"],
-        **_quoted(item, text),
+        **quoted,
     )
 
 
-def _quoted(item: Mapping[str, str], text: str) -> dict[str, Any]:
-    """The evidence and where it stands."""
+def _quoted(texts: Texts, chunk: str, item: Mapping[str, str]) -> dict[str, Any]:
+    """The evidence, where it stands and in what."""
     start = int(item["charOffset"])
     end = start + int(item["charLength"])
-    return {"evidence": item["evidence"], "start": start, "end": end, "quote": text[start:end]}
+    return {
+        "evidence": item["evidence"],
+        "start": start,
+        "end": end,
+        "quote": texts.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end],
+        "segment_kind": texts.segment_kind(chunk, start, end),
+    }
 
 
 def _properties(store: Store, evidence: str) -> dict[str, str]:

@@ -35,7 +35,13 @@ from tgraph.explain.trace.values import (
     TraceSentence,
     TraceStepAnswer,
 )
-from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
+from tgraph.index.sources import (
+    Texts,
+    document_of_chunk,
+    page_of_chunk,
+    range_of_chunk,
+    text_value,
+)
 from tgraph.librarian import Librarian
 from tgraph.model import Edge, EntityMatch
 from tgraph.retrieve.labels import local_name
@@ -161,9 +167,11 @@ class TraceReader:
         session: str,
         quads: Iterable[Quad],
         collection: str,
+        pages: Texts,
     ) -> None:
         self._store = store
         self._read_text = texts
+        self._pages = pages
         self._session = session
         self._collection = collection
         self._uuid = session.removeprefix(v.session_iri(""))
@@ -341,7 +349,8 @@ class TraceReader:
             end = start + int(read(v.tg("charLength")) or 0)
             quote = read(v.tg("quote"))
         title, path = self._names.recalled.document(document)
-        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+        place = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+        return replace(place, segment_kind=self._pages.segment_kind(chunk, start, end))
 
     def _item(
         self,
@@ -387,10 +396,14 @@ def read_trace(
 ) -> Trace:
     """The trace of a recorded session."""
     quads = store.match(None, None, None, NamedNode(summary.bundle))
-    return TraceReader(store, librarian.get_text, summary.explain_id, quads, collection).read()
+    pages = Texts(store, librarian)
+    reader = TraceReader(store, librarian.get_text, summary.explain_id, quads, collection, pages)
+    return reader.read()
 
 
-def read_so_far(store: Store, journal: Path, session: str, collection: str) -> Trace | None:
+def read_so_far(
+    store: Store, librarian: Librarian, journal: Path, session: str, collection: str
+) -> Trace | None:
     """What has been recorded so far of a session that is not folded into the store yet; None
     where there is no such journal (any more)."""
     try:
@@ -402,7 +415,8 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
     for frame in frames:
         texts |= frame.get("texts", {})
         quads += read_trig(frame.get("quads", ""))
-    return TraceReader(store, texts.__getitem__, session, quads, collection).read()
+    pages = Texts(store, librarian)
+    return TraceReader(store, texts.__getitem__, session, quads, collection, pages).read()
 
 
 _CHUNK = f"{v.URN}chunk:"

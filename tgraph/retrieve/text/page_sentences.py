@@ -111,6 +111,18 @@ def with_whole_marks(place: PlaceT, context: Context) -> PlaceT:
     return replace(place, start=start, end=end, quote=quote)
 
 
+def reading(place: Evidence | Citation, context: Context) -> str:
+    """What a place reads as, on one line: its characters without mark-up; the quote itself where
+    the text of its page was lost."""
+    found = []
+    for segment in page_sentences(place, context).segments:
+        if segment.start < place.end and place.start < segment.end:
+            first = bisect_left(segment.offsets, place.start)
+            last = bisect_left(segment.offsets, place.end)
+            found += segment.text[first:last].split()
+    return " ".join(found or place.quote.split())
+
+
 def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
     """What the evidence reads as, and what stands around it."""
     page = page_sentences(evidence, context)

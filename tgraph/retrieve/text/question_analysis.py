@@ -198,7 +198,7 @@ def _is_asked(description: Description) -> bool:
 # --- breadth ---
 
 
-_WHOLE = frozenset(map(stem, word_set("questions", "whole")))
+_WHOLE = frozenset(map(stem, word_set("questions", "whole") | word_set("questions", "documents")))
 """Stems of words that ask about documents rather than about what is in them."""
 
 _BREADTH_FRAME = frozenset(map(stem, word_set("questions", "anything")))

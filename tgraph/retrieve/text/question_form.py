@@ -22,6 +22,8 @@ LISTED = 3
 
 _WHOLE = word_set("questions", "whole")
 _DOCUMENTS = word_set("questions", "documents")
+_SUBJECTS = word_set("questions", "subjects")
+_ANYTHING = word_set("questions", "anything")
 _FOREMOST = word_set("questions", "foremost")
 _SUMMING_UP = word_set("questions", "summing_up")
 _COMPARING = word_set("questions", "comparing")
@@ -42,10 +44,21 @@ _SAME = re.compile(
 )
 _OR = re.compile(r"\b(?:which|who|whose|what|is|are|was|were|did|do|does|has|have)\b.*\bor\b", re.I)
 _ITSELF = re.compile(
-    r"^\W*what (?:is|are) (?:this|these|those|that|it|they|all (?:this|of this|these))"
+    r"^\W*what(?: is|['’]s| are) (?:this|these|those|that|it|they|all (?:this|of this|these))"
     r"(?: \w+)? (?:all )?about\W*$",
     re.IGNORECASE,
 )
+
+
+_OPEN = frozenset(("what", "what's", "what’s", "which"))
+_ASKING = _OPEN | {"who", "whom", "whose", "how", "where", "when", "why"}
+_MODAL = frozenset(("can", "could", "should", "would", "might"))
+_YES_OR_NO = frozenset(("is", "are", "was", "were", "do", "does", "did", "has", "have", "had"))
+_DEFINITION = re.compile(r"^\W*what(?: is| are|['’]s)(?: an?)? [\w-]+\W*$", re.IGNORECASE)
+_OVER_ALL = re.compile(
+    r"\b(?:across|throughout|(?:all|runs?|running) through)((?:\W+\w+){1,4})", re.IGNORECASE
+)
+_ARTICLES = frozenset(("a", "an", "the"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +89,55 @@ def form_of(text: str, names: Sequence[str]) -> QuestionForm:
 
 def _whole(text: str, names: Sequence[str]) -> str:
     """It names nothing, and asks for a summary, for what is foremost, or about the documents."""
-    if names:
-        return ""
     said = words(text)
-    asking = _DOCUMENTS | _FOREMOST | _SUMMING_UP
-    rest = [word for word in said if word not in STOP_WORDS | asking]
-    if _ITSELF.search(text) or (not asking.isdisjoint(said) and _WHOLE.issuperset(rest)):
+    if not said or any(not _is_of_documents(words(name)) for name in names):
+        return ""
+    foremost = [word for word in _adjectives(said) if word in _FOREMOST]
+    if not _is_open(said, foremost) or _COUNTED.search(text):
+        return ""
+    asking = _DOCUMENTS | _SUBJECTS | _SUMMING_UP
+    rest = [word for word in said if word not in STOP_WORDS | asking | _FOREMOST]
+    asks = bool(foremost) or not asking.isdisjoint(said)
+    about = asks and _is_of_documents(rest) and not _DEFINITION.search(text)
+    if about or _ITSELF.search(text) or (_is_over_all(text) and _are_several(rest)):
         return "it asks about the documents as a whole"
-    if said[:1] and (summing := [word for word in said if word in _SUMMING_UP]):
+    if summing := [word for word in said if word in _SUMMING_UP]:
         return f"it names nothing and asks to sum up ({summing[0]})"
-    foremost = [word for word in said if word in _FOREMOST]
-    if foremost and len(rest) <= 1:
+    if foremost and _are_several(rest):
         return f"it names nothing and asks for what is foremost ({foremost[0]})"
     return ""
+
+
+def _is_of_documents(said: Sequence[str]) -> bool:
+    """Whether the words are all of those that ask about documents."""
+    return all(word in _WHOLE | _DOCUMENTS | STOP_WORDS for word in said)
+
+
+def _adjectives(said: Sequence[str]) -> list[str]:
+    """The words without a last one that an article makes a noun: "Where is the key?"."""
+    return list(said[:-1] if len(said) > 1 and said[-2] in _ARTICLES else said)
+
+
+def _is_open(said: Sequence[str], foremost: Sequence[str]) -> bool:
+    """Whether a question can be about everything: not one for a place, a time, a reason or a
+    measure, for a yes or no, or for a person unless the foremost of them are meant."""
+    place = next((n for n, word in enumerate(said) if word in _ASKING), None)
+    if place is None:
+        return said[0] not in _YES_OR_NO
+    if said[place] == "how":
+        return place + 1 < len(said) and said[place + 1] in _MODAL | _YES_OR_NO
+    return said[place] in _OPEN or (said[place] == "who" and bool(foremost))
+
+
+def _is_over_all(text: str) -> bool:
+    """Whether it asks what goes through all of the documents."""
+    found = _OVER_ALL.search(text)
+    return found is not None and not _DOCUMENTS.isdisjoint(words(found[1]))
+
+
+def _are_several(rest: Sequence[str]) -> bool:
+    """Whether what is asked for is nothing particular, or several things of one kind."""
+    return not rest or (len(rest) == 1 and (_is_plural(rest[0]) or rest[0] in _ANYTHING))
 
 
 def _compared(text: str, names: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,8 +13,8 @@ from tgraph.model import CommunityReport, Evidence
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts
 from tgraph.retrieve.text.lexical import terms, words
-from tgraph.retrieve.text.page_sentences import with_whole_marks
-from tgraph.retrieve.text.sentence_ranking import place_of, relevance_of
+from tgraph.retrieve.text.page_sentences import page_sentences, with_whole_marks
+from tgraph.retrieve.text.sentence_ranking import ASIDE, place_of, relevance_of
 
 ABOVE = 0.03
 """What it counts at most that the report is like the question in meaning."""
@@ -52,7 +53,8 @@ class Extract:
     """A sentence of a document that a report rests on; ``evidence`` says where it stands.
 
     ``part`` is the finding that rests on it, or the report where its summary does; ``place`` counts
-    the findings from 1, and is 0 for the summary.
+    the findings from 1, and is 0 for the summary. ``is_aside`` says that it surrounds the text, as
+    a licence does.
     """
 
     report: CommunityReport
@@ -63,6 +65,7 @@ class Extract:
     named: bool
     is_prose: bool
     leans: bool
+    is_aside: bool
 
     @property
     def text(self) -> str:
@@ -104,8 +107,38 @@ def _extracts(
             is_prose = bool(_PROSE.fullmatch(text)) and not _ROW.match(text)
             is_prose = is_prose and len(text.split()) >= FEWEST_WORDS
             named, leans = not title.isdisjoint(said), bool(_LEANING.match(text))
-            found.append(Extract(report, part, place, exact, said, named, is_prose, leans))
+            found.append(
+                Extract(
+                    report,
+                    part,
+                    place,
+                    exact,
+                    said,
+                    named,
+                    is_prose,
+                    leans,
+                    _is_aside(exact, context),
+                )
+            )
     return found
+
+
+def _is_aside(place: Evidence, context: Context) -> bool:
+    page = page_sentences(place, context)
+    return any(page.all[at].kind in ASIDE for at in page.over(place.start, place.end))
+
+
+def without_asides(extracts: Sequence[Extract]) -> list[Extract]:
+    """The sentences without a text's surroundings, such as its licence, and without the reports
+    that tell mostly of those; all of them where nothing else is told."""
+    told = Counter(extract.report.iri for extract in extracts)
+    beside = Counter(extract.report.iri for extract in extracts if extract.is_aside)
+    kept = [
+        extract
+        for extract in extracts
+        if not extract.is_aside and 2 * beside[extract.report.iri] <= told[extract.report.iri]
+    ]
+    return kept or list(extracts)
 
 
 def without_heading(place: Evidence, text: str) -> Evidence:

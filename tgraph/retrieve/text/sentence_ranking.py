@@ -44,7 +44,8 @@ one of the sentences farther before."""
 
 _MENTIONS = "mentions"
 _SAYING = frozenset(("prose", "item", "code"))
-_ASIDE = frozenset(("reference", "navigation", "licence"))
+ASIDE = frozenset(("reference", "navigation", "licence"))
+"""Kinds of segments that surround a text and aren't it."""
 _ENDS = frozenset(".!?:;,\"'”’)…。！？»")
 
 
@@ -212,7 +213,7 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Pas
         roots=roots_of(quote),
         is_row=is_row,
         is_prose=place.kind in _SAYING and (text[-1:] in _ENDS or place.kind != "prose"),
-        is_aside=place.kind in _ASIDE,
+        is_aside=place.kind in ASIDE,
     )
 
 
