@@ -33,6 +33,17 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
+def as_cell(text: str) -> str:
+    """The text as a cell of a table file, which no spreadsheet takes for a formula: what begins
+    like one, and is no number, has an apostrophe before it (OWASP, "CSV Injection")."""
+    if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(text):
+        return f"'{safe(text)}"
+    return safe(text)
+
+
+_NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?%?")
+
+
 def flat(text: str) -> str:
     """The text on one line."""
     return " ".join(text.split())

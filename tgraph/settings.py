@@ -9,11 +9,13 @@ folder elsewhere.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import (
@@ -63,6 +65,12 @@ class EmbeddingSettings(Section):
     batch_size: int = Field(64, ge=1)
     threads: int = Field(
         1, ge=1, description="batches that the embedded model works on at the same time"
+    )
+
+
+class IngestSettings(Section):
+    follow_links: bool = Field(
+        False, description="symbolic links that lead out of the folder that was named, too"
     )
 
 
@@ -215,6 +223,7 @@ class _CommonSettings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     integrity: IntegritySettings = IntegritySettings()
+    ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     summaries: SummarySettings = SummarySettings()
@@ -351,7 +360,7 @@ def effective_settings(
     written = dict(_flat(tomllib.loads(file.read_text("utf-8")))) if file and file.is_file() else {}
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
-        EffectiveSetting(name, _plain(value), _origin(name, value, flags, written, file))
+        EffectiveSetting(name, _plain(name, value), _origin(name, value, flags, written, file))
         for name, value in _flat(settings)
     ]
 
@@ -382,9 +391,30 @@ def _flat(values: BaseModel | Mapping[str, Any], prefix: str = "") -> Iterator[t
             yield prefix + name, value
 
 
-def _plain(value: object) -> Any:
+_SECRET = re.compile(r"key|token|secret|pass|sig|auth|cred", re.I)
+"""A parameter of an address so called is shown masked."""
+
+
+def without_secrets(url: str) -> str:
+    """The address with user, password and telling parameters masked, fit to be shown; all of it
+    where it can't be read as one."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return MASK
+    _, at, host = parts.netloc.rpartition("@")
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    query = "&".join(f"{name}={MASK if _SECRET.search(name) else value}" for name, value in given)
+    shown = parts._replace(netloc=f"{MASK}@{host}" if at else host, query=query)
+    return urlunsplit(shown)
+
+
+def _plain(name: str, value: object) -> Any:
     if isinstance(value, SecretStr):
         return MASK
+    if isinstance(value, str) and name.endswith("base_url"):
+        return without_secrets(value)
     if isinstance(value, Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value

@@ -27,6 +27,7 @@ from tgraph.cli.terminal import (
     write_bytes,
 )
 from tgraph.errors import VerificationError
+from tgraph.rendering import as_cell
 
 if TYPE_CHECKING:
     from tgraph.explain.audit.named_audits import Audit, AuditResult
@@ -134,7 +135,8 @@ def print_audit(result: AuditResult, format: str) -> None:
         import csv
 
         out = StringIO()
-        csv.writer(out, lineterminator="\n").writerows([columns, *result.rows])
+        rows = [[as_cell(value) for value in row] for row in result.rows]
+        csv.writer(out, lineterminator="\n").writerows([columns, *rows])
         write_bytes(out.getvalue().encode("utf-8", "replace"))
     elif result.rows:
         _show_whole_words(columns, [[one_line(cell) for cell in row] for row in result.rows])

@@ -26,6 +26,12 @@ class _Index(Command):
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
 @click.option("--reinstate", is_flag=True, help="Take in again what was retracted.")
+@click.option(
+    "--follow-links",
+    is_flag=True,
+    default=None,
+    help="Follow links that lead out of a folder, too.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress; failures are still told.")
 @click.option("--chunk-size", type=click.IntRange(min=20), metavar="N", help="Tokens in a chunk.")
@@ -81,7 +87,7 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
     reinstate = options.pop("reinstate")
     options.pop("price_in")
     options.pop("price_out")
-    _refuse_a_graph_of_nothing(paths)
+    _refuse_a_graph_of_nothing(paths, bool(options["follow_links"]))
     with (
         opened(settings_of(options), create=True) as graph,
         show_progress(quiet) as (progress, message),
@@ -110,7 +116,7 @@ def _is_unread(report: IndexReport) -> bool:
     return 0 < report.chunks == report.dropped.get(UNUSABLE, 0)
 
 
-def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:
+def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None:
     """``TgraphError`` where a graph would be made and no path leads to a file: a slip of the
     fingers leaves no empty graph behind."""
     from tgraph.errors import TgraphError
@@ -121,7 +127,7 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str]) -> None:
     if root is not None and (root / MARKER).is_file():
         return
     unread: list[Unread] = []
-    for found in discover(paths):
+    for found in discover(paths, follow_links=follow_links):
         if not isinstance(found, Unread):
             return
         unread.append(found)

@@ -147,6 +147,7 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "chunk_overlap": ("chunk.overlap",),
     "chunk_by": ("chunk.by",),
     "gleanings": ("extract.gleanings",),
+    "follow_links": ("ingest.follow_links",),
     "workers": ("extract.workers", "embedding.threads"),
     "claims": ("claims.enabled",),
     "method": ("extract.method",),

@@ -7,7 +7,7 @@ import shutil
 import sys
 import urllib.error
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -29,7 +29,7 @@ from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.librarian import Librarian
 from tgraph.record.chain import NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import PublicKey, load_public_key
-from tgraph.settings import Settings, load_settings
+from tgraph.settings import Settings, load_settings, without_secrets
 from tgraph.store.base import Graph, select
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
@@ -209,9 +209,10 @@ def _endpoints(settings: Settings) -> Iterator[HealthFinding]:
 def _endpoint(subject: str, url: str, key: str, model: str) -> HealthFinding:
     """Whether the endpoint lists its models; nothing is generated, so nothing is paid."""
     if not url.startswith(("http://", "https://")):
-        return HealthFinding("bad", subject, f"{url} is not a web address")
+        return HealthFinding("bad", subject, f"{without_secrets(url)} is not a web address")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     request = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)  # noqa: S310
+    url = without_secrets(url)
     try:
         with urllib.request.urlopen(request, timeout=_PATIENCE):  # noqa: S310
             return HealthFinding("ok", subject, f"{url} answers; model {model}")
@@ -241,6 +242,8 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
         yield HealthFinding(
             "note", "graph", "can't be written: it can be read, but nothing asked of it"
         )
+    if others := _open_to_others(root):
+        yield HealthFinding("note", "privacy", others)
     free = shutil.disk_usage(root).free
     text = f"{free / (1 << 30):.1f} GB free"
     enough = free >= _LEAST_FREE
@@ -252,6 +255,17 @@ def _graph(root: Path, settings: Settings) -> Iterator[HealthFinding]:
         yield HealthFinding("bad", "collection", str(error))
         return
     yield from _collection(folder, settings)
+
+
+def _open_to_others(root: Path) -> str:
+    """Who else can read what the graph holds; empty for nobody."""
+    with suppress(OSError):
+        mode = root.stat().st_mode & (root / "collections").stat().st_mode
+        who = [name for name, bits in (("its group", 0o050), ("everybody", 0o005)) if mode & bits]
+        if who:
+            text = f"{' and '.join(who)} can read documents and questions"
+            return f"{text}; `chmod -R go= {root}` makes them private"
+    return ""
 
 
 def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[HealthFinding]:

@@ -120,7 +120,9 @@ class KnowledgeGraph:
         from tgraph.ingest.files import discover
 
         run = IndexRun(self._opened.setup(progress, message))
-        return run.run(discover([str(path) for path in paths]), reinstate=reinstate)
+        follow = self.settings.ingest.follow_links
+        found = discover([str(path) for path in paths], follow_links=follow)
+        return run.run(found, reinstate=reinstate)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.

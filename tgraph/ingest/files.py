@@ -216,72 +216,92 @@ class Unread:
 FoundFile = SourceFile | Unread
 
 
-def discover(paths: Sequence[str]) -> Iterator[FoundFile]:
+def discover(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[FoundFile]:
     """The files that the paths stand for, in the order of the paths, sorted below each folder.
 
     A path is a file, a folder (with all below it, except hidden files and folders that hold a
     tgraph graph), a glob (``**`` crosses folders) or ``-`` for standard input. A file comes once,
-    however many paths or links lead to it; loops of links end. What is missing or unreadable comes
-    as ``Unread`` in its place and doesn't stop the rest.
+    however many paths or links lead to it; loops of links end. A symbolic link that leads out of
+    the folder that was named is followed only with ``follow_links``. What is missing, unreadable or
+    not followed comes as ``Unread`` in its place and doesn't stop the rest.
     """
-    seen: set[tuple[int, int]] = set()
+    walk = _Walk(follow_links)
     for place, path in enumerate(paths):
         if path != STANDARD_INPUT:
-            yield from _argument(path, seen)
+            yield from walk.argument(path)
         elif place == paths.index(path):
             yield SourceFile("stdin", None)
 
 
-def _argument(path: str, seen: set[tuple[int, int]]) -> Iterator[FoundFile]:
-    if has_magic(path) and not os.path.lexists(path):
-        matches = sorted(glob(path, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
-        if not matches:
-            yield Unread(_shown(path), "The pattern matches no file.")
-        for match in matches:
-            yield from _entry(Path(match), seen, asked=False)
-    else:
-        yield from _entry(Path(path), seen, asked=True)
+class _Walk:
+    """What paths stand for, each file once."""
+
+    def __init__(self, follow_links: bool) -> None:
+        self._follow_links = follow_links
+        self._seen: set[tuple[int, int]] = set()
+
+    def argument(self, path: str) -> Iterator[FoundFile]:
+        if has_magic(path) and not os.path.lexists(path):
+            matches = sorted(glob(path, recursive=True))  # noqa: PTH207 (Path.glob takes no absolute pattern)
+            if not matches:
+                yield Unread(_shown(path), "The pattern matches no file.")
+            fixed = Path(path[: re.search(r"[*?\[]", path).start()] + "_").parent  # type: ignore[union-attr]
+            for match in matches:
+                yield from self._entry(Path(match), fixed.resolve(), asked=False)
+        else:
+            yield from self._entry(Path(path), Path(path).resolve(), asked=True)
+
+    def _entry(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
+        """What one path gives; ``asked``: the user named it, and it wasn't merely met below the
+        folder ``within``."""
+        try:
+            status = path.stat()
+            leads_out = not (asked or self._follow_links) and _leads_out(path, within)
+        except OSError as error:
+            yield Unread(_shown(path), _why(path, error))
+            return
+        if leads_out:
+            yield Unread(_shown(path), _LEADS_OUT, skipped=True)
+            return
+        key = (status.st_dev, status.st_ino)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        if stat.S_ISDIR(status.st_mode):
+            yield from self._folder(path, within, asked)
+        elif stat.S_ISREG(status.st_mode):
+            yield _file(path, asked)
+        elif asked and stat.S_ISFIFO(status.st_mode):
+            yield SourceFile(_shown(path), path)
+        else:
+            yield Unread(_shown(path), "It is neither a file nor a folder.", skipped=not asked)
+
+    def _folder(self, path: Path, within: Path, asked: bool) -> Iterator[FoundFile]:
+        if (path / "graph.json").is_file() and (path / "collections").is_dir():
+            if asked:
+                yield Unread(_shown(path), "The folder is a tgraph graph, not documents.")
+            return
+        try:
+            entries = sorted(path.iterdir())
+        except OSError as error:
+            yield Unread(_shown(path), _why(path, error))
+            return
+        visible = [entry for entry in entries if not entry.name.startswith(".")]
+        empty = True
+        below = (self._entry(entry, within, asked=False) for entry in visible)
+        for found in chain.from_iterable(below):
+            empty = False
+            yield found
+        if empty and asked:
+            more = " that aren't taken in already" if visible else ""
+            yield Unread(_shown(path), f"The folder holds no documents{more}.")
 
 
-def _entry(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[FoundFile]:
-    """What one path gives; ``asked``: the user named it, and it wasn't merely met."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        yield Unread(_shown(path), _why(path, error))
-        return
-    key = (status.st_dev, status.st_ino)
-    if key in seen:
-        return
-    seen.add(key)
-    if stat.S_ISDIR(status.st_mode):
-        yield from _folder(path, seen, asked)
-    elif stat.S_ISREG(status.st_mode):
-        yield _file(path, asked)
-    elif asked and stat.S_ISFIFO(status.st_mode):
-        yield SourceFile(_shown(path), path)
-    else:
-        yield Unread(_shown(path), "It is neither a file nor a folder.", skipped=not asked)
+_LEADS_OUT = "It is a link that leads out of the folder that was named; --follow-links takes it in."
 
 
-def _folder(path: Path, seen: set[tuple[int, int]], asked: bool) -> Iterator[FoundFile]:
-    if (path / "graph.json").is_file() and (path / "collections").is_dir():
-        if asked:
-            yield Unread(_shown(path), "The folder is a tgraph graph, not documents.")
-        return
-    try:
-        entries = sorted(path.iterdir())
-    except OSError as error:
-        yield Unread(_shown(path), _why(path, error))
-        return
-    visible = [entry for entry in entries if not entry.name.startswith(".")]
-    empty = True
-    for found in chain.from_iterable(_entry(entry, seen, asked=False) for entry in visible):
-        empty = False
-        yield found
-    if empty and asked:
-        more = " that aren't taken in already" if visible else ""
-        yield Unread(_shown(path), f"The folder holds no documents{more}.")
+def _leads_out(path: Path, within: Path) -> bool:
+    return path.is_symlink() and not path.resolve(strict=True).is_relative_to(within)
 
 
 def _file(path: Path, asked: bool) -> FoundFile:

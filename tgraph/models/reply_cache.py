@@ -35,6 +35,7 @@ from tgraph.models.base import (
 )
 from tgraph.models.embedding import token_starts
 from tgraph.models.recorded_calls import reply_of
+from tgraph.store.files import allowed_in, make_folder
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class CacheFolder(MutableMapping[str, bytes]):
         path = self._path(key)
         try:
             if not path.parent.is_dir():
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
             _overwrite(path, _digest(value) + value)
         except OSError as error:
             if not self._warned:
@@ -104,7 +105,7 @@ def _overwrite(path: Path, data: bytes) -> None:
 
 
 def _without_truncating(path: str, flags: int) -> int:
-    return os.open(path, flags & ~os.O_TRUNC, 0o666)
+    return os.open(path, flags & ~os.O_TRUNC, allowed_in(Path(path).parent))
 
 
 def _digest(value: bytes) -> bytes:

@@ -59,17 +59,22 @@ def sync_files(paths: Iterable[Path]) -> None:
         sync_folder(path)
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder and those above it, durably; one that is there is no error."""
+def make_folder(path: Path, *, private: bool = False, durable: bool = True) -> None:
+    """Make the folder and those above it; one that is there is no error.
+
+    A ``private`` one is for its owner alone; who makes it wider makes what is written there as
+    wide, since files take no more than the folder they are made in allows.
+    """
     if path.is_dir():
         return
-    make_folder(path.parent)
+    make_folder(path.parent, durable=durable)
     try:
-        path.mkdir()
+        path.mkdir(0o700 if private else allowed_in(path.parent, 0o777))
     except FileExistsError:
         if not path.is_dir():
             raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
 
 
 def write_atomic(
@@ -81,7 +86,7 @@ def write_atomic(
     default the file's own folder), where ``sweep`` finds it if this process dies.
     """
     if not os.path.isdir(path.parent):  # noqa: PTH112
-        make_folder(path.parent) if durable else path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, durable=durable)
     with temporary(scratch or path.parent, path.name) as file:
         file.write(data)
         move(file, path, durable=durable)
@@ -107,12 +112,21 @@ def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
             return
 
 
+def allowed_in(folder: Path | str, most: int = 0o666) -> int:
+    """The permissions of what is made in the folder: those of them that it has itself."""
+    return most & (os.stat(folder).st_mode | 0o700)  # noqa: PTH116  thousands a run
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags, allowed_in(os.path.dirname(path) or "."))  # noqa: PTH120
+
+
 def _new(path: str) -> BinaryIO:
     try:
-        return open(path, "xb")  # noqa: PTH123
+        return open(path, "xb", opener=_opener)
     except FileNotFoundError:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "xb")  # noqa: PTH123
+        make_folder(Path(path).parent)
+        return open(path, "xb", opener=_opener)
 
 
 def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
@@ -172,7 +186,8 @@ class FileLock:
     ) -> FileLock | None:
         """The lock, or None while somebody else holds it. ``OSError`` where there can be none."""
         flags = (os.O_RDWR | os.O_CREAT) if create else os.O_RDONLY
-        handle = os.open(path, flags | os.O_CLOEXEC, 0o666)
+        permissions = allowed_in(path.parent) if create else 0
+        handle = os.open(path, flags | os.O_CLOEXEC, permissions)
         mode = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
         try:
             fcntl.flock(handle, mode | fcntl.LOCK_NB)

@@ -62,7 +62,7 @@ class GraphFolder:
         if path.exists() and not path.is_dir():
             raise NotAGraphError(f"{path} is a file.", "Name a folder with --root.")
         with disk_errors():
-            make_folder(path)
+            make_folder(path, private=True)
             sweep(path)
             if not (path / MARKER).exists():
                 write_json(path / MARKER, {"format": FORMAT, "kind": "tgraph graph"})
@@ -107,6 +107,7 @@ class GraphFolder:
         folder = CollectionFolder(self.path / "collections" / name)
         if create:
             with disk_errors():
+                make_folder(folder.path.parent, private=True)
                 make_folder(folder.path)
         elif not folder.path.is_dir():
             known = ", ".join(self.collections()) or "none yet"

@@ -21,7 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from tgraph.errors import StoreError
-from tgraph.store.files import FileLock, disk_errors, make_folder, store_error, sync_folder
+from tgraph.store.files import (
+    FileLock,
+    allowed_in,
+    disk_errors,
+    make_folder,
+    store_error,
+    sync_folder,
+)
 
 MAGIC = b"TGJ1"
 MARK = b"\xffTGF"
@@ -77,7 +84,7 @@ def _create(path: Path) -> int:
     """The handle of a new journal, locked before anybody can see it under its name."""
     unnamed = path.with_name(f".{path.name}.tmp")
     for last_try in (False, False, True):
-        handle = os.open(unnamed, _CREATE, 0o666)
+        handle = os.open(unnamed, _CREATE, allowed_in(path.parent))
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             _write(handle, MAGIC, 0)

@@ -17,6 +17,7 @@ from pathlib import Path
 from tgraph.errors import StoreError
 from tgraph.store.files import (
     FileLock,
+    allowed_in,
     disk_errors,
     make_folder,
     read_json,
@@ -121,7 +122,7 @@ def publish(
             make_folder(target)
             store.backup(target / "store")
             _link_files(folder.vectors, target / "vectors")
-            (folder.snapshots / f"{number}.pin").touch()
+            (folder.snapshots / f"{number}.pin").touch(allowed_in(folder.snapshots))
             sync_folder(target)
             sync_folder(folder.snapshots)
             pointer = Pointer(number, generation, sequence, head)
@@ -174,11 +175,11 @@ def _numbers(folder: CollectionFolder) -> set[str]:
 def _link_files(source: Path, target: Path) -> None:
     if not source.is_dir():
         return
-    target.mkdir()
+    target.mkdir(allowed_in(target.parent, 0o777))
     for path in source.rglob("*"):
         if path.is_file() and not path.name.startswith("."):
             copy = target / path.relative_to(source)
-            copy.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(copy.parent)
             _link(path, copy)
     sync_folder(target)
 

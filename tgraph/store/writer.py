@@ -21,6 +21,7 @@ from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import (
     FileLock,
+    allowed_in,
     disk_errors,
     exclusive,
     make_folder,
@@ -173,7 +174,7 @@ class WorkingCopy:
         self.path = folder.staging / run
         with disk_errors():
             make_folder(self.path.parent)
-            self.path.mkdir()
+            self.path.mkdir(allowed_in(self.path.parent, 0o777))
             store.backup(self.path / "store")
         self.store = LayeredStore(OxigraphStore.open(self.path / "store"))
         self._added = (self.path / ADDED).open("wb")

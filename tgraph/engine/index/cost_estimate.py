@@ -108,7 +108,7 @@ def _estimate(
     found: list[list[int]] = []
     failed: list[tuple[str, str]] = []
     unchanged = 0
-    for file in discover(list(paths)):
+    for file in discover(list(paths), follow_links=settings.ingest.follow_links):
         if isinstance(file, Unread):
             if not file.skipped:
                 failed.append((file.name, file.reason))

@@ -13,7 +13,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.bundle_reader import SELECTIONS, kind_of, numbers
-from tgraph.rendering import flat, shortened
+from tgraph.rendering import flat, safe, shortened
 
 DERIVED, GENERATED, USED = "wasDerivedFrom", "wasGeneratedBy", "used"
 ASSOCIATED, INFORMED, CITED = "wasAssociatedWith", "wasInformedBy", "citation"
@@ -212,5 +212,5 @@ def to_dot(drawn: Picture) -> bytes:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = safe(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from tgraph.errors import StoreError
 from tgraph.model import Agent
 from tgraph.models.base import canonical_json
-from tgraph.store.files import read_json, sync_folder, write_json
+from tgraph.store.files import allowed_in, make_folder, read_json, sync_folder, write_json
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -179,8 +179,9 @@ def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFi
     """
     temporary = folder / f".{stem}.{os.getpid()}.tmp"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         write(temporary)
+        temporary.chmod(allowed_in(folder))
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
         size, crc32, digest = _checksums(temporary)

@@ -1,0 +1,204 @@
+"""What a graph folder holds is its owner's, and what is shown betrays no secret."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import tgraph
+from tgraph.cli.main import cli
+from tgraph.ingest.files import SourceFile, Unread, discover
+from tgraph.rendering import as_cell
+from tgraph.settings import MASK, without_secrets
+
+FAST = {"embedding.provider": "hashing"}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(cli, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> Path:
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Ships\n\nThe Aurora sailed from Hobart in 1911.\n")
+    return folder
+
+
+def modes(root: Path) -> dict[str, int]:
+    """The permissions of what tgraph itself wrote; the files of RocksDB are RocksDB's."""
+    found = {}
+    for path in [root, *root.rglob("*")]:
+        within = {parent.name for parent in path.relative_to(root).parents}
+        if "store" not in {path.name, *within}:
+            found[str(path.relative_to(root))] = stat.S_IMODE(path.stat().st_mode)
+    return found
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o002])
+def test_a_new_graph_is_its_owners_alone(tmp_path, documents, umask):
+    before = os.umask(umask)
+    try:
+        with tgraph.open(tmp_path / "graph", create=True, settings=FAST) as graph:
+            graph.index([documents])
+            graph.ask("Where did the Aurora sail from?")
+    finally:
+        os.umask(before)
+    found = modes(tmp_path / "graph")
+    assert len(found) > 20
+    assert {path: oct(mode) for path, mode in found.items() if mode & 0o077} == {}
+
+
+def test_in_a_folder_that_was_there_the_collections_are_private(tmp_path, documents):
+    root = tmp_path / "project"
+    root.mkdir(0o755)
+    with tgraph.open(root, create=True, settings=FAST) as graph:
+        graph.index([documents])
+    assert stat.S_IMODE(root.stat().st_mode) == 0o755
+    assert stat.S_IMODE((root / "collections").stat().st_mode) == 0o700
+
+
+def test_who_widens_the_folder_shares_what_is_written_next(tmp_path, documents):
+    root = tmp_path / "graph"
+    with tgraph.open(root, create=True, settings=FAST) as graph:
+        graph.index([documents])
+    for path in [root, *root.rglob("*")]:
+        path.chmod(0o750 if path.is_dir() else 0o640)
+    known = set(modes(root))
+    with tgraph.open(root, settings=FAST) as graph:
+        graph.ask("When did the Aurora sail?")
+    new = {path: mode for path, mode in modes(root).items() if path not in known}
+    assert new
+    assert all(mode & 0o040 and not mode & 0o007 for mode in new.values())
+
+
+def test_the_doctor_says_who_else_can_read(tmp_path, documents):
+    root = tmp_path / "graph"
+    with tgraph.open(root, create=True, settings=FAST) as graph:
+        graph.index([documents])
+    assert "can read documents" not in run("doctor", "--root", root).output
+    for path in (root, root / "collections"):
+        path.chmod(0o755)
+    said = " ".join(run("doctor", "--root", root).output.split())
+    assert "its group and everybody can read documents and questions" in said
+
+
+# --- links ---
+
+
+def test_a_link_out_of_the_folder_is_said_and_not_followed(tmp_path, documents):
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "salaries.txt").write_text("Ann earns 100.")
+    (documents / "one.txt").symlink_to(secret / "salaries.txt")
+    (documents / "all").symlink_to(secret)
+    (documents / "same.md").symlink_to(documents / "a.md")
+    found = list(discover([str(documents)]))
+    assert [f.name for f in found if isinstance(f, SourceFile)] == [str(documents / "a.md")]
+    left = {f.name: f for f in found if isinstance(f, Unread)}
+    assert set(left) == {str(documents / "one.txt"), str(documents / "all")}
+    assert all("--follow-links" in each.reason and each.skipped for each in left.values())
+    followed = discover([str(documents)], follow_links=True)
+    names = {Path(f.name).name for f in followed if isinstance(f, SourceFile)}
+    assert names == {"a.md", "salaries.txt"}
+
+
+def test_a_link_that_is_named_is_followed(tmp_path, documents):
+    link = tmp_path / "link"
+    link.symlink_to(documents)
+    (found,) = discover([str(link)])
+    assert isinstance(found, SourceFile)
+
+
+def test_a_pattern_does_not_lead_out_of_its_folder(tmp_path, documents):
+    (tmp_path / "secret.txt").write_text("Ann earns 100.")
+    (documents / "b.txt").symlink_to(tmp_path / "secret.txt")
+    (unread,) = discover([str(documents / "*.txt")])
+    assert isinstance(unread, Unread)
+    assert "--follow-links" in unread.reason
+
+
+def test_the_command_says_what_it_left_and_takes_it_with_the_flag(tmp_path, documents):
+    (tmp_path / "secret.txt").write_text("Ann earns 100.")
+    (documents / "b.txt").symlink_to(tmp_path / "secret.txt")
+    flags = ("--root", tmp_path / "graph", "--embedding-provider", "hashing")
+    said = " ".join(run("index", documents, *flags).output.split())
+    assert "b.txt" in said
+    assert "--follow-links" in said
+    again = run("index", documents, "--follow-links", *flags)
+    assert again.exit_code == 0
+    assert "1 indexed" in again.output
+
+
+# --- secrets, cells, characters ---
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://ann:pw@host:8443/v1", f"https://{MASK}@host:8443/v1"),
+        ("https://host/v1?api-key=abc&version=2", f"https://host/v1?api-key={MASK}&version=2"),
+        ("http://localhost:8000/v1", "http://localhost:8000/v1"),
+        ("https://host:port/v1", MASK),
+    ],
+)
+def test_addresses_are_shown_without_secrets(url, shown):
+    assert without_secrets(url) == shown
+
+
+def test_no_setting_shows_a_secret(tmp_path, monkeypatch):
+    monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", "https://ann:hunter2@host/v1?token=hunter2")
+    monkeypatch.setenv("TGRAPH_EMBEDDING__BASE_URL", "https://ann:hunter2@host/v1")
+    for flags in ((), ("--json",)):
+        said = run("config", "show", *flags, "--root", tmp_path).output
+        assert MASK in said
+        assert "hunter2" not in said
+
+
+@given(st.text(max_size=20))
+@example("=1+1")
+@example("@cmd")
+@example("\tx")
+@example("+49 30 1234")
+def test_no_cell_is_a_formula(text):
+    cell = as_cell(text)
+    row = next(csv.reader(io.StringIO(cell if cell else '""')), [""])
+    assert row is not None
+    assert not cell.startswith(("=", "@", "\t", "\r"))
+    if cell.startswith(("+", "-")):
+        assert cell[1:2].isdigit()
+        assert not set(cell) & set("|!()/*'")
+
+
+def test_numbers_stay_numbers():
+    assert [as_cell(text) for text in ("-5", "+1.5e3", "12", "-3,000")] == [
+        "-5",
+        "+1.5e3",
+        "12",
+        "-3,000",
+    ]
+
+
+def test_a_picture_holds_no_control_characters(tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    title = "Ships \x1b]0;owned\x07\u202e evil"
+    (folder / "a.json").write_text(
+        '[{"title": "Ships \\u001b]0;owned\\u0007\\u202e evil",'
+        ' "text": "The Aurora sailed from Hobart in 1911 with a crew of nine men."}]'
+    )
+    with tgraph.open(tmp_path / "graph", create=True, settings=FAST) as graph:
+        graph.index([folder])
+        graph.ask("Where did the Aurora sail from?")
+    said = run("trace", "last", "--format", "dot", "--root", tmp_path / "graph").output
+    assert "digraph" in said
+    assert not set(said) & set(title) & set("\x1b\x07\u202e")
