@@ -59,6 +59,12 @@ def sync_files(paths: Iterable[Path]) -> None:
         sync_folder(path)
 
 
+def sync_folders(path: Path) -> None:
+    """Make the names in the folder and in all below it durable, and so what is gone from them."""
+    for folder, _, _ in os.walk(path):
+        sync_folder(folder)
+
+
 def make_folder(path: Path, *, private: bool = False, durable: bool = True) -> None:
     """Make the folder and those above it; one that is there is no error.
 

@@ -15,7 +15,14 @@ from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.record.activities import SOFTWARE, Activity, state_entity
-from tgraph.store.files import disk_errors, make_folder, read_json, sync_folder, write_json
+from tgraph.store.files import (
+    disk_errors,
+    make_folder,
+    read_json,
+    sync_folder,
+    sync_folders,
+    write_json,
+)
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import read_pointer, remove_unpinned
@@ -67,6 +74,9 @@ class PreparedErasure:
         self.librarian.sync(self.librarian.keys())
         values = {"removed": sorted(removed), "sequence": sequence, "vectors": vectors}
         with disk_errors():
+            for brought_in in (self._folder.staging, self._folder.journals):
+                if brought_in.exists():  # what is gone there would bring the text back
+                    sync_folder(brought_in)
             write_json(self.path / _COMMIT, values)
             sync_folder(self.path)
 
@@ -109,9 +119,13 @@ class PreparedErasure:
         remove_unpinned(self._folder)
 
     def end(self) -> None:
-        """It is done, or was never begun in earnest: nothing of it stays."""
+        """It is done, or was never begun in earnest: nothing of it stays, and what was deleted
+        doesn't come back with the power."""
         with disk_errors():
-            (self.path / _COMMIT).unlink(missing_ok=True)
+            if self.is_committed():
+                sync_folders(self._folder.path)
+                (self.path / _COMMIT).unlink()
+                sync_folder(self.path)
             shutil.rmtree(self.path, ignore_errors=True)
 
     @property
