@@ -77,7 +77,7 @@ class SessionReader:
         if knowledge is not None:
             journal = self._opened.folder.journals / f"{uuid}.journal"
             collection = self._opened.settings.explain_collection
-            trace = read_so_far(knowledge, journal, session, collection)
+            trace = read_so_far(knowledge, self._opened.librarian, journal, session, collection)
             if trace is not None:
                 return trace
         return self.trace(session)
@@ -91,6 +91,7 @@ class SessionReader:
     ) -> bytes:
         from tgraph.explain.export.formats import PICTURES, serialise
         from tgraph.explain.export.trustgraph import trustgraph_quads
+        from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.render.picture import picture
         from tgraph.explain.trace.derivation import DisplayNames
         from tgraph.explain.trace.record_quads import (
@@ -99,6 +100,7 @@ class SessionReader:
             report_quads,
             session_quads,
         )
+        from tgraph.index.sources import Texts
 
         if vocabulary not in ("tgraph", "trustgraph"):
             raise UsageError(
@@ -115,9 +117,9 @@ class SessionReader:
                 quads = report_quads(store, bundle, summary.explain_id)
                 names = DisplayNames(store, self._opened.librarian.get_text).known
                 return PICTURES[format](picture(quads, names))
-        quads = session_quads(store, bundle) + catalogue_quads(
-            store, bundle, self._opened.catalogue
-        )
+        quads = session_quads(store, bundle)
+        check_quotes(store, quads, Texts(store, self._opened.librarian))
+        quads += catalogue_quads(store, bundle, self._opened.catalogue)
         return serialise(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:

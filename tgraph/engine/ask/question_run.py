@@ -195,6 +195,7 @@ class QuestionRun:
         told = (
             *notes_on(self._context, sentences),
             *missing,
+            *(Note(text, (), ()) for text in self._context.doubts.said),
             *map(_nearest, notes.nearest),
             *doubts,
         )

@@ -20,12 +20,29 @@ from tgraph.errors import QueryError
 from tgraph.explain.query.guard import check
 from tgraph.explain.query.sparql import Bounds, run_update
 from tgraph.record.activities import SOFTWARE, Activity, agent_quads
+from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements
+from tgraph.store.statements import Statements, to_bytes
 from tgraph.store.writer import LayeredStore, WorkingCopy
 
 _SEALED = (v.bundle_iri(""), v.collection_iri(""))
+_KNOWLEDGE = tuple(
+    f"{v.URN}{kind}:"
+    for kind in ("entity", "relation", "type", "edge", "claim", "community", "report", "finding")
+)
+"""What knowledge speaks of; anything else of tgraph's is on record, and what is said of it too."""
+_SAID = (v.TG, v.PROV, v.RDF, v.RDFS, v.OA, v.DCTERMS)
+_TIES = frozenset(
+    (*map(v.tg, ("original", "mergedFrom", "edge", "entity", "claim")), v.RDF_REIFIES)
+) | {v.prov("wasDerivedFrom")}
+"""What ties knowledge to the evidence that it rests on."""
+_MOST_SHOWN = 300
+_ALLOWED = (
+    "It may change knowledge (entities, relations, claims, reports and what is said of them in the"
+    " default graph) and graphs of your own; documents come and go by `tgraph index`, `remove` and"
+    " `purge`, names by `tgraph entities`."
+)
 
 
 class UpdateRun(Run):
@@ -96,13 +113,33 @@ def difference(
     return added, removed
 
 
+def _is_of_record(quad: Quad) -> bool:
+    """Whether the statement says, in tgraph's own terms, something of what is on record, or ties
+    something to evidence."""
+    subject, predicate = quad.subject, quad.predicate
+    if not isinstance(subject, NamedNode) or not subject.value.startswith(v.URN):
+        return False
+    known = subject.value.startswith(_KNOWLEDGE)
+    return predicate in _TIES if known else predicate.value.startswith(_SAID)
+
+
+def _shown(quad: Quad) -> str:
+    return one_line(to_bytes([quad]).decode(), _MOST_SHOWN)
+
+
 def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
     for quad in (*added, *removed):
         graph = quad.graph_name
         if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
             raise QueryError(
                 "The record of sessions is sealed; an update can't change it.",
-                "Name the graphs that it is about.",
+                f"Name the graphs that it is about. {_ALLOWED}",
+            )
+        if graph == v.SOURCE_GRAPH or _is_of_record(quad):
+            raise QueryError(
+                "An update can't change what answers rest on (documents, pages, chunks, evidence,"
+                f" accessions, and how they were read), and this would: {_shown(quad)}",
+                _ALLOWED,
             )
     for quad in added:
         if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):

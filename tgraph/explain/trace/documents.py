@@ -15,6 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
+from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.record.erasure.rewriter import is_mark
@@ -248,7 +249,10 @@ def _chunk(
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     found = [
-        ExtractedEdge(edge=item["edge"], **_quoted(item, text) | edges[item["edge"]].named_terms)
+        ExtractedEdge(
+            edge=item["edge"],
+            **_quoted(item, chunk, store, texts) | edges[item["edge"]].named_terms,
+        )
         for item in evidence
         if item.get("edge") in edges
     ]
@@ -264,14 +268,14 @@ def _chunk(
         edges=tuple(sorted(found, key=lambda e: (e.start, e.end, e.edge))),
         claims=tuple(
             sorted(
-                (_claimed(item, text) for item in evidence if "claim" in item),
+                (_claimed(item, chunk, store, texts) for item in evidence if "claim" in item),
                 key=lambda c: (c.start, c.end, c.claim),
             )
         ),
     )
 
 
-def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
+def _claimed(item: Mapping[str, str], chunk: str, store: Store, texts: Texts) -> SourceClaim:
     return SourceClaim(
         claim=item["claim"],
         subject=item["subject"],
@@ -279,15 +283,15 @@ def _claimed(item: Mapping[str, str], text: str) -> SourceClaim:
         type=item["claimType"],
         status=item["claimStatus"],
         description=item["description"],
-        **_quoted(item, text),
+        **_quoted(item, chunk, store, texts),
     )
 
 
-def _quoted(item: Mapping[str, str], text: str) -> dict[str, Any]:
+def _quoted(item: Mapping[str, str], chunk: str, store: Store, texts: Texts) -> dict[str, Any]:
     """The evidence and where it stands."""
-    start = int(item["charOffset"])
-    end = start + int(item["charLength"])
-    return {"evidence": item["evidence"], "start": start, "end": end, "quote": text[start:end]}
+    _, start, end, said = recorded_place(store, item["evidence"])
+    quote = texts.quote(chunk, start, end, said)
+    return {"evidence": item["evidence"], "start": start, "end": end, "quote": quote}
 
 
 def _properties(store: Store, evidence: str) -> dict[str, str]:

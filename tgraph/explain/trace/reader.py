@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.errors import ErasedTextError
 from tgraph.explain.trace.bundle_reader import (
     SELECTIONS,
     BundleReader,
@@ -35,7 +36,13 @@ from tgraph.explain.trace.values import (
     TraceSentence,
     TraceStepAnswer,
 )
-from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk, text_value
+from tgraph.index.evidence import RecordedPlace, recorded_place
+from tgraph.index.sources import (
+    Texts,
+    document_of_chunk,
+    page_of_chunk,
+    range_of_chunk,
+)
 from tgraph.librarian import Librarian
 from tgraph.model import Edge, EntityMatch
 from tgraph.retrieve.labels import local_name
@@ -161,9 +168,11 @@ class TraceReader:
         session: str,
         quads: Iterable[Quad],
         collection: str,
+        pages: Texts,
     ) -> None:
         self._store = store
         self._read_text = texts
+        self._pages = pages
         self._session = session
         self._collection = collection
         self._uuid = session.removeprefix(v.session_iri(""))
@@ -330,18 +339,18 @@ class TraceReader:
     def _evidence(
         self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
     ) -> TraceQuotation:
-        is_chunk = evidence.startswith(_CHUNK)
-        read = partial(text_value, self._store, evidence)
-        chunk = evidence if is_chunk else read(v.prov("wasDerivedFrom"))
+        if evidence.startswith(_CHUNK):
+            place = RecordedPlace(evidence, *range_of_chunk(evidence), None)
+        else:
+            place = recorded_place(self._store, evidence)
+        if start >= 0:
+            place = RecordedPlace(place.chunk, start, end, quote)
+        with suppress(ErasedTextError):
+            self._pages.quote(*place)
+        chunk, start, end, said = place
         document, page = document_of_chunk(chunk), page_of_chunk(chunk)
-        if start < 0 and is_chunk:
-            start, end = range_of_chunk(chunk)
-        elif start < 0:
-            start = int(read(v.tg("charOffset")) or 0)
-            end = start + int(read(v.tg("charLength")) or 0)
-            quote = read(v.tg("quote"))
         title, path = self._names.recalled.document(document)
-        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, said or "")
 
     def _item(
         self,
@@ -385,14 +394,20 @@ class TraceReader:
 def read_trace(
     store: Store, librarian: Librarian, summary: SessionSummary, collection: str
 ) -> Trace:
-    """The trace of a recorded session."""
+    """The trace of a recorded session. ``EvidenceError`` where a quote in it is not what the stored
+    text says, unless that was erased."""
     quads = store.match(None, None, None, NamedNode(summary.bundle))
-    return TraceReader(store, librarian.get_text, summary.explain_id, quads, collection).read()
+    texts = Texts(store, librarian)
+    return TraceReader(
+        store, librarian.get_text, summary.explain_id, quads, collection, texts
+    ).read()
 
 
-def read_so_far(store: Store, journal: Path, session: str, collection: str) -> Trace | None:
+def read_so_far(
+    store: Store, librarian: Librarian, journal: Path, session: str, collection: str
+) -> Trace | None:
     """What has been recorded so far of a session that is not folded into the store yet; None
-    where there is no such journal (any more)."""
+    where there is no such journal (any more). Raises as ``read_trace``."""
     try:
         frames = read_journal(journal).frames
     except FileNotFoundError:
@@ -402,7 +417,8 @@ def read_so_far(store: Store, journal: Path, session: str, collection: str) -> T
     for frame in frames:
         texts |= frame.get("texts", {})
         quads += read_trig(frame.get("quads", ""))
-    return TraceReader(store, texts.__getitem__, session, quads, collection).read()
+    pages = Texts(store, librarian)
+    return TraceReader(store, texts.__getitem__, session, quads, collection, pages).read()
 
 
 _CHUNK = f"{v.URN}chunk:"
