@@ -152,6 +152,8 @@ def evidence_of_document(store: Store, document: str) -> Iterator[str]:
 
 
 _BUNDLE = v.bundle_iri("")
+_MOST_KEPT = 100_000_000
+"""Characters of texts that are kept at the same time."""
 _REMEDY = "Run `tgraph audit integrity`, and put the graph back from a backup."
 
 
@@ -164,6 +166,7 @@ class Texts:
         self._store = store
         self._librarian = librarian
         self._texts: dict[str, str] = {}
+        self._size = 0
 
     @property
     def librarian(self) -> Librarian:
@@ -177,9 +180,14 @@ class Texts:
         """The stored text. ``EvidenceError`` where it is lost or is not what was stored,
         ``ErasedTextError`` where it was erased."""
         subject = v.page_of(document, page)
-        if subject not in self._texts:
-            self._texts[subject] = self._read(document, page)
-        return self._texts[subject]
+        text = self._texts.get(subject)
+        if text is None:
+            text = self._read(document, page)
+            self._size += len(text)
+            if self._size > _MOST_KEPT:
+                self._texts, self._size = {}, len(text)
+            self._texts[subject] = text
+        return text
 
     def _read(self, document: str, page: int | None) -> str:
         key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))

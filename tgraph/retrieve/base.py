@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -48,16 +47,19 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
     """A bounded store of what was read: when it is full, it starts again from nothing. What was
     read with ``doubts`` is not kept, so that each question that reads it has them."""
 
-    def __init__(self, limit: int, doubts: Doubts | None = None) -> None:
+    def __init__(
+        self,
+        limit: int,
+        doubts: Doubts | None = None,
+        held: list[dict[CacheKey, CachedItem]] | None = None,
+    ) -> None:
         self._limit = limit
         self._doubts = doubts or Doubts()
-        self._held: list[dict[CacheKey, CachedItem]] = [{}]
+        self._held = [{}] if held is None else held
 
     def for_question(self, doubts: Doubts) -> BoundedCache[CacheKey, CachedItem]:
         """The same store for another question."""
-        shared = copy(self)
-        shared._doubts = doubts
-        return shared
+        return BoundedCache(self._limit, doubts, self._held)
 
     @property
     def _items(self) -> dict[CacheKey, CachedItem]:

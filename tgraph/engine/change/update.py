@@ -116,11 +116,20 @@ def difference(
 def _is_of_record(quad: Quad) -> bool:
     """Whether the statement says, in tgraph's own terms, something of what is on record, or ties
     something to evidence."""
-    subject, predicate = quad.subject, quad.predicate
-    if not isinstance(subject, NamedNode) or not subject.value.startswith(v.URN):
-        return False
-    known = subject.value.startswith(_KNOWLEDGE)
-    return predicate in _TIES if known else predicate.value.startswith(_SAID)
+    predicate = quad.predicate
+    if predicate in _TIES and _is_ours(quad.subject):
+        return True
+    return (_is_on_record(quad.subject) and predicate.value.startswith(_SAID)) or (
+        _is_on_record(quad.object) and predicate.value.startswith((v.TG, v.PROV))
+    )
+
+
+def _is_on_record(term: object) -> bool:
+    return isinstance(term, NamedNode) and _is_ours(term) and not term.value.startswith(_KNOWLEDGE)
+
+
+def _is_ours(term: object) -> bool:
+    return isinstance(term, NamedNode) and term.value.startswith(v.URN)
 
 
 def _shown(quad: Quad) -> str:

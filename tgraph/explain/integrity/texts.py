@@ -11,7 +11,7 @@ from itertools import accumulate, chain
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.errors import ErasedTextError, EvidenceError
+from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.explain.integrity.entries import Problem, term_text
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import (
@@ -27,7 +27,7 @@ from tgraph.record.erasure.rewriter import is_mark
 from tgraph.store.base import Store
 
 _EXACT, _QUOTE = v.oa("exact"), ":quote"
-_EVIDENCE = f"{v.URN}evidence:"
+_EVIDENCE, _BUNDLE = f"{v.URN}evidence:", v.bundle_iri("")
 _KINDS = ("Document", "Page", "Chunk", "Evidence", "Accession")
 _PREFIXES = {f"{v.URN}{kind.casefold()}:": kind for kind in _KINDS}
 _MARKS = tuple(
@@ -47,6 +47,7 @@ class SourceCheck:
         self._store = store
         self._texts = Texts(store, librarian)
         self._starts: dict[str, Mapping[int, int]] = {}
+        self._readable: dict[tuple[str, int | None], bool] = {}
         self._checks: Mapping[str, Callable[[str, Said], Iterator[str]]] = {
             "Document": self._document,
             "Page": self._page,
@@ -61,11 +62,12 @@ class SourceCheck:
             for detail in self._wrong(kind, subject):
                 yield Problem("altered", kind.casefold(), subject, detail)
         for quad in self._store.match(None, _EXACT, None, None):
-            try:
-                check_citation(self._store, self._texts, quad)
-            except EvidenceError as error:
-                citation = term_text(quad.subject).removesuffix(_QUOTE)
-                yield Problem("altered", "citation", citation, error.message)
+            if term_text(quad.graph_name).startswith(_BUNDLE):
+                try:
+                    check_citation(self._store, self._texts, quad)
+                except EvidenceError as error:
+                    citation = term_text(quad.subject).removesuffix(_QUOTE)
+                    yield Problem("altered", "citation", citation, error.message)
 
     def _subjects(self) -> Iterator[tuple[str, str]]:
         match = self._store.match
@@ -133,13 +135,32 @@ class SourceCheck:
             self._starts[document] = dict(zip(numbers, starts, strict=False))
         return self._starts[document]
 
+    def _is_readable(self, document: str, page: int | None) -> bool:
+        """Whether the page has its text; one that has not is named itself."""
+        if (document, page) not in self._readable:
+            try:
+                self._texts.of_page(document, page)
+            except StoreError:
+                self._readable[document, page] = False
+            else:
+                self._readable[document, page] = True
+        return self._readable[document, page]
+
+    def _has(self, subject: str, predicate: NamedNode, term: NamedNode | None = None) -> bool:
+        quads = self._store.match(NamedNode(subject), predicate, term, v.SOURCE_GRAPH)
+        return next(quads, None) is not None
+
     def _chunk(self, subject: str, said: Said) -> Iterator[str]:
         document, page = document_of_chunk(subject), page_of_chunk(subject)
         start, end = range_of_chunk(subject)
         yield from _differing(said, "wasDerivedFrom", [v.page_of(document, page)])
         yield from _differing(said, "charOffset", [str(start)])
         yield from _differing(said, "charLength", [str(end - start)])
-        if not 0 <= start < end <= len(self._texts.of_page(document, page)):
+        if not self._has(v.page_of(document, page), v.tg("textHash")):
+            yield "Its page is not on record."
+        elif not self._is_readable(document, page):
+            return
+        elif not 0 <= start < end <= len(self._texts.of_page(document, page)):
             yield f"It is no stretch of {self._texts.place(document, page)}."
 
     def _evidence(self, subject: str, said: Said) -> Iterator[str]:
@@ -151,7 +172,11 @@ class SourceCheck:
         stated = [term for name in ("edge", "entity", "claim") for term in _values(said, name)]
         if len(stated) != 1:
             yield "It must be of one edge, entity or claim."
-        self._texts.quote(*recorded_place(self._store, subject))
+        place = recorded_place(self._store, subject)
+        if not self._has(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
+            yield "Its chunk is not on record."
+        elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
+            self._texts.quote(*place)
 
     def _accession(self, subject: str, said: Said) -> Iterator[str]:
         paths = _values(said, "path")
@@ -180,16 +205,18 @@ def check_citation(store: Store, texts: Texts, exact: Quad) -> None:
     """``EvidenceError`` where what a citation quotes, stated by ``exact``, is not what stands at
     its place in the stored text. That an erased text can't be compared is no error."""
     citation = term_text(exact.subject).removesuffix(_QUOTE)
-    said = {
-        quad.predicate: term_text(quad.object)
-        for part in ("position", "target")
-        for quad in store.match(NamedNode(f"{citation}:{part}"), None, None, exact.graph_name)
-    }
-    source = said.get(v.oa("hasSource"), "")
-    ends = [said.get(v.oa(name), "") for name in ("start", "end")]
-    start, end = (int(text) if text.isdecimal() else -1 for text in ends)
+    try:
+        said = {
+            quad.predicate: term_text(quad.object)
+            for part in ("position", "target")
+            for quad in store.match(NamedNode(f"{citation}:{part}"), None, None, exact.graph_name)
+        }
+        page = parts_of_page(said[v.oa("hasSource")])
+        start, end = (int(said[v.oa(name)]) for name in ("start", "end"))
+    except (KeyError, ValueError) as error:
+        raise EvidenceError(f"{citation} has no place in a page.") from error
     with suppress(ErasedTextError):
-        texts.check(*parts_of_page(source), start, end, term_text(exact.object))
+        texts.check(*page, start, end, term_text(exact.object))
 
 
 def check_quotes(store: Store, quads: Iterable[Quad], texts: Texts) -> None:
