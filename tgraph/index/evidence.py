@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import EvidenceError
+from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
@@ -126,6 +126,8 @@ class EvidenceReader:
                 continue
             try:
                 yield row, evidence_of_row(row, named, self._texts)
+            except ErasedTextError:
+                continue
             except EvidenceError as error:
                 self.doubt(error)
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.errors import EvidenceError
+from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
@@ -86,6 +86,8 @@ def claims_of(
             continue
         try:
             evidence = evidence_of_row(row_of(row, "claim"), named, texts)
+        except ErasedTextError:
+            continue
         except EvidenceError as error:
             doubt(error)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
@@ -151,6 +152,14 @@ def evidence_of_document(store: Store, document: str) -> Iterator[str]:
         yield from derived(store, chunk, "Evidence")
 
 
+_MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
+
+
+def is_mark(text: str) -> bool:
+    """Whether an erasure left this in the place of a text."""
+    return _MARK.fullmatch(text) is not None
+
+
 _BUNDLE = v.bundle_iri("")
 _MOST_KEPT = 100_000_000
 """Characters of texts that are kept at the same time."""
@@ -204,7 +213,7 @@ class Texts:
         """The characters of the chunk's page from ``start`` to ``end``, which are what was
         ``recorded``; where no quote was, the place is the chunk.
 
-        ``EvidenceError`` where they are not, or stand outside of the chunk, and as ``of_page``.
+        ``EvidenceError`` where they are not, or stand outside of the chunk, and as ``check``.
         """
         document = document_of_chunk(chunk)
         try:
@@ -221,7 +230,9 @@ class Texts:
     def check(
         self, document: str, page: int | None, start: int, end: int, recorded: str | None
     ) -> str:
-        """As ``quote``, of a page."""
+        """As ``quote``, of a page. ``ErasedTextError`` where a mark is on record in place of it."""
+        if recorded is not None and is_mark(recorded):
+            raise ErasedTextError(f"What stood in {self.place(document, page)} was erased.")
         text = self.of_page(document, page)
         found = text[start:end] if 0 <= start < end <= len(text) else ""
         if not found or (recorded is not None and found != recorded):

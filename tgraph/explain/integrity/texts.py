@@ -13,17 +13,18 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.explain.integrity.entries import Problem, term_text
+from tgraph.explain.integrity.erasures import erasure_of_document
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import (
     Texts,
     derived,
     document_of_chunk,
+    is_mark,
     page_of_chunk,
     parts_of_page,
     range_of_chunk,
 )
 from tgraph.librarian import Librarian
-from tgraph.record.erasure.rewriter import is_mark
 from tgraph.store.base import Store
 
 _EXACT, _QUOTE = v.oa("exact"), ":quote"
@@ -175,8 +176,13 @@ class SourceCheck:
         place = recorded_place(self._store, subject)
         if not self._has(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
             yield "Its chunk is not on record."
+        elif is_mark(place.quote or "") and not self._was_erased(document_of_chunk(place.chunk)):
+            yield "Its quote is marked as erased, and no erasure of its document is on record."
         elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
             self._texts.quote(*place)
+
+    def _was_erased(self, document: str) -> bool:
+        return erasure_of_document(self._store, document) is not None
 
     def _accession(self, subject: str, said: Said) -> Iterator[str]:
         paths = _values(said, "path")

@@ -16,9 +16,8 @@ from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
 from tgraph.index.evidence import recorded_place
-from tgraph.index.sources import Texts, derived, range_of_chunk, text_value
+from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
-from tgraph.record.erasure.rewriter import is_mark
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, select, text_of
 
