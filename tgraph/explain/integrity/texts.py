@@ -13,7 +13,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.explain.integrity.entries import Problem, term_text
-from tgraph.explain.integrity.erasures import erasure_of_document
+from tgraph.explain.integrity.erasures import erasures_since
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import (
     Texts,
@@ -49,6 +49,7 @@ class SourceCheck:
         self._texts = Texts(store, librarian)
         self._starts: dict[str, Mapping[int, int]] = {}
         self._readable: dict[tuple[str, int | None], bool] = {}
+        self._erasures = erasures_since(store, "")
         self._checks: Mapping[str, Callable[[str, Said], Iterator[str]]] = {
             "Document": self._document,
             "Page": self._page,
@@ -176,13 +177,10 @@ class SourceCheck:
         place = recorded_place(self._store, subject)
         if not self._has(place.chunk, v.RDF_TYPE, v.tg("Chunk")):
             yield "Its chunk is not on record."
-        elif is_mark(place.quote or "") and not self._was_erased(document_of_chunk(place.chunk)):
-            yield "Its quote is marked as erased, and no erasure of its document is on record."
+        elif is_mark(place.quote or "") and not self._erasures:
+            yield "Its quote is marked as erased, and no erasure is on record."
         elif self._is_readable(document_of_chunk(place.chunk), page_of_chunk(place.chunk)):
             self._texts.quote(*place)
-
-    def _was_erased(self, document: str) -> bool:
-        return erasure_of_document(self._store, document) is not None
 
     def _accession(self, subject: str, said: Said) -> Iterator[str]:
         paths = _values(said, "path")

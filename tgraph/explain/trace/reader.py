@@ -343,14 +343,17 @@ class TraceReader:
             place = RecordedPlace(evidence, *range_of_chunk(evidence), None)
         else:
             place = recorded_place(self._store, evidence)
-        if start >= 0:
-            place = RecordedPlace(place.chunk, start, end, quote)
         with suppress(ErasedTextError):
             self._pages.quote(*place)
-        chunk, start, end, said = place
+        chunk = place.chunk
         document, page = document_of_chunk(chunk), page_of_chunk(chunk)
+        if start < 0:
+            start, end, quote = place.start, place.end, place.quote or ""
+        else:
+            with suppress(ErasedTextError):
+                self._pages.check(document, page, start, end, quote)
         title, path = self._names.recalled.document(document)
-        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, said or "")
+        return TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
 
     def _item(
         self,
