@@ -27,11 +27,9 @@ from tgraph.store.statements import Statements, to_bytes
 from tgraph.store.writer import LayeredStore, WorkingCopy
 
 _SEALED = (v.bundle_iri(""), v.collection_iri(""))
-_KNOWLEDGE = tuple(
-    f"{v.URN}{kind}:"
-    for kind in ("entity", "relation", "type", "edge", "claim", "community", "report", "finding")
-)
-"""What knowledge speaks of; anything else of tgraph's is on record, and what is said of it too."""
+_KNOWLEDGE = tuple(f"{v.URN}{kind}:" for kind in ("entity", "relation", "type", "edge"))
+"""What an update may speak of. Anything else of tgraph's is on record, or is named by what it says,
+as claims, communities and reports are."""
 _SAID = (v.TG, v.PROV, v.RDF, v.RDFS, v.OA, v.DCTERMS)
 _TIES = frozenset(
     (*map(v.tg, ("original", "mergedFrom", "edge", "entity", "claim")), v.RDF_REIFIES)
@@ -39,8 +37,8 @@ _TIES = frozenset(
 """What ties knowledge to the evidence that it rests on."""
 _MOST_SHOWN = 300
 _ALLOWED = (
-    "It may change knowledge (entities, relations, claims, reports and what is said of them in the"
-    " default graph) and graphs of your own; documents come and go by `tgraph index`, `remove` and"
+    "It may change knowledge (what the default graph says of entities, relations and types) and"
+    " graphs of your own; documents come and go by `tgraph index`, `remove` and"
     " `purge`, names by `tgraph entities`."
 )
 
@@ -147,7 +145,8 @@ def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
         if graph == v.SOURCE_GRAPH or _is_of_record(quad):
             raise QueryError(
                 "An update can't change what answers rest on (documents, pages, chunks, evidence,"
-                f" accessions, and how they were read), and this would: {_shown(quad)}",
+                " accessions, how they were read, claims, communities and reports), and this would:"
+                f" {_shown(quad)}",
                 _ALLOWED,
             )
     for quad in added:
