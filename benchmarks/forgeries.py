@@ -26,6 +26,7 @@ from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import QueryError
 from tgraph.settings import load_settings
+from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -69,8 +70,9 @@ def changed(quad: Quad, change: str, rng: random.Random) -> tuple[list[Quad], li
         return [quad], []
     subject, predicate, term, graph = quad
     if change == "moved":
-        others = {DefaultGraph(), v.SOURCE_GRAPH, NamedNode("urn:x:mine")} - {graph}
-        return [quad], [Quad(subject, predicate, term, rng.choice(sorted(others, key=str)))]
+        graphs: list[Graph] = [DefaultGraph(), v.SOURCE_GRAPH, NamedNode("urn:x:mine")]
+        target = rng.choice([each for each in graphs if each != graph])
+        return [quad], [Quad(subject, predicate, term, target)]
     forged: NamedNode | Literal
     if isinstance(term, Literal):
         forged = Literal(_other(term.value, rng), datatype=term.datatype)

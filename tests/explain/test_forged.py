@@ -18,6 +18,7 @@ from benchmarks.forgeries import trials
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.errors import EvidenceError
+from tgraph.store.base import text_of
 from tgraph.store.oxigraph import OxigraphStore
 
 RULES = {"chat.provider": "embedded", "embedding.provider": "hashing", "reader.model": "none"}
@@ -50,10 +51,10 @@ def forge_quotes(root: Path) -> None:
     folder = root / "collections" / "default"
     for place in (folder / "store", *folder.glob("snapshots/*/store")):
         store = OxigraphStore.open(place)
-        quotes = [q for q in store.match(None, v.tg("quote")) if "1891" in q.object.value]
+        quotes = [q for q in store.match(None, v.tg("quote")) if "1891" in str(q.object)]
         store.remove(quotes)
         store.extend(
-            Quad(q.subject, q.predicate, Literal(q.object.value.replace("1891", "1791")), q[3])
+            Quad(q.subject, q.predicate, Literal(text_of(q.object).replace("1891", "1791")), q[3])
             for q in quotes
         )
         store.flush()

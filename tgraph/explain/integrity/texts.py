@@ -109,7 +109,8 @@ class SourceCheck:
             yield from _differing(said, "textHash", [])
         elif len(_values(said, "textHash")) != 1:
             yield "It must have one textHash."
-        texts = (self._texts.of_page(subject, number) for number in pages or [None])
+        numbers: Sequence[int | None] = pages or [None]
+        texts = (self._texts.of_page(subject, number) for number in numbers)
         yield from _differing(said, "charLength", [str(sum(map(len, texts)))])
 
     def _page(self, subject: str, said: Said) -> Iterator[str]:
@@ -188,7 +189,8 @@ class SourceCheck:
             return
         documents, before = _values(said, "specializationOf"), _values(said, "wasRevisionOf")
         digests = [document.removeprefix(v.document_iri("")) for document in documents]
-        named = [v.accession_iri(p, d, b) for p in paths for d in digests for b in before or [None]]
+        earlier: Sequence[str | None] = before or [None]
+        named = [v.accession_iri(p, d, b) for p in paths for d in digests for b in earlier]
         if named != [subject]:
             yield "Its path, its document or what it followed is another than its name says."
 
