@@ -157,15 +157,16 @@ def trials(root: Path, count: int, seed: int) -> Iterator[tuple[str, str, str, Q
 
 
 def main(count: int = 500, seed: int = 1) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as folder:
-        root = make(Path(folder))
-        counts: Counter[tuple[str, str]] = Counter()
-        for way, change, what, quad in trials(root, count, seed):
-            counts[way, what] += 1
-            if what == "nothing":
-                print(f"{way} {change}: {quad}", flush=True)
-    for (way, what), number in sorted(counts.items()):
-        print(f"{way:10} {what:10} {number:5}")
+        try:
+            for way, change, what, quad in trials(make(Path(folder)), count, seed):
+                counts[way, what] += 1
+                if what == "nothing":
+                    print(f"{way} {change}: {quad}", flush=True)
+        finally:
+            for (way, what), number in sorted(counts.items()):
+                print(f"{way:10} {what:10} {number:5}")
 
 
 if __name__ == "__main__":

@@ -223,17 +223,18 @@ class Texts:
             raise EvidenceError(message, _REMEDY) from error
         within = low <= start and end <= high
         whole = (start, end) == (low, high)
-        if not (within if recorded is not None else whole):
+        found = self.check(document, page, start, end, recorded)
+        if not (whole if recorded is None else within):
             raise self._differs(document, page, start, end)
-        return self.check(document, page, start, end, recorded)
+        return found
 
     def check(
         self, document: str, page: int | None, start: int, end: int, recorded: str | None
     ) -> str:
-        """As ``quote``, of a page. ``ErasedTextError`` where a mark is on record in place of it."""
-        if recorded is not None and is_mark(recorded):
-            raise ErasedTextError(f"What stood in {self.place(document, page)} was erased.")
+        """As ``quote``, of a page. ``ErasedTextError`` where a mark stands in place of it."""
         text = self.of_page(document, page)
+        if is_mark(text) or (recorded is not None and is_mark(recorded)):
+            raise ErasedTextError(f"What stood in {self.place(document, page)} was erased.")
         found = text[start:end] if 0 <= start < end <= len(text) else ""
         if not found or (recorded is not None and found != recorded):
             raise self._differs(document, page, start, end)

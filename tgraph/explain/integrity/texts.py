@@ -100,18 +100,25 @@ class SourceCheck:
 
     # --- each kind; a name says what the thing must be ---
 
+    def _text(self, document: str, page: int | None) -> str:
+        """The text of a page. ``ErasedTextError`` where an erasure left a mark in place of it."""
+        text = self._texts.of_page(document, page)
+        if self._erasures and is_mark(text):
+            raise ErasedTextError(f"The text of {self._texts.place(document, page)} was erased.")
+        return text
+
     def _document(self, subject: str, said: Said) -> Iterator[str]:
         digest = subject.removeprefix(v.document_iri(""))
         pages = self._pages(subject)
-        yield from _differing(said, "contentHash", [digest])
-        yield from _differing(said, "pageCount", [str(len(pages))] if pages else [])
+        numbers: Sequence[int | None] = pages or [None]
         if pages:
             yield from _differing(said, "textHash", [])
         elif len(_values(said, "textHash")) != 1:
             yield "It must have one textHash."
-        numbers: Sequence[int | None] = pages or [None]
-        texts = (self._texts.of_page(subject, number) for number in numbers)
-        yield from _differing(said, "charLength", [str(sum(map(len, texts)))])
+        yield from _differing(said, "pageCount", [str(len(pages))] if pages else [])
+        length = sum(len(self._text(subject, number)) for number in numbers)
+        yield from _differing(said, "contentHash", [digest])
+        yield from _differing(said, "charLength", [str(length)])
 
     def _page(self, subject: str, said: Said) -> Iterator[str]:
         document, number = parts_of_page(subject)
@@ -120,7 +127,7 @@ class SourceCheck:
         yield from _differing(said, "wasDerivedFrom", [document])
         if len(_values(said, "textHash")) != 1:
             yield "It must have one textHash."
-        length = len(self._texts.of_page(document, number))
+        length = len(self._text(document, number))
         yield from _differing(said, "charLength", [str(length)])
         yield from _differing(said, "charOffset", [str(self._offsets(document).get(number))])
 
@@ -133,7 +140,7 @@ class SourceCheck:
         """Where each page begins in the concatenation of all."""
         if document not in self._starts:
             numbers = self._pages(document)
-            lengths = [len(self._texts.of_page(document, number)) for number in numbers]
+            lengths = [len(self._text(document, number)) for number in numbers]
             starts = accumulate(lengths, initial=0)
             self._starts[document] = dict(zip(numbers, starts, strict=False))
         return self._starts[document]
@@ -142,7 +149,7 @@ class SourceCheck:
         """Whether the page has its text; one that has not is named itself."""
         if (document, page) not in self._readable:
             try:
-                self._texts.of_page(document, page)
+                self._text(document, page)
             except StoreError:
                 self._readable[document, page] = False
             else:
