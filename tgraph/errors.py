@@ -5,6 +5,8 @@ TgraphError                 1
 ├── NotAGraphError          1   the folder holds no graph
 ├── FormatError             1   the graph was written by a newer tgraph
 ├── StoreError              1   the disk or the store failed
+│   ├── EvidenceError       4   a stored text is not what the record says it is
+│   └── ErasedTextError     1   a text was erased on purpose
 ├── IngestError             1   one document can't be read; carries its path
 ├── ModelError              1   a model's reply can't be used
 │   └── EndpointError       5   a model or store endpoint can't be reached or refuses
@@ -44,6 +46,16 @@ class FormatError(TgraphError):
 
 class StoreError(TgraphError):
     pass
+
+
+class EvidenceError(StoreError):
+    """What is on record of a place is not what the stored text says there; names the place."""
+
+    exit_code = 4
+
+
+class ErasedTextError(StoreError):
+    """The text was erased on purpose, and an erasure on record says so."""
 
 
 class IngestError(TgraphError):

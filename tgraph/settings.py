@@ -180,6 +180,11 @@ class IntegritySettings(Section):
     signing_key: Path | None = Field(
         None, description="the file of an Ed25519 private key that signs the chain's head"
     )
+    strict: bool = Field(
+        False,
+        description="end a question with an error where evidence is not what the stored text says,"
+        " instead of leaving it out with a note",
+    )
 
 
 class _GraphFile(TomlConfigSettingsSource):

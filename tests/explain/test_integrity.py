@@ -17,6 +17,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError
 from tgraph.explain.integrity.check import Integrity, check_integrity
+from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, Head, chain_hash
 from tgraph.settings import load_settings
@@ -277,15 +278,55 @@ def test_the_command_finds_what_was_done_to_the_files(copied, memory, where):
     assert "The record is not as it was sealed" in result.stderr
 
 
-def test_an_agent_that_an_update_took_away_may_be_named_again(copied):
-    rules = {"chat.provider": "embedded", "embedding.provider": "hashing"}
-    with tgraph.open(copied, settings=rules) as graph:
-        for _ in range(2):
-            graph.ask("Who discovered Radium?", history=[])
-            assert graph.integrity().ok
-            graph.update(
-                "DELETE { GRAPH ?g { ?a ?p ?o } }"
-                " WHERE { GRAPH ?g { ?a a tg:EmbeddedMethod ; ?p ?o } }"
-            )
-        graph.ask("Who discovered Radium?", history=[])
-        assert graph.integrity().ok
+FORGERIES = [
+    ("Evidence", "quote", lambda term: Literal(term.value[::-1])),
+    ("Evidence", "quote", None),
+    ("Evidence", "charOffset", lambda term: Literal(int(term.value) + 1)),
+    ("Evidence", "charLength", lambda term: Literal(int(term.value) - 1)),
+    ("Chunk", "charOffset", lambda term: Literal(int(term.value) + 1)),
+    ("Chunk", "charLength", None),
+    ("Document", "contentHash", lambda term: Literal("0" * 64)),
+    ("Document", "contentHash", None),
+    ("Document", "textHash", None),
+    ("Document", "charLength", lambda term: Literal(int(term.value) - 1)),
+    ("Accession", "path", lambda term: Literal(term.value[::-1])),
+    ("Page", "textHash", None),
+    ("Page", "charOffset", lambda term: Literal(int(term.value) + 1)),
+    ("Page", "charLength", lambda term: Literal(int(term.value) - 1)),
+    ("Page", "pageNumber", lambda term: Literal(int(term.value) + 5)),
+]
+
+
+@pytest.fixture(scope="module")
+def paged(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Quad], Librarian]:
+    """The quads and texts of a graph of a document with pages and one without."""
+    folder = tmp_path_factory.mktemp("paged")
+    (folder / "a.txt").write_text("Marie Curie discovered Polonium.")
+    shutil.copy(Path(__file__).parents[2] / "examples/antarctica/nimrod.pdf", folder)
+    with opened(folder / "g", create=True) as graph:
+        graph.index([folder / "a.txt", folder / "nimrod.pdf"])
+        graph.ask("What did Marie Curie discover?", history=[])
+        return list(graph.read().match()), graph.librarian
+
+
+@pytest.mark.parametrize(("kind", "name", "change"), FORGERIES)
+def test_what_is_not_what_the_texts_say_is_named_whoever_accounts_for_it(paged, kind, name, change):
+    quads, librarian = paged
+    things = {q.subject for q in quads if q.predicate == v.RDF_TYPE and q.object == v.tg(kind)}
+    quad = max((q for q in quads if q.subject in things and q.predicate == v.tg(name)), key=str)
+    rest = [q for q in quads if q != quad]
+    if change:
+        rest.append(Quad(quad.subject, quad.predicate, change(quad.object), quad.graph_name))
+    found = list(SourceCheck(OxigraphStore.memory(rest), librarian).problems())
+    assert any(p.what == kind.casefold() and p.subject == quad.subject.value for p in found)
+    assert not list(SourceCheck(OxigraphStore.memory(quads), librarian).problems())
+
+
+def test_a_citation_that_is_not_what_the_text_says_is_named(paged):
+    quads, librarian = paged
+    quad = next(q for q in quads if q.predicate == v.oa("exact"))
+    forged = Quad(quad.subject, quad.predicate, Literal(quad.object.value[::-1]), quad.graph_name)
+    store = OxigraphStore.memory([*(q for q in quads if q != quad), forged])
+    (found,) = SourceCheck(store, librarian).problems()
+    assert found.subject == quad.subject.value.removesuffix(":quote")
+    assert "characters 0–" in found.detail

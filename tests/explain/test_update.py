@@ -21,6 +21,9 @@ from tgraph.testing import HashingEmbedder, ScriptedModel
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie."
 INSERT = 'INSERT DATA { <urn:x:a> rdfs:label "A" . GRAPH <urn:x:mine> { <urn:x:a> tg:note "n" } }'
+EVIDENCE = "GRAPH <urn:graph:source> { ?e a tg:Evidence ; tg:quote ?q }"
+FORGED = "GRAPH <urn:graph:source> { ?e tg:quote 'Marie Curie discovered Thallium in Paris.' }"
+OFFSET = "GRAPH <urn:graph:source> { ?e tg:charOffset ?n }"
 
 
 @pytest.fixture
@@ -98,6 +101,15 @@ def test_an_update_that_changes_nothing_leaves_no_trace(graph):
         ("DELETE WHERE { GRAPH ?g { ?s a tg:Answer } }", "sealed"),
         ("INSERT { GRAPH ?g { ?s tg:note 1 } } WHERE { GRAPH ?g { ?s a tg:Session } }", "sealed"),
         ("DELETE WHERE { GRAPH ?g { ?b tg:sequence ?n } }", "sealed"),
+        (f"DELETE {{ {EVIDENCE} }} INSERT {{ {FORGED} }} WHERE {{ {EVIDENCE} }}", "rest on"),
+        (f"DELETE {{ {OFFSET} }} WHERE {{ {OFFSET} }}", "rest on.*charOffset"),
+        ("DELETE WHERE { GRAPH ?g { ?d tg:contentHash ?h ; a tg:Document } }", "rest on"),
+        ("DELETE WHERE { GRAPH ?g { ?d tg:textHash ?h } }", "knowledge.*graphs of your own"),
+        ("DELETE WHERE { GRAPH ?g { ?accession tg:path ?path } }", "rest on"),
+        ("DELETE WHERE { GRAPH ?g { ?run a tg:IndexRun ; prov:endedAtTime ?t } }", "rest on"),
+        ("INSERT { ?e tg:quote 'x' } WHERE { GRAPH ?g { ?e a tg:Evidence } }", "rest on"),
+        ("INSERT { ?c tg:charOffset 1 } WHERE { GRAPH ?g { ?c a tg:Chunk } }", "rest on"),
+        ("INSERT { ?e tg:original <urn:x:e> } WHERE { ?e a tg:Edge }", "rest on"),
         ("INSERT DATA { _:a tg:note 1 }", "blank nodes"),
         ("INSERT DATA { <urn:x:a> tg:note 1 } ; INSERT DATA {", "wrong"),
         ("LOAD <http://127.0.0.1:9/>", "LOAD"),

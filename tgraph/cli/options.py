@@ -83,8 +83,15 @@ answer_options = _all(
         default=None,
         help="Let the model add what it knows itself, marked [LLM: verify].",
     ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        default=None,
+        help="End with an error where evidence is not what the stored text says, instead of"
+        " leaving it out with a note.",
+    ),
 )
-"""The form of the answer."""
+"""The form of the answer, and what must hold of it."""
 
 filter_options = _all(
     click.option(
@@ -137,6 +144,7 @@ chat_options = _all(
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "response_type": ("answer.response_type",),
     "general_knowledge": ("answer.general_knowledge",),
+    "strict": ("integrity.strict",),
     "model": ("chat.model",),
     "base_url": ("chat.base_url",),
     "chat_provider": ("chat.provider",),

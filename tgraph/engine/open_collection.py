@@ -22,6 +22,7 @@ from tgraph.engine.progress import (
     silent,
 )
 from tgraph.errors import StoreError, UsageError
+from tgraph.index.evidence import left_out, stored_evidence
 from tgraph.index.evidence_cache import LazyTable, LookupTable, load_table
 from tgraph.index.reports.report_cache import load_report_cache
 from tgraph.index.sources import Texts
@@ -225,8 +226,11 @@ class OpenCollection:
         from tgraph.index.vectors.vector_index import build
 
         assert self._knowledge is not None
-        items = items_of(kind, self._knowledge.store, self.librarian)
+        store = self._knowledge.store
         with self.watching() as (progress, message):
+            texts = Texts(store, self.librarian)
+            places = stored_evidence(store, texts, lambda error: message(left_out(error)))
+            items = items_of(kind, store, self.librarian, places)
             message(f"The {kind} vectors are rebuilt: {problem}")
             shown = partial(_embedding, progress, kind)
             vectors = build(kind, items, self.parts.embedder, progress=shown)

@@ -53,6 +53,7 @@ class SessionReader:
 
     def report(self, session: str) -> str:
         from tgraph.explain.integrity.erasures import page_text
+        from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.render.picture import picture
         from tgraph.explain.render.report import to_html
         from tgraph.explain.trace.derivation import DisplayNames
@@ -61,11 +62,13 @@ class SessionReader:
         from tgraph.index.sources import Texts
 
         store, summary = self._opened.read(), self.find(session)
+        texts = Texts(store, self._opened.librarian)
         quads = report_quads(store, summary.bundle, summary.explain_id)
+        check_quotes(store, quads, texts)
         drawn = picture(quads, DisplayNames(store, self._opened.librarian.get_text).known)
         quads += catalogue_quads(store, summary.bundle, self._opened.catalogue)
         record = report_trig(quads, summary.explain_id)
-        pages = page_text(Texts(store, self._opened.librarian))
+        pages = page_text(texts)
         request = partial(read_request, store, self._opened.librarian.get_text)
         return to_html(self.trace(session), record, drawn, pages, request)
 
@@ -91,6 +94,7 @@ class SessionReader:
     ) -> bytes:
         from tgraph.explain.export.formats import PICTURES, serialise
         from tgraph.explain.export.trustgraph import trustgraph_quads
+        from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.render.picture import picture
         from tgraph.explain.trace.derivation import DisplayNames
         from tgraph.explain.trace.record_quads import (
@@ -99,6 +103,7 @@ class SessionReader:
             report_quads,
             session_quads,
         )
+        from tgraph.index.sources import Texts
 
         if vocabulary not in ("tgraph", "trustgraph"):
             raise UsageError(
@@ -107,17 +112,19 @@ class SessionReader:
         if vocabulary == "trustgraph":
             return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
         store = self._opened.read()
+        texts = Texts(store, self._opened.librarian)
         bundle = bundle_of(store, self._opened.catalogue, session)
         if bundle is None:
             summary = self.find(session)
             bundle = summary.bundle
             if format in PICTURES:
                 quads = report_quads(store, bundle, summary.explain_id)
+                check_quotes(store, quads, texts)
                 names = DisplayNames(store, self._opened.librarian.get_text).known
                 return PICTURES[format](picture(quads, names))
-        quads = session_quads(store, bundle) + catalogue_quads(
-            store, bundle, self._opened.catalogue
-        )
+        quads = session_quads(store, bundle)
+        check_quotes(store, quads, texts)
+        quads += catalogue_quads(store, bundle, self._opened.catalogue)
         return serialise(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:

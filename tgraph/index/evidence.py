@@ -8,14 +8,22 @@ vectors (``tgraph.index.evidence_cache``).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, standing_documents
+from tgraph.errors import ErasedTextError, EvidenceError
+from tgraph.index.sources import (
+    Texts,
+    document_of_chunk,
+    page_of_chunk,
+    standing_documents,
+    text_value,
+    value,
+)
 from tgraph.model import Evidence
 from tgraph.store.base import Store, Term, select, text_of
 
@@ -60,14 +68,31 @@ class EvidenceSource(Protocol):
         """The chunks of standing documents that speak of each entity, under whatever name."""
 
 
-class EvidenceReader:
-    """Evidence that stands: that of a document which no longer stands is left out."""
+OnDoubt = Callable[[EvidenceError], None]
+"""Is told of evidence that is not what the stored text says, and that is left out therefore."""
 
-    def __init__(self, source: EvidenceSource, texts: Texts) -> None:
+
+def raise_doubt(error: EvidenceError) -> None:
+    raise error
+
+
+def left_out(error: EvidenceError) -> str:
+    """What is said of evidence that was left out."""
+    return f"Evidence was left out. {error}"
+
+
+class EvidenceReader:
+    """Evidence that stands: that of a document which no longer stands is left out.
+
+    Every quote is read from the stored text; ``doubt`` is told where that is not what is on record.
+    """
+
+    def __init__(self, source: EvidenceSource, texts: Texts, doubt: OnDoubt = raise_doubt) -> None:
         self.documents = source.documents
         self.mentions = source.mentions
         self._source = source
         self._texts = texts
+        self.doubt = doubt
 
     def of_edges(self, edges: Sequence[str], limit: int) -> dict[str, tuple[Evidence, ...]]:
         """For each edge its strongest evidence, at most ``limit``, a document at a time; the same
@@ -97,13 +122,19 @@ class EvidenceReader:
         documents = self.documents({document_of_chunk(row.chunk) for row in known})
         for row in known:
             named = documents.get(document_of_chunk(row.chunk))
-            if named is not None:
+            if named is None:
+                continue
+            try:
                 yield row, evidence_of_row(row, named, self._texts)
+            except ErasedTextError:
+                continue
+            except EvidenceError as error:
+                self.doubt(error)
 
 
-def stored_evidence(store: Store, texts: Texts) -> EvidenceReader:
+def stored_evidence(store: Store, texts: Texts, doubt: OnDoubt = raise_doubt) -> EvidenceReader:
     """The evidence as the store has it."""
-    return EvidenceReader(StoredEvidence(store), texts)
+    return EvidenceReader(StoredEvidence(store), texts, doubt)
 
 
 class StoredEvidence:
@@ -155,19 +186,44 @@ def row_of(row: Mapping[str, Term | None], about: str) -> EvidenceRow:
         text_of(row[about]),
         text_of(row["evidence"]),
         text_of(row["chunk"]),
-        int(text_of(row["start"])),
-        int(text_of(row["length"])),
+        _number(row["start"]),
+        _number(row["length"]),
         quote.value if isinstance(quote, Literal) else None,
         float(text_of(row["strength"]) or DEFAULT_STRENGTH),
         text_of(row.get("description")),
     )
 
 
+def _number(term: Term | None) -> int:
+    """The count; -1, which is no place, for what is none."""
+    text = text_of(term)
+    return int(text) if text.isdecimal() else -1
+
+
+class RecordedPlace(NamedTuple):
+    """What the record of an evidence says of its place; ``Texts.quote`` checks it."""
+
+    chunk: str
+    start: int
+    end: int
+    quote: str | None
+
+
+def recorded_place(store: Store, evidence: str) -> RecordedPlace:
+    """The place of an evidence as it is on record; one that is nowhere has no chunk."""
+    start = _number(value(store, evidence, v.tg("charOffset")))
+    length = _number(value(store, evidence, v.tg("charLength")))
+    quote = value(store, evidence, v.tg("quote"))
+    chunk = text_value(store, evidence, _DERIVED)
+    return RecordedPlace(chunk, start, start + length, None if quote is None else text_of(quote))
+
+
 def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> Evidence:
-    """The evidence of a row; ``named`` are the title and path of its document."""
-    document, page = document_of_chunk(row.chunk), page_of_chunk(row.chunk)
+    """The evidence of a row; ``named`` are the title and path of its document. ``EvidenceError``
+    where the row is not what the stored text says."""
     end = row.start + row.length
-    quote = row.quote
+    quote = texts.quote(row.chunk, row.start, end, row.quote)
+    document, page = document_of_chunk(row.chunk), page_of_chunk(row.chunk)
     return Evidence(
         iri=row.iri,
         statement=row.about,
@@ -178,7 +234,7 @@ def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> E
         page=page,
         start=row.start,
         end=end,
-        quote=texts.of_page(document, page)[row.start : end] if quote is None else quote,
+        quote=quote,
         strength=row.strength,
     )
 

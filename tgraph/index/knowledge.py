@@ -15,8 +15,9 @@ from urllib.parse import unquote
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
+from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
-from tgraph.index.evidence import documents_of, evidence_of_row, row_of
+from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
     Properties,
@@ -62,12 +63,15 @@ def _canonical(
     return [NamedNode(merges.get(entity.value, entity.value)) for entity in entities]
 
 
-def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, tuple[Claim, ...]]:
+def claims_of(
+    store: Store, texts: Texts, entities: Sequence[str], doubt: OnDoubt = raise_doubt
+) -> dict[str, tuple[Claim, ...]]:
     """For each entity the claims about it, as subject or object, with their standing evidence.
 
     ``entities`` are canonical IRIs, and keep their order; those without claims are left out. Claims
     about the entity itself come first, then by where they are first stated (document path, page,
-    position). One query, however many entities.
+    position). One query, however many entities. ``doubt`` is told of evidence that is not what the
+    stored text says, without which a claim stands, if it has other.
     """
     if not entities:
         return {}
@@ -78,12 +82,19 @@ def claims_of(store: Store, texts: Texts, entities: Sequence[str]) -> dict[str, 
     about: defaultdict[str, set[str]] = defaultdict(set)
     for row in rows:
         named = documents.get(document_of_chunk(text_of(row["chunk"])))
-        if named is not None:
-            claim = text_of(row["claim"])
-            said[claim] = row
-            about[text_of(row["entity"])].add(claim)
+        if named is None:
+            continue
+        try:
             evidence = evidence_of_row(row_of(row, "claim"), named, texts)
-            places[claim][evidence.iri] = evidence
+        except ErasedTextError:
+            continue
+        except EvidenceError as error:
+            doubt(error)
+            continue
+        claim = text_of(row["claim"])
+        said[claim] = row
+        about[text_of(row["entity"])].add(claim)
+        places[claim][evidence.iri] = evidence
     claims = {claim: _claim(row, list(places[claim].values())) for claim, row in said.items()}
     return {
         entity: tuple(sorted((claims[c] for c in about[entity]), key=lambda c: _order(c, entity)))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError
+from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
 from tgraph.model import Chunk, Segment, SegmentKind
+from tgraph.rendering import one_line
 from tgraph.store.base import Store, Subject, Term
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -96,6 +98,14 @@ def page_of_chunk(chunk: str) -> int | None:
     return int(parts[1]) if len(parts) == 3 else None
 
 
+def parts_of_page(page: str) -> tuple[str, int | None]:
+    """The document and number of a page; a document's own text has no number."""
+    digest, _, number = page.removeprefix(f"{v.URN}page:").partition(":")
+    return (
+        (v.document_iri(digest), int(number)) if page.startswith(f"{v.URN}page:") else (page, None)
+    )
+
+
 def range_of_chunk(chunk: str) -> tuple[int, int]:
     """Start and end of the chunk in its page's text."""
     start, _, end = chunk.rpartition(":")[2].partition("-")
@@ -142,14 +152,31 @@ def evidence_of_document(store: Store, document: str) -> Iterator[str]:
         yield from derived(store, chunk, "Evidence")
 
 
+_MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
+
+
+def is_mark(text: str) -> bool:
+    """Whether an erasure left this in the place of a text."""
+    return _MARK.fullmatch(text) is not None
+
+
+_BUNDLE = v.bundle_iri("")
+_MOST_KEPT = 100_000_000
+"""Characters of texts that are kept at the same time."""
+_REMEDY = "Run `tgraph audit integrity`, and put the graph back from a backup."
+
+
 class Texts:
-    """The stored texts of pages and documents, each read once."""
+    """The stored texts of pages and documents, each read once, and checked against its hash.
+
+    Whatever is quoted is taken from here, by its offsets."""
 
     def __init__(self, store: Store, librarian: Librarian) -> None:
         self._store = store
         self._librarian = librarian
         self._texts: dict[str, str] = {}
         self._segments: dict[tuple[str, int | None], tuple[Segment, ...]] = {}
+        self._size = 0
 
     @property
     def librarian(self) -> Librarian:
@@ -160,12 +187,71 @@ class Texts:
         return Texts(store, self._librarian)
 
     def of_page(self, document: str, page: int | None) -> str:
-        """The stored text. ``StoreError`` where the librarian has lost it."""
+        """The stored text. ``EvidenceError`` where it is lost or is not what was stored,
+        ``ErasedTextError`` where it was erased."""
         subject = v.page_of(document, page)
-        if subject not in self._texts:
-            key = text_value(self._store, subject, v.tg("textHash"))
-            self._texts[subject] = self._librarian.get_text(key)
-        return self._texts[subject]
+        text = self._texts.get(subject)
+        if text is None:
+            text = self._read(document, page)
+            self._size += len(text)
+            if self._size > _MOST_KEPT:
+                self._texts, self._size = {}, len(text)
+            self._texts[subject] = text
+        return text
+
+    def _read(self, document: str, page: int | None) -> str:
+        key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))
+        try:
+            return self._librarian.get_text(key)
+        except StoreError as error:
+            where = self.place(document, page)
+            if was_erased(self._store, key):
+                raise ErasedTextError(f"The text of {where} was erased.") from error
+            message = f"The stored text of {where} can't be quoted: {error.message}"
+            raise EvidenceError(message, _REMEDY) from error
+
+    def quote(self, chunk: str, start: int, end: int, recorded: str | None) -> str:
+        """The characters of the chunk's page from ``start`` to ``end``, which are what was
+        ``recorded``; where no quote was, the place is the chunk.
+
+        ``EvidenceError`` where they are not, or stand outside of the chunk, and as ``check``.
+        """
+        document = document_of_chunk(chunk)
+        try:
+            page, (low, high) = page_of_chunk(chunk), range_of_chunk(chunk)
+        except ValueError as error:
+            message = f"{chunk} is no chunk of {self.place(document)}."
+            raise EvidenceError(message, _REMEDY) from error
+        within = low <= start and end <= high
+        whole = (start, end) == (low, high)
+        found = self.check(document, page, start, end, recorded)
+        if not (whole if recorded is None else within):
+            raise self._differs(document, page, start, end)
+        return found
+
+    def check(
+        self, document: str, page: int | None, start: int, end: int, recorded: str | None
+    ) -> str:
+        """As ``quote``, of a page. ``ErasedTextError`` where a mark stands in place of it."""
+        text = self.of_page(document, page)
+        if is_mark(text) or (recorded is not None and is_mark(recorded)):
+            raise ErasedTextError(f"What stood in {self.place(document, page)} was erased.")
+        found = text[start:end] if 0 <= start < end <= len(text) else ""
+        if not found or (recorded is not None and found != recorded):
+            raise self._differs(document, page, start, end)
+        return found
+
+    def _differs(self, document: str, page: int | None, start: int, end: int) -> EvidenceError:
+        where = self.place(document, page, start, end)
+        message = f"What is on record of {where}, is not what stands there."
+        return EvidenceError(message, _REMEDY)
+
+    def place(self, document: str, page: int | None = None, start: int = -1, end: int = -1) -> str:
+        """A place in words: the document's title, its page, the characters."""
+        title = text_value(self._store, document, v.dcterms("title"))
+        named = f"“{one_line(title)}”" if title else document
+        where = f", page {page}" if page is not None else ""
+        return f"{named}{where}" + (f", characters {start}–{end}" if start >= 0 else "")
 
     def media_type(self, document: str) -> str:
         """That of the file that the document was read from."""
@@ -188,6 +274,12 @@ class Texts:
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)
         return self.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end]
+
+
+def was_erased(store: Store, key: str) -> bool:
+    """Whether an erasure on record removed the text of the hash."""
+    graphs = (q.graph_name for q in store.match(None, v.tg("removedText"), Literal(key), None))
+    return any(isinstance(g, NamedNode) and g.value.startswith(_BUNDLE) for g in graphs)
 
 
 def stored_chunk(store: Store, texts: Texts, chunk: str) -> Chunk:

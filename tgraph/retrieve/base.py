@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tgraph.index.evidence import EvidenceReader, StoredEvidence
+from tgraph.errors import EvidenceError
+from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence, left_out
 from tgraph.index.evidence_cache import LookupTable
 from tgraph.index.reports.report_cache import ReportCache
 from tgraph.index.sources import Texts
@@ -30,12 +31,39 @@ CachedItem = TypeVar("CachedItem")
 Once = TypeVar("Once")
 
 
-class BoundedCache(Generic[CacheKey, CachedItem]):
-    """A bounded store of what was read: when it is full, it starts again from nothing."""
+@dataclass(slots=True)
+class Doubts:
+    """Evidence that a question left out, since it is not what the stored text says."""
 
-    def __init__(self, limit: int) -> None:
+    count: int = 0
+    said: dict[str, None] = field(default_factory=dict)
+
+    def add(self, error: EvidenceError) -> None:
+        self.count += 1
+        self.said[left_out(error)] = None
+
+
+class BoundedCache(Generic[CacheKey, CachedItem]):
+    """A bounded store of what was read: when it is full, it starts again from nothing. What was
+    read with ``doubts`` is not kept, so that each question that reads it has them."""
+
+    def __init__(
+        self,
+        limit: int,
+        doubts: Doubts | None = None,
+        held: list[dict[CacheKey, CachedItem]] | None = None,
+    ) -> None:
         self._limit = limit
-        self._items: dict[CacheKey, CachedItem] = {}
+        self._doubts = doubts or Doubts()
+        self._held = [{}] if held is None else held
+
+    def for_question(self, doubts: Doubts) -> BoundedCache[CacheKey, CachedItem]:
+        """The same store for another question."""
+        return BoundedCache(self._limit, doubts, self._held)
+
+    @property
+    def _items(self) -> dict[CacheKey, CachedItem]:
+        return self._held[0]
 
     def get_all(
         self,
@@ -50,10 +78,13 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
         items = self._items
         known = {key: items[key] for key in wanted if key in items}
         missing = [key for key in wanted if key not in known]
+        before = self._doubts.count
         fresh = read(missing) if missing else {}
         found = {**known, **fresh}
+        if self._doubts.count > before:
+            return {key: found[key] for key in wanted if key in found}
         if len(self._items) + len(fresh) > self._limit:
-            self._items = {}  # a question that is being answered keeps what it holds
+            self._held[0] = {}  # a question that is being answered keeps what it holds
         if len(fresh) <= self._limit:
             self._items.update(fresh)
         return {key: found[key] for key in wanted if key in found}
@@ -63,9 +94,12 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
         items = self._items
         if key in items:
             return items[key]
+        before = self._doubts.count
         item = read()
+        if self._doubts.count > before:
+            return item
         if len(items) >= self._limit:
-            self._items = {}
+            self._held[0] = {}
         self._items[key] = item
         return item
 
@@ -106,7 +140,7 @@ class Context:
 
     ``reader`` finds answers in passages, where there is one. ``shelf`` reads the communities and
     reports of a published state, and ``table`` its evidence and what was counted of it, where they
-    lie ready."""
+    lie ready. ``doubts`` are about evidence that had to be left out."""
 
     store: Store
     texts: Texts
@@ -118,6 +152,7 @@ class Context:
     filters: Filters = NO_FILTERS
     shelf: Callable[[], ReportCache | None] = nothing
     table: Callable[[], LookupTable | None] = nothing
+    doubts: Doubts = field(default_factory=Doubts)
     _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
@@ -127,16 +162,23 @@ class Context:
 
     @property
     def evidence(self) -> EvidenceReader:
-        """The evidence of this state."""
+        """The evidence of this state, in doubt of which the question is."""
 
-        def open_() -> EvidenceReader:
-            return EvidenceReader(self.table() or StoredEvidence(self.store), self.texts)
+        def open_() -> EvidenceSource:
+            return self.table() or StoredEvidence(self.store)
 
-        return self.once("reader of evidence", open_)
+        return EvidenceReader(self.once("source of evidence", open_), self.texts, self.doubt)
+
+    def doubt(self, error: EvidenceError) -> None:
+        """Leave out evidence that is not what the stored text says, or raise the error where the
+        settings are strict."""
+        if self.settings.integrity.strict:
+            raise error
+        self.doubts.add(error)
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""
-        return replace(self, sink=sink, _embedded={})
+        return replace(self, sink=sink, doubts=Doubts(), _embedded={})
 
     def embed(self, texts: Sequence[str]) -> NDArray[float32]:
         """The vectors of the texts, one row each; a text is embedded once per question."""
@@ -165,7 +207,8 @@ class Context:
 
     def remembered(self, name: str, limit: int) -> BoundedCache[Any, Any]:
         """The store of that name, which lives as long as the published state is open."""
-        return self._memory.setdefault(name, BoundedCache(limit))
+        known = self._memory.setdefault(name, BoundedCache(limit))
+        return known.for_question(self.doubts)
 
 
 Rank = Callable[[str, Sequence[str], CallSink], list[tuple[int, float]]]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.evidence import stored_evidence
 from tgraph.index.knowledge import is_statement
 from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.sources import derived
@@ -359,7 +360,9 @@ class NarrowedVectors(Mapping[str, "VectorSet"]):
             from tgraph.index.vectors.vector_index import build
 
             whole = self._whole.vectors[kind]
-            items = items_of(kind, self._store, self._whole.texts.librarian)
+            texts = self._whole.texts.over(self._store)
+            places = stored_evidence(self._store, texts, self._whole.doubt)
+            items = items_of(kind, self._store, texts.librarian, places)
             exact = replace(whole.parameters, threshold=2**62)
             self._sets[kind] = build(kind, items, self._whole.embedder, whole, parameters=exact)
         return self._sets[kind]

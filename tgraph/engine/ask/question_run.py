@@ -197,6 +197,7 @@ class QuestionRun:
         told = (
             *notes_on(self._context, sentences),
             *missing,
+            *(Note(text, (), ()) for text in self._context.doubts.said),
             *(_nearest(evidence, self._context) for evidence in notes.nearest),
             *doubts,
         )

@@ -20,12 +20,27 @@ from tgraph.errors import QueryError
 from tgraph.explain.query.guard import check
 from tgraph.explain.query.sparql import Bounds, run_update
 from tgraph.record.activities import SOFTWARE, Activity, agent_quads
+from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import Statements
+from tgraph.store.statements import Statements, to_bytes
 from tgraph.store.writer import LayeredStore, WorkingCopy
 
 _SEALED = (v.bundle_iri(""), v.collection_iri(""))
+_KNOWLEDGE = tuple(f"{v.URN}{kind}:" for kind in ("entity", "relation", "type", "edge"))
+"""What an update may speak of. Anything else of tgraph's is on record, or is named by what it says,
+as claims, communities and reports are."""
+_SAID = (v.TG, v.PROV, v.RDF, v.RDFS, v.OA, v.DCTERMS)
+_TIES = frozenset(
+    (*map(v.tg, ("original", "mergedFrom", "edge", "entity", "claim")), v.RDF_REIFIES)
+) | {v.prov("wasDerivedFrom")}
+"""What ties knowledge to the evidence that it rests on."""
+_MOST_SHOWN = 300
+_ALLOWED = (
+    "It may change knowledge (what the default graph says of entities, relations and types) and"
+    " graphs of your own; documents come and go by `tgraph index`, `remove` and"
+    " `purge`, names by `tgraph entities`."
+)
 
 
 class UpdateRun(Run):
@@ -96,13 +111,43 @@ def difference(
     return added, removed
 
 
+def _is_of_record(quad: Quad) -> bool:
+    """Whether the statement says, in tgraph's own terms, something of what is on record, or ties
+    something to evidence."""
+    predicate = quad.predicate
+    if predicate in _TIES and _is_ours(quad.subject):
+        return True
+    return (_is_on_record(quad.subject) and predicate.value.startswith(_SAID)) or (
+        _is_on_record(quad.object) and predicate.value.startswith((v.TG, v.PROV))
+    )
+
+
+def _is_on_record(term: object) -> bool:
+    return isinstance(term, NamedNode) and _is_ours(term) and not term.value.startswith(_KNOWLEDGE)
+
+
+def _is_ours(term: object) -> bool:
+    return isinstance(term, NamedNode) and term.value.startswith(v.URN)
+
+
+def _shown(quad: Quad) -> str:
+    return one_line(to_bytes([quad]).decode(), _MOST_SHOWN)
+
+
 def _check_allowed(added: Iterable[Quad], removed: Iterable[Quad]) -> None:
     for quad in (*added, *removed):
         graph = quad.graph_name
         if isinstance(graph, NamedNode) and graph.value.startswith(_SEALED):
             raise QueryError(
                 "The record of sessions is sealed; an update can't change it.",
-                "Name the graphs that it is about.",
+                f"Name the graphs that it is about. {_ALLOWED}",
+            )
+        if graph == v.SOURCE_GRAPH or _is_of_record(quad):
+            raise QueryError(
+                "An update can't change what answers rest on (documents, pages, chunks, evidence,"
+                " accessions, how they were read, claims, communities and reports), and this would:"
+                f" {_shown(quad)}",
+                _ALLOWED,
             )
     for quad in added:
         if isinstance(quad.subject, BlankNode) or isinstance(quad.object, BlankNode):

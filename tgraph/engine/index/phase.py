@@ -17,7 +17,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from tgraph.engine.progress import Progress, RunSetup
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import Extractor
-from tgraph.index.evidence import EvidenceReader
+from tgraph.index.evidence import EvidenceReader, left_out
 from tgraph.index.evidence_cache import LazyTable, LookupTable
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -49,8 +49,9 @@ class IndexContext(RunSetup):
 
     @property
     def evidence(self) -> EvidenceReader:
-        """The evidence of the ``table``."""
-        return EvidenceReader(self.table(), Texts(self.copy.store, self.librarian))
+        """The evidence of the ``table``; who waits is told of what has to be left out."""
+        texts = Texts(self.copy.store, self.librarian)
+        return EvidenceReader(self.table(), texts, lambda error: self.message(left_out(error)))
 
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Tell who waits how far a stage is, and what the run has cost."""

@@ -269,7 +269,7 @@ def _grounds(report: str, context: Context) -> tuple[Evidence, ...]:
 
 
 def _claims(entities: Sequence[str], context: Context) -> Known:
-    found = claims_of(context.store, context.texts, entities)
+    found = claims_of(context.store, context.texts, entities, context.doubt)
     return {
         claim.iri: (claim_item(claim), claim.evidence)
         for claims in found.values()

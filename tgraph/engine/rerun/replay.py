@@ -165,7 +165,9 @@ class SessionReplay:
         """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
         session = self.session
         settings = restored(self.settings, session.mode, session.parameters)
-        settings = settings.model_copy(update={"prompts": self._prompts(place)})
+        strict = settings.integrity.model_copy(update={"strict": True})
+        changed = {"prompts": self._prompts(place), "integrity": strict}
+        settings = settings.model_copy(update=changed)
         parts = self._live(settings, place) if live else self._replayed(settings, place)
         filters = filters_of(session.parameters)
         left = narrowed(replace(known, settings=settings, embedder=known.embedder), filters)

@@ -11,7 +11,8 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError
+from tgraph.errors import ErasedTextError
+from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, derived, document_of_chunk, page_of_chunk, text_value
 from tgraph.ingest.sentences import sentences
 from tgraph.store.base import Store, text_of
@@ -167,8 +168,8 @@ class CorpusAsOf:
         for page in self.pages(accession.document):
             try:
                 text = self.texts.of_page(accession.document, page)
-            except StoreError:
-                continue  # erased
+            except ErasedTextError:
+                continue
             for match in pattern.finditer(text):
                 told = accession.document, accession.title, accession.path
                 yield DocumentPlace(*told, page, *match.span(), match[0])
@@ -189,9 +190,7 @@ class CorpusAsOf:
 
 def span_of(evidence: str, store: Store) -> PlaceSpan:
     """Where the evidence stands."""
-    chunk = text_value(store, evidence, v.prov("wasDerivedFrom"))
-    start = int(text_value(store, evidence, v.tg("charOffset")) or 0)
-    end = start + int(text_value(store, evidence, v.tg("charLength")) or 0)
+    chunk, start, end, _ = recorded_place(store, evidence)
     return document_of_chunk(chunk), page_of_chunk(chunk), start, end
 
 

@@ -21,8 +21,8 @@ from tgraph.explain.assess.verification import (
 )
 from tgraph.explain.trace.derivation import DerivationNode, Derivations
 from tgraph.explain.trace.values import Trace, TraceItem, TraceSentence
+from tgraph.index.sources import is_mark
 from tgraph.models.base import CallSink
-from tgraph.record.erasure.rewriter import is_mark
 from tgraph.retrieve.text.lexical import terms
 
 # To go back through what each step was made from until support is lost is VeriTrail's way

@@ -134,10 +134,11 @@ SHAPES = Audit(
 INTEGRITY = Audit(
     "integrity",
     "The record against its seals",
-    "Is every bundle, batch, quad and text as it was sealed, and the chain whole?",
+    "Is every bundle, batch, quad and text as it was sealed, the chain whole, and every quote what"
+    " its text says?",
     (Parameter("head", "text", "", "a head of the chain that was saved before"),),
     ("problem", "what", "subject", "detail"),
-    check="the seals of the chain, recomputed",
+    check="the seals of the chain, and what the record says of texts, recomputed",
 )
 
 

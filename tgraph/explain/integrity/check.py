@@ -1,8 +1,9 @@
 """Whether the record is as it was sealed (design, section 3.7).
 
 Every bundle's RDFC-1.0 hash is computed again, every entry of the chain, what all batches add up
-to, and every text of the librarian. A chain that was cut at its end can only be told by a head that
-was saved before, one that was computed again as a whole by that or by a signature.
+to, every text of the librarian, and from the texts what the record says of them. A chain that was
+cut at its end can only be told by a head that was saved before, one that was computed again as a
+whole by that or by a signature.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from tgraph.explain.integrity.entries import (
     term_text,
 )
 from tgraph.explain.integrity.erasures import Erasure, Rewritings
+from tgraph.explain.integrity.texts import SourceCheck
 from tgraph.librarian import Librarian
 from tgraph.record.chain import GENESIS, NO_GRAPH, GraphHash, Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey
@@ -194,6 +196,7 @@ def check_integrity(
     texts, damaged, strays = _check_texts(librarian, _needed(store, replayed, entries, rewritings))
     signed = check_signatures(chains[catalogue], catalogue, key) if key else None
     found = (*problems, *lost, *wrong, *differing, *damaged, *(signed.problems if signed else ()))
+    found += tuple(SourceCheck(store, librarian).problems())
     head = last_head(chains[catalogue])
     batches = sum(entry.kind == "batch" for entry in entries)
     counts = (len(bundles), batches, quads + sum(bundles.values()), texts)

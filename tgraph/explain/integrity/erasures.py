@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError, UsageError
+from tgraph.errors import ErasedTextError, UsageError
 from tgraph.explain.integrity.entries import ChainEntry, Problem, stated, term_text
 from tgraph.index.sources import Texts
 from tgraph.record.bundle import ERASURE
@@ -172,7 +172,7 @@ def page_text(texts: Texts) -> Callable[[str, int | None], str]:
     def read(document: str, page: int | None) -> str:
         try:
             return texts.of_page(document, page)
-        except StoreError:
+        except ErasedTextError:
             return ""
 
     return read

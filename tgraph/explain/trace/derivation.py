@@ -13,10 +13,11 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError
+from tgraph.errors import ErasedTextError, StoreError
 from tgraph.explain.as_of.names import NamesAsOf, values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.values import Trace, TraceAction, TraceBatch, TraceItem, TracePoint
+from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, range_of_chunk, text_value
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.librarian import Librarian
@@ -200,8 +201,8 @@ class Derivations:
                 return self._texts.of_chunk(iri)
             if kind == "evidence":
                 return self._of_evidence(iri)
-        except StoreError:
-            return ""  # erased
+        except ErasedTextError:
+            return ""
         if iri in self._points:
             return self._points[iri].text
         said = self._said(iri)
@@ -212,8 +213,12 @@ class Derivations:
     def _of_evidence(self, iri: str) -> str:
         """What an extraction says: the bare statement, the description that it wrote, its quote."""
         stated = text_value(self._store, iri, v.tg("edge"))
-        said = [text_value(self._store, iri, v.tg(name)) for name in ("description", "quote")]
-        return "\n".join(filter(None, (self._names.of(stated) if stated else "", *said)))
+        described = text_value(self._store, iri, v.tg("description"))
+        place = recorded_place(self._store, iri)
+        with suppress(ErasedTextError):
+            self._texts.quote(*place)
+        said = (self._names.of(stated) if stated else "", described, place.quote)
+        return "\n".join(filter(None, said))
 
     def _once_said(self, iri: str) -> list[str]:
         """What it said that is no part of knowledge any more."""

@@ -16,17 +16,10 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
-from tgraph.index.sources import (
-    Texts,
-    derived,
-    document_of_chunk,
-    page_of_chunk,
-    range_of_chunk,
-    text_value,
-)
+from tgraph.index.evidence import recorded_place
+from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import SegmentKind
-from tgraph.record.erasure.rewriter import is_mark
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, select, text_of
 
@@ -258,7 +251,7 @@ def _chunk(
     text = texts.of_page(document, page)
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
-    quoted = partial(_quoted, texts, chunk)
+    quoted = partial(_quoted, texts, store, chunk)
     found = [
         ExtractedEdge(edge=item["edge"], **quoted(item) | edges[item["edge"]].named_terms)
         for item in evidence
@@ -295,15 +288,14 @@ def _claimed(item: Mapping[str, str], quoted: Mapping[str, Any]) -> SourceClaim:
     )
 
 
-def _quoted(texts: Texts, chunk: str, item: Mapping[str, str]) -> dict[str, Any]:
+def _quoted(texts: Texts, store: Store, chunk: str, item: Mapping[str, str]) -> dict[str, Any]:
     """The evidence, where it stands and in what."""
-    start = int(item["charOffset"])
-    end = start + int(item["charLength"])
+    _, start, end, said = recorded_place(store, item["evidence"])
     return {
         "evidence": item["evidence"],
         "start": start,
         "end": end,
-        "quote": texts.of_page(document_of_chunk(chunk), page_of_chunk(chunk))[start:end],
+        "quote": texts.quote(chunk, start, end, said),
         "segment_kind": texts.segment_kind(chunk, start, end),
     }
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.errors import ErasedTextError
 from tgraph.explain.trace.bundle_reader import (
     SELECTIONS,
     BundleReader,
@@ -35,12 +36,12 @@ from tgraph.explain.trace.values import (
     TraceSentence,
     TraceStepAnswer,
 )
+from tgraph.index.evidence import RecordedPlace, recorded_place
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
     page_of_chunk,
     range_of_chunk,
-    text_value,
 )
 from tgraph.librarian import Librarian
 from tgraph.model import Edge, EntityMatch
@@ -338,19 +339,22 @@ class TraceReader:
     def _evidence(
         self, evidence: str, start: int = -1, end: int = -1, quote: str = ""
     ) -> TraceQuotation:
-        is_chunk = evidence.startswith(_CHUNK)
-        read = partial(text_value, self._store, evidence)
-        chunk = evidence if is_chunk else read(v.prov("wasDerivedFrom"))
+        if evidence.startswith(_CHUNK):
+            place = RecordedPlace(evidence, *range_of_chunk(evidence), None)
+        else:
+            place = recorded_place(self._store, evidence)
+        with suppress(ErasedTextError):
+            self._pages.quote(*place)
+        chunk = place.chunk
         document, page = document_of_chunk(chunk), page_of_chunk(chunk)
-        if start < 0 and is_chunk:
-            start, end = range_of_chunk(chunk)
-        elif start < 0:
-            start = int(read(v.tg("charOffset")) or 0)
-            end = start + int(read(v.tg("charLength")) or 0)
-            quote = read(v.tg("quote"))
+        if start < 0:
+            start, end, quote = place.start, place.end, place.quote or ""
+        else:
+            with suppress(ErasedTextError):
+                self._pages.check(document, page, start, end, quote)
         title, path = self._names.recalled.document(document)
-        place = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
-        return replace(place, segment_kind=self._pages.segment_kind(chunk, start, end))
+        found = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
+        return replace(found, segment_kind=self._pages.segment_kind(chunk, start, end))
 
     def _item(
         self,
@@ -394,7 +398,8 @@ class TraceReader:
 def read_trace(
     store: Store, librarian: Librarian, summary: SessionSummary, collection: str
 ) -> Trace:
-    """The trace of a recorded session."""
+    """The trace of a recorded session. ``EvidenceError`` where a quote in it is not what the stored
+    text says, unless that was erased."""
     quads = store.match(None, None, None, NamedNode(summary.bundle))
     pages = Texts(store, librarian)
     reader = TraceReader(store, librarian.get_text, summary.explain_id, quads, collection, pages)
@@ -405,7 +410,7 @@ def read_so_far(
     store: Store, librarian: Librarian, journal: Path, session: str, collection: str
 ) -> Trace | None:
     """What has been recorded so far of a session that is not folded into the store yet; None
-    where there is no such journal (any more)."""
+    where there is no such journal (any more). Raises as ``read_trace``."""
     try:
         frames = read_journal(journal).frames
     except FileNotFoundError:

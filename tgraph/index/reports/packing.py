@@ -311,7 +311,7 @@ class DetailReader:
         wanted = sorted({iri for _, edges in batch for iri in edges})
         evidence = self._places.of_edges(wanted, QUOTES)
         entities = sorted({member for community, _ in batch for member in community.members})
-        claims = claims_of(self._store, self._texts, entities)
+        claims = claims_of(self._store, self._texts, entities, self._places.doubt)
         for community, edges in batch:
             ends = {iri: EdgeDetail(edge, 0).ends for iri, edge in edges.items()}
             links = Counter(end for of_edge in ends.values() for end in of_edge)

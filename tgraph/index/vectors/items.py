@@ -58,9 +58,9 @@ def items_of(
 
 def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     for entity in _instances(store, "Entity"):
-        label = _texts(store, entity, v.RDFS_LABEL)
+        label = next(iter(_texts(store, entity, v.RDFS_LABEL)), entity.value)  # an update took it
         described = " ".join(_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
-        yield entity.value, f"{label[0]}: {described}" if described else label[0]
+        yield entity.value, f"{label}: {described}" if described else label
 
 
 def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:

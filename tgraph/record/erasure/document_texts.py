@@ -10,9 +10,9 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
-from tgraph.index.sources import derived, text_value
+from tgraph.index.sources import derived, is_mark, text_value
 from tgraph.librarian import Librarian
-from tgraph.record.erasure.rewriter import SAID, is_mark, words_of
+from tgraph.record.erasure.rewriter import SAID, words_of
 from tgraph.record.erasure.scope import ErasureScope, typed, value_of
 from tgraph.record.erasure.traces import TraceCollector, Traces
 from tgraph.store.base import Store

@@ -27,12 +27,12 @@ from pyoxigraph import (
 )
 
 from tgraph import vocabulary as v
+from tgraph.index.sources import is_mark
 from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope
 from tgraph.record.erasure.traces import Traces
 from tgraph.store.base import Term
 from tgraph.store.statements import edge_of, to_bytes
 
-_MARK = re.compile(r"\[erased [0-9a-f]{16}\]")
 _MARK_SIZE = 8
 _AT_ONCE = 5_000
 _REMEMBERED = 100_000
@@ -67,11 +67,6 @@ _TECHNICAL = _KEYS | {
     *_terms("hash previousHash chainHash removedText requestHash inputHash mimeType status mode"),
     *_terms("collection callKind matchMethod claimStatus rejectionReason kind"),
 }
-
-
-def is_mark(text: str) -> bool:
-    """Whether an erasure left this in the place of a text."""
-    return _MARK.fullmatch(text) is not None
 
 
 class Marks:

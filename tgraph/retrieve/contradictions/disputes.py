@@ -150,8 +150,9 @@ def _words(context: Context, found: Contradiction, fact: str) -> str:
 def _places(context: Context, found: Contradiction, fact: str) -> tuple[Evidence, ...]:
     if found.kind != "claims":
         return context.evidence.of_edges([fact], 1).get(fact, ())
-    claims = claims_of(context.store, context.texts, [found.subject]).get(found.subject, ())
-    return tuple(e for claim in claims if claim.iri == fact for e in claim.evidence[:1])
+    claims = claims_of(context.store, context.texts, [found.subject], context.doubt)
+    about = claims.get(found.subject, ())
+    return tuple(e for claim in about if claim.iri == fact for e in claim.evidence[:1])
 
 
 # --- what disagrees with one fact ---

@@ -268,7 +268,7 @@ class Surroundings:
         context = self.context
         iris = [entity.iri for entity in self.entities]
         labels = {entity.iri: entity.label for entity in self.entities}
-        claims = claims_of(context.store, context.texts, iris)
+        claims = claims_of(context.store, context.texts, iris, context.doubt)
         found = {
             claim.iri: (claim, place, entity)
             for place, entity in reversed(list(enumerate(iris)))

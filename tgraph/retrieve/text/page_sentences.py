@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from tgraph.errors import StoreError
+from tgraph.errors import ErasedTextError
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.ingest.segments import segments, sentences_of
 from tgraph.model import Citation, Evidence, Segment, SegmentKind, well_formed
@@ -85,13 +85,13 @@ class QuoteSurroundings:
 
 
 def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSentences:
-    """Those of the page that the evidence is of; none where its text was lost."""
+    """Those of the page that the evidence is of; none where its text was erased."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
 
     def read() -> PageSentences:
         try:
             text = context.texts.of_page(document, page)
-        except StoreError:
+        except ErasedTextError:
             return PageSentences()
         return PageSentences(segments(text, context.texts.media_type(document)))
 
