@@ -66,6 +66,14 @@ class EmbeddingSettings(Section):
     )
 
 
+class IngestSettings(Section):
+    """What parsing one document may cost; a document that needs more is left out, and said so."""
+
+    memory_mb: int = Field(512, ge=128, description="memory of the process that parses")
+    seconds: float = Field(60.0, gt=0, description="until it is stopped")
+    output_mb: int = Field(100, ge=1, description="text that a document may come to")
+
+
 class ChunkSettings(Section):
     by: Literal["tokens", "sentences"] = "tokens"
     size: int = Field(1200, ge=20, description="tokens in a chunk")
@@ -215,6 +223,7 @@ class _CommonSettings(BaseSettings):
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     integrity: IntegritySettings = IntegritySettings()
+    ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     summaries: SummarySettings = SummarySettings()

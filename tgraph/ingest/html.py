@@ -64,7 +64,10 @@ def _tree(markup: str, name: str) -> etree._Element | None:
         root = etree.fromstring(markup.encode(), parser)
     except etree.XMLSyntaxError:
         root = None
-    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+    faults = {error.type_name for error in parser.error_log}
+    if "ERR_NO_MEMORY" in faults:
+        raise MemoryError
+    if "ERR_RESOURCE_LIMIT" in faults:
         raise IngestError(
             name, "Its elements are nested too deep to be read.", "Close the elements of the HTML."
         )
