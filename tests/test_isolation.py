@@ -16,7 +16,8 @@ import docx
 import pytest
 
 from tgraph.engine.graph import open_graph
-from tgraph.errors import IngestError
+from tgraph.errors import IngestError, TgraphError
+from tgraph.extract.english import parser
 from tgraph.ingest import parser_process
 from tgraph.ingest.base import FileLimits
 from tgraph.ingest.files import load
@@ -219,6 +220,31 @@ def test_what_a_parser_may_do_wrong_is_an_error_of_its_file(reader, what, monkey
 def test_an_output_beyond_the_limit():
     with pytest.raises(IngestError, match="more than 1 MB of text"):
         load(b"<p>" + b"word " * 300_000, "a.html", FileLimits(output_bytes=1_000_000))
+
+
+def test_front_matter_with_aliases_is_read_line_by_line():
+    lines = [f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 60)]
+    source = "\n".join(["---", "title: Ships", "a0: &a0 {x: 1}", *lines, "---", "", "Text."])
+    assert load(source.encode(), "a.md").title == "Ships"
+
+
+def test_many_comments_before_html_are_passed_over_at_once():
+    assert load(b"<!-- -->" * 200 + b" text", "a").media_type == "text/plain"
+    assert load(b"<!-- -->" * 200 + b"<html>text", "a").media_type == "text/html"
+
+
+def test_a_parser_model_that_is_not_the_published_one_is_not_run(monkeypatch, tmp_path):
+    pytest.importorskip("spacy")
+    package = tmp_path / "places" / parser.PACKAGE
+    package.mkdir(parents=True)
+    marker = tmp_path / "marker"
+    (package / "__init__.py").write_text(HOSTILE.format(marker=str(marker)))
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.delitem(sys.modules, parser.PACKAGE, raising=False)
+    with pytest.raises(TgraphError, match=r"aren't those of .* 3\.8\.0") as caught:
+        parser.load.__wrapped__()
+    assert "force-reinstall" in caught.value.remedy
+    assert not marker.exists()
 
 
 def test_threads_queue_for_the_parser():

@@ -129,5 +129,13 @@ class TextBuilder:
         ]
         self.add(page.text)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._length
+
+    @property
+    def is_one_line(self) -> bool:
+        return len(self._parts) < 2 and not any("\n" in part for part in self._parts)
+
     def page(self, number: int | None = None) -> Page:
         return Page(number, "".join(self._parts), tuple(self._headings))

@@ -79,7 +79,7 @@ _READERS = {
 _READ_HERE = frozenset(("text/plain", "text/markdown"))
 _SUFFIXES = {suffix: kind for kind, (*_, known) in _READERS.items() for suffix in known.split()}
 _HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.I | re.S
+    rb"(?:\xef\xbb\xbf)?\s*(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.I | re.S
 )
 _WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 

@@ -179,7 +179,7 @@ def _content(reply: bytes, name: str) -> FileContent:
     is what the process lacked."""
     from pydantic import TypeAdapter
 
-    said = TypeAdapter(_Reply).validate_json(reply)
+    said = TypeAdapter(_ParserReply).validate_json(reply)
     if said.content is not None:
         return said.content
     if said.starved:
@@ -189,7 +189,7 @@ def _content(reply: bytes, name: str) -> FileContent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reply:
+class _ParserReply:
     content: FileContent | None = None
     starved: bool = False
     message: str = ""
@@ -238,19 +238,19 @@ def main() -> None:
 def _answer(place: Sequence[str], name: str, limits: FileLimits) -> bytes:
     try:
         data = _receive(sys.stdin.buffer, limits.file_bytes)
-        reply = _Reply(reader(*place)(data, name, limits))
+        reply = _ParserReply(reader(*place)(data, name, limits))
         written = json.dumps(asdict(reply), ensure_ascii=False, separators=(",", ":")).encode()
     except MemoryError:
-        reply = _Reply(starved=True)
+        reply = _ParserReply(starved=True)
     except IngestError as error:
-        reply = _Reply(starved=_is_starved(error), message=error.message, remedy=error.remedy)
+        reply = _ParserReply(starved=_is_starved(error), message=error.message, remedy=error.remedy)
     except Exception as error:
-        reply = _Reply(message=f"It can't be read: {type(error).__name__}: {reason(error)}.")
+        reply = _ParserReply(message=f"It can't be read: {type(error).__name__}: {reason(error)}.")
     else:
         if len(written) <= limits.output_bytes:
             return written
         allowed = f"{limits.output_bytes // 1_000_000:,} MB"
-        reply = _Reply(
+        reply = _ParserReply(
             message=f"It comes to more than {allowed} of text.",
             remedy="Set ingest.output_mb higher if you trust the file.",
         )

@@ -1,0 +1,204 @@
+"""What runs over documents takes time that grows with them, and not with their square.
+
+Each regular expression of the modules that read documents runs over texts made to keep it busy:
+repetitions of the characters that it asks for, with an end that it can't match. Time is measured
+only as a growth: CPU seconds at two sizes, and only where they are long enough to be measured.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser as regular  # type: ignore[attr-defined]
+from typing import Any
+
+import pytest
+
+import tgraph.answer
+import tgraph.extract
+import tgraph.ingest
+import tgraph.retrieve.text
+from tgraph.errors import IngestError
+from tgraph.ingest.files import load
+from tgraph.ingest.segments import segments, sentences_of
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = (tgraph.ingest, tgraph.extract, tgraph.retrieve.text, tgraph.answer)
+ABOUT_QUESTIONS = {
+    "tgraph.answer.mode_choice",
+    "tgraph.retrieve.text.comparison",
+    "tgraph.retrieve.text.coordination",
+    "tgraph.retrieve.text.decomposition",
+    "tgraph.retrieve.text.question_analysis",
+    "tgraph.retrieve.text.question_form",
+}
+"""What is in them reads the words of who asks, and not a document."""
+BOUNDED = {
+    "tgraph.extract.literals._BEFORE_MODIFIER": "the 12 characters before a literal",
+    "tgraph.extract.literals._TEMPORAL": "the 12 characters before a literal",
+    "tgraph.ingest.pdf._NO_TITLE": "a title of at most 300 characters",
+    "tgraph.ingest.sentences._LAST_WORD": "the 40 characters before a full stop",
+}
+"""Expressions that run over a text of few characters only, whatever the document."""
+SMALL, LARGE = 2_000, 8_000
+EXPONENT = 1.6
+MEASURABLE = 0.004
+"""Seconds: a step of an expression takes nanoseconds, and the square of ``SMALL`` is millions."""
+Named = tuple[str, re.Pattern[str]]
+
+
+def expressions() -> Iterator[Named]:
+    for package in PACKAGES:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name not in ABOUT_QUESTIONS:
+                module = importlib.import_module(found.name)
+                for name, value in vars(module).items():
+                    yield from ((f"{found.name}.{name}", each) for each in _inside(value))
+
+
+def _inside(value: Any) -> Iterator[re.Pattern[str]]:
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield value
+    elif isinstance(value, dict | tuple | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _inside(each)
+
+
+def _is_anchored(name: str) -> bool:
+    """Whether it is only ever asked whether a text begins with it."""
+    module, _, variable = name.rpartition(".")
+    source = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text("utf-8")
+    uses = set(re.findall(rf"\b{variable}\.(\w+)", source))
+    in_tuple = re.search(rf"(?:\(|, ){variable}\b[,)]", source) is not None
+    if in_tuple:
+        uses |= set(re.findall(r"\bkind\.(\w+)\(", source))
+    return bool(uses) and uses <= {"match", "fullmatch"}
+
+
+def characters(pattern: Any) -> Iterator[str]:
+    """A character for each place of a parsed expression, in order."""
+    for kind, value in pattern:
+        if kind is op.LITERAL:
+            yield chr(value)
+        elif kind in (op.NOT_LITERAL, op.ANY):
+            yield "x"
+        elif kind is op.IN:
+            yield from _of_class(value)
+        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
+            yield from characters(value[2])
+        elif kind is op.SUBPATTERN:
+            yield from characters(value[3])
+        elif kind is op.ATOMIC_GROUP:
+            yield from characters(value)
+        elif kind is op.BRANCH:
+            for branch in value[1][:4]:
+                yield from characters(branch)
+
+
+def _of_class(members: Any) -> Iterator[str]:
+    shown = {op.CATEGORY_SPACE: " ", op.CATEGORY_DIGIT: "1", op.CATEGORY_WORD: "a"}
+    if members[0][0] is op.NEGATE:
+        yield "x"
+        return
+    for kind, value in members[:2]:
+        if kind is op.CATEGORY:
+            yield shown.get(value, "-")
+        else:
+            yield chr(value if kind is op.LITERAL else value[0])
+
+
+def units(expression: re.Pattern[str]) -> list[str]:
+    """What is repeated to keep an expression busy."""
+    found = list(characters(regular.parse(expression.pattern, expression.flags)))
+    single = list(dict.fromkeys(found))[:10]
+    pairs = [a + b for a, b in pairwise(found) if a != b][:6]
+    return list(dict.fromkeys([*single, *pairs, "".join(found[:12]), " ", "\n", "a", "a "]))
+
+
+def seconds(work: Callable[[], object]) -> float:
+    return min(_once(work) for _ in range(2))
+
+
+def _once(work: Callable[[], object]) -> float:
+    start = time.thread_time()
+    work()
+    return time.thread_time() - start
+
+
+@contextmanager
+def never_endless() -> Iterator[None]:
+    """An expression whose time doubles with each character is to fail and not to hang."""
+
+    def give_up(*_: object) -> None:
+        pytest.fail("it doesn't come to an end")
+
+    before = signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 60)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def exponent(work: Callable[[int], object]) -> float:
+    """How the time grows between the two sizes; 0 where there is nothing to be measured."""
+    if _once(lambda: work(SMALL)) < MEASURABLE:
+        return 0.0
+    small = seconds(lambda: work(SMALL))
+    if small < MEASURABLE:
+        return 0.0
+    return math.log(seconds(lambda: work(LARGE)) / small, LARGE / SMALL)
+
+
+def test_expressions_over_documents_take_linear_time():
+    found = dict(expressions())
+    assert len(found) > 100
+    slow = []
+    with never_endless():
+        for name, expression in found.items():
+            if name in BOUNDED:
+                continue
+            anchored = _is_anchored(name)
+
+            def run(size: int, unit: str, e: re.Pattern[str] = expression, a: bool = anchored):
+                text = unit * (size // len(unit)) + "\0!"
+                return (e.match(text), e.fullmatch(text)) if a else sum(1 for _ in e.finditer(text))
+
+            for unit in units(expression):
+                if exponent(lambda size, u=unit, r=run: r(size, u)) > EXPONENT:
+                    slow.append((name, unit))
+                    break
+    assert slow == []
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDED))
+def test_what_is_excused_is_there(name):
+    module, _, variable = name.rpartition(".")
+    assert isinstance(getattr(importlib.import_module(module), variable), re.Pattern)
+
+
+@pytest.mark.parametrize("suffix", ["md", "txt"])
+@pytest.mark.parametrize(
+    "unit", ["`", "[", "*a ", "```\n", "> ", "| ", "a: b; ", ". ", "<a ", "- ", "    a", "---\n"]
+)
+def test_text_is_read_in_this_process_in_linear_time(unit, suffix):
+    def read(size: int) -> None:
+        data = ("Text.\n\n" + unit * (size // len(unit)) + "!\n").encode()
+        with suppress(IngestError):
+            document = load(data, f"a.{suffix}")
+            for segment in segments(document.pages[0].text, document.media_type):
+                sentences_of(segment)
+
+    read(100)
+    with never_endless():
+        assert exponent(read) < EXPONENT
