@@ -53,6 +53,7 @@ SMALL, LARGE = 2_000, 8_000
 EXPONENT = 1.6
 MEASURABLE = 0.004
 """Seconds: a step of an expression takes nanoseconds, and the square of ``SMALL`` is millions."""
+TAILS = ("\0" + "!" * 20, "\n\0" + "!" * 20)
 Named = tuple[str, re.Pattern[str]]
 
 
@@ -84,44 +85,48 @@ def _is_anchored(name: str) -> bool:
     return bool(uses) and uses <= {"match", "fullmatch"}
 
 
-def characters(pattern: Any) -> Iterator[str]:
-    """A character for each place of a parsed expression, in order."""
+def places(pattern: Any, repeated: bool = False) -> Iterator[tuple[str, bool]]:
+    """A character for each place of a parsed expression, in order, and whether it may be repeated
+    without end."""
     for kind, value in pattern:
         if kind is op.LITERAL:
-            yield chr(value)
+            yield chr(value), repeated
         elif kind in (op.NOT_LITERAL, op.ANY):
-            yield "x"
+            yield "x", repeated
         elif kind is op.IN:
-            yield from _of_class(value)
+            yield _member(value), repeated
         elif kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-            yield from characters(value[2])
+            yield from places(value[2], repeated or value[1] is op.MAXREPEAT)
         elif kind is op.SUBPATTERN:
-            yield from characters(value[3])
+            yield from places(value[3], repeated)
         elif kind is op.ATOMIC_GROUP:
-            yield from characters(value)
+            yield from places(value, repeated)
         elif kind is op.BRANCH:
             for branch in value[1][:4]:
-                yield from characters(branch)
+                yield from places(branch, repeated)
 
 
-def _of_class(members: Any) -> Iterator[str]:
-    shown = {op.CATEGORY_SPACE: " ", op.CATEGORY_DIGIT: "1", op.CATEGORY_WORD: "a"}
-    if members[0][0] is op.NEGATE:
-        yield "x"
-        return
-    for kind, value in members[:2]:
-        if kind is op.CATEGORY:
-            yield shown.get(value, "-")
-        else:
-            yield chr(value if kind is op.LITERAL else value[0])
+def _member(members: Any) -> str:
+    kind, value = members[0]
+    if kind is op.NEGATE:
+        return "x"
+    if kind is op.CATEGORY:
+        return {op.CATEGORY_SPACE: " ", op.CATEGORY_DIGIT: "1", op.CATEGORY_WORD: "a"}.get(
+            value, "-"
+        )
+    return chr(value if kind is op.LITERAL else value[0])
 
 
-def units(expression: re.Pattern[str]) -> list[str]:
-    """What is repeated to keep an expression busy."""
-    found = list(characters(regular.parse(expression.pattern, expression.flags)))
-    single = list(dict.fromkeys(found))[:10]
-    pairs = [a + b for a, b in pairwise(found) if a != b][:6]
-    return list(dict.fromkeys([*single, *pairs, "".join(found[:12]), " ", "\n", "a", "a "]))
+def attacks(expression: re.Pattern[str]) -> list[tuple[str, str, str]]:
+    """What stands before, is repeated, and stands after, to keep an expression busy."""
+    found = list(places(regular.parse(expression.pattern, expression.flags)))
+    letters = [character for character, _ in found]
+    units = [*letters[:10], *map("".join, pairwise(letters[:7])), "".join(letters[:12])]
+    heads = ["".join(letters[:at]) for at, (_, repeated) in enumerate(found) if repeated][:12]
+    after = {len(head): found[len(head)][0] for head in heads}
+    plain = [("", unit, tail) for unit in [*units, " ", "\n", "a "] for tail in TAILS]
+    led = [(h, unit, TAILS[0]) for h in heads for unit in (after[len(h)], " ")]
+    return list(dict.fromkeys(plain + led))
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -170,13 +175,20 @@ def test_expressions_over_documents_take_linear_time():
                 continue
             anchored = _is_anchored(name)
 
-            def run(size: int, unit: str, e: re.Pattern[str] = expression, a: bool = anchored):
-                text = unit * (size // len(unit)) + "\0!"
+            def run(
+                size: int,
+                head: str,
+                unit: str,
+                tail: str,
+                e: re.Pattern[str] = expression,
+                a: bool = anchored,
+            ):
+                text = head + unit * (size // len(unit)) + tail
                 return (e.match(text), e.fullmatch(text)) if a else sum(1 for _ in e.finditer(text))
 
-            for unit in units(expression):
-                if exponent(lambda size, u=unit, r=run: r(size, u)) > EXPONENT:
-                    slow.append((name, unit))
+            for attack in attacks(expression):
+                if exponent(lambda size, a=attack, r=run: r(size, *a)) > EXPONENT:
+                    slow.append((name, attack))
                     break
     assert slow == []
 
