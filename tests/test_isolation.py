@@ -169,8 +169,8 @@ def test_a_part_of_another_ratio_than_documents_have_is_refused():
 def test_one_process_parses_many_files_and_another_one_what_follows_a_crash(monkeypatch):
     started: list[subprocess.Popen[bytes]] = []
 
-    def noted(*arguments: object) -> subprocess.Popen[bytes]:
-        started.append(start(*arguments))
+    def noted(module: str, stderr: int) -> subprocess.Popen[bytes]:
+        started.append(start(module, stderr))
         return started[-1]
 
     monkeypatch.setattr(parser_process, "start", noted)
