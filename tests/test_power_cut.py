@@ -80,8 +80,8 @@ def synced(tmp_path_factory: pytest.TempPathFactory) -> Synced:
     for name, text in TEXTS.items():
         (documents / name).write_text(text)
     synced = Synced.make(folder)
-    given = [documents, synced.root / "g", synced.told, json.dumps(SETTINGS)]
-    synced.run(sys.executable, "-c", WORK, *given)
+    given = (documents, synced.root / "g", synced.told)
+    synced.run(sys.executable, "-c", WORK, *given, json.dumps(SETTINGS))
     return synced
 
 

@@ -69,9 +69,15 @@ class EmbeddingSettings(Section):
 
 
 class IngestSettings(Section):
+    """Which files are taken in, and what parsing one may cost; one that needs more is left out, and
+    said so."""
+
     follow_links: bool = Field(
         False, description="symbolic links that lead out of the folder that was named, too"
     )
+    memory_mb: int = Field(512, ge=128, description="memory of the process that parses")
+    seconds: float = Field(60.0, gt=0, description="until it is stopped")
+    output_mb: int = Field(100, ge=1, description="text that a document may come to")
 
 
 class ChunkSettings(Section):

@@ -574,17 +574,22 @@ def network(start: Path | None = None) -> Any:
             return start, end, judged
 
     net = Net()
-    if start is not None and start.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        net.load_state_dict(_renamed(load_file(start)), strict=False)
-    elif start is not None and start.suffix == ".onnx":
-        net.load_state_dict(_shipped(start), strict=False)
-    elif start is not None:
-        net.load_state_dict(torch.load(start)["net"])
+    if start is not None:
+        net.load_state_dict(_started(start), strict=False)
     net.words.weight.requires_grad_(False)
     net.places.weight.requires_grad_(False)
     return net
+
+
+def _started(path: Path) -> Any:
+    """The weights in a file: MiniLM's, a checkpoint's, or those that ship."""
+    import torch
+
+    if path.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return _renamed(load_file(path))
+    return _shipped(path) if path.suffix == ".onnx" else torch.load(path)["net"]
 
 
 def _renamed(given: Any) -> Any:

@@ -177,7 +177,7 @@ def listener() -> Iterator[Listener]:
 def worker(job: dict[str, Any]) -> subprocess.CompletedProcess[bytes]:
     """The worker as it is, without the tokenizer before it."""
     return subprocess.run(
-        [sys.executable, "-m", "tgraph.explain.query.worker"],
+        [sys.executable, "-c", "from tgraph.explain.query.worker import main; main()"],
         input=json.dumps(job).encode(),
         capture_output=True,
     )
@@ -220,11 +220,11 @@ def test_an_update_s_worker_reaches_nothing_either(tmp_path, listener):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="filters and namespaces are Linux's")
-@pytest.mark.parametrize("barrier", ["_filter_sockets", "_own_network", "_no_more_handles"])
+@pytest.mark.parametrize("barrier", ["_filter_sockets", "_own_network", "no_more_handles"])
 def test_each_barrier_holds_by_itself(listener, barrier):
     code = f"""
 import socket, sys
-import tgraph.explain.query.worker as isolation
+import tgraph.isolation as isolation
 if isolation.{barrier}() is False:
     sys.exit("not permitted here")
 try:

@@ -17,13 +17,12 @@ from tgraph.retrieve.text.lexical import stem, term_set, words
 
 _YEAR = re.compile(r"(?<![\d,.-])(?:1\d{3}|20\d\d)(?![\d,]|[.-]\d)")
 _LIFE = re.compile(r"\b(1\d{3}|20\d\d)\s?[–—/-]\s?(1\d{3}|20\d\d)\b")
-_BRACKETS = re.compile(r"\s*\(.*\)$")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMBERS: Mapping[str, float] = tables("comparisons")["numbers"]
 _UNITS: Mapping[str, Mapping[str, float]] = tables("comparisons")["units"]
 _ANY = "|".join(sorted(_NUMBERS, key=len, reverse=True))
 _AMOUNT = re.compile(
-    r"(?<![\w.,])(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?<![\w.,])(?P<digits>\d{1,3}(?:,\d{3})++(?:\.\d++)?|\d++(?:\.\d++)?)"
     r"(?:[ -](?P<scale>hundred|thousand|million|billion))?(?![\w,]*\d)"
     rf"|\b(?P<words>(?:an? )?(?:{_ANY})(?:(?:[ -]| and )(?:{_ANY}))*)\b",
     re.IGNORECASE,
@@ -104,7 +103,8 @@ def bare_value(answer: str, comparison: QuestionComparison) -> ComparedValue | N
 def near_focus(text: str, comparison: QuestionComparison, name: str) -> int | None:
     """How far a name stands from the nearest word of the question; None where it is too far, or
     another name is between."""
-    written = next((n for n in (name, _BRACKETS.sub("", name)) if n and n in text), "")
+    bare = name.partition("(")[0].rstrip() if name.endswith(")") else name
+    written = next((n for n in (name, bare) if n and n in text), "")
     if not written:
         return None
     start = text.index(written)

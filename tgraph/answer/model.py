@@ -60,7 +60,7 @@ GENERAL_KNOWLEDGE = """. There is one exception: you may add what you know of th
 UNASKED = "sentence from general knowledge, which was not allowed"
 UNMARKED = "sentence that is not marked, where nothing was selected"
 _AFTER = re.compile(re.escape(VERIFY) + r"[\s.]*")
-_MARK = re.compile(r"\s*" + re.escape(VERIFY))
+_MARK = re.compile(r"(?<!\s)\s*" + re.escape(VERIFY))
 _LEADS = {"paragraph": "\n\n", "item": "\n- "}
 
 

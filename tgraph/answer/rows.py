@@ -165,7 +165,7 @@ LONGEST_REASONING = 2_000
 NO_REASON = "The model gave no reason."
 
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(?:-[0-9a-f]{12})?(?![0-9a-f])", re.IGNORECASE)
-_BRACKET = re.compile(r"\s*[\[(]([^\[\]()]{1,400})[\])]")
+_BRACKET = re.compile(r"(?<!\s)\s*[\[(]([^\[\]()]{1,400})[\])]")
 
 
 def _as_text(value: Any) -> Any:

@@ -41,7 +41,7 @@ SMALLEST = 3
 COUNTS = "it counts what was read"
 """The reason for a point that says how many documents there are, which no document says."""
 
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^)]{0,2000}\)")
 _MARKED = re.compile(r"\*\*[^*]*\*\*|\*[^*]*\*|`[^`]*`|\b_[^_]*_\b")
 _HALF = re.compile(r"[*`|\]\[]")
 """What is left of mark-up of which the sentence has only a part."""

@@ -50,7 +50,7 @@ _LONGEST_NAME = 8
 _PLACES = word_set("english", "places")
 _PARTICLES = word_set("english", "particles")
 _EMPTY = frozenset({"", "-", "–", "—", "n/a", "na", "null", "none", "unknown", "?"})
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
 
 
 def _read_row(block: Segment, reading: ChunkReading, section: NamedEntity | None) -> None:

@@ -22,7 +22,7 @@ _ENGLISH = word_set("languages", "english")
 _OTHERS = word_set("languages", "others")
 _ENOUGH = 12
 RELATED = "be mentioned with"
-_SENTENCE = re.compile(r"[^.!?。！？؟।\n]+(?:[.!?。！？؟।]+|$)")
+_SENTENCE = re.compile(r"(?<![^.!?。！？؟।\n])[^.!?。！？؟।\n]++(?:[.!?。！？؟।]+|$)")
 _CAPITALS = re.compile(
     r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
     r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"

@@ -24,7 +24,7 @@ _NUMBER_OF_DAY = r"[0-3]?\d(?:st|nd|rd|th)?"
 _MONTH = rf"(?P<month>{_NAMES})"
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>1\d{3}|20\d{2})"
-_AMOUNT = r"(?:\d{1,3}(?:,\d{2,3})+|\d+)(?:\.\d+)?"
+_AMOUNT = r"(?:\d{1,3}(?:,\d{2,3}){1,9}|\d+)(?:\.\d+)?"
 
 _SPELLED = (
     r"(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty"
@@ -48,7 +48,7 @@ _PATTERNS = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
         ("date", rf"\b{_DAY}\s+(?:of\s+)?{_MONTH},?\s+{_YEAR}\b"),
-        ("date", rf"\b{_MONTH}\s+{_DAY}\s*,?\s+{_YEAR}\b"),
+        ("date", rf"\b{_MONTH}\s+{_DAY}(?:\s*,)?\s+{_YEAR}\b"),
         ("date", r"\b(?P<year>\d{4})-(?P<month>[01]\d)-(?P<day>[0-3]\d)\b"),
         ("month", rf"\b{_MONTH}(?:\s+of)?,?\s+{_YEAR}\b"),
         (

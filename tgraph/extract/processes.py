@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
 import sys
 from contextlib import suppress
 from queue import LifoQueue
 from typing import BinaryIO
 
 from tgraph.extract.base import Extractor
+from tgraph.isolation import start
 from tgraph.model import Agent, Chunk, Extraction, Prompt
 from tgraph.models.base import CallSink, no_sink
 
@@ -65,16 +65,10 @@ class ProcessExtractor:
 
 
 class _Worker:
-    """A process that extracts. It ends with its standard input, so never outlives its parent; an
-    interrupt at the terminal is for the parent alone."""
+    """A process that extracts. It ends with its standard input, so never outlives its parent."""
 
     def __init__(self, extractor: Extractor) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tgraph.extract.processes"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._process = start("tgraph.extract.processes")
         try:
             self._send(extractor)
         except BaseException:
@@ -113,7 +107,8 @@ def _serve(source: BinaryIO, target: BinaryIO) -> None:
         target.flush()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve the parent at the other end of standard input and output."""
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as replies:
         os.dup2(2, 1)  # what is printed is no reply
         _serve(sys.stdin.buffer, replies)

@@ -156,7 +156,7 @@ class _AsciiDocReader:
         return True
 
     def _heading(self, marks: int, text: str) -> None:
-        is_title = marks == 1 and not self.builder.page().text
+        is_title = marks == 1 and self.builder.is_empty
         self.builder.heading(self._inline(one_line(text.rstrip("= "))), marks)
         self._tight = False
         if is_title:

@@ -14,16 +14,24 @@ _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class FileLimits:
-    """How large a document may be.
+    """How large a document may be, and what reading it may cost.
 
-    ``file_bytes`` bounds the file, ``unpacked_bytes`` what an archive (DOCX) unpacks to, and
-    ``line_characters`` the longest line of text: prose has none of millions of characters, and
-    whatever has is data that would only cost time and money.
+    ``file_bytes`` bounds the file, ``unpacked_bytes`` what an archive (DOCX) unpacks to,
+    ``part_ratio`` how many times its size a large part of it may unpack to (office documents
+    rarely reach 50), and ``line_characters`` the longest line of text: prose has none of millions
+    of characters, and whatever has is data that would only cost time and money.
+
+    ``memory`` (bytes), ``seconds`` and ``output_bytes`` bound the process that parses a file, and
+    what it gives back.
     """
 
     file_bytes: int = 200_000_000
     unpacked_bytes: int = 500_000_000
     line_characters: int = 10_000_000
+    part_ratio: int = 200
+    memory: int = 512 << 20
+    seconds: float = 60.0
+    output_bytes: int = 100_000_000
 
 
 FENCE = "```"
@@ -120,6 +128,14 @@ class TextBuilder:
             replace(heading, start=start + heading.start) for heading in page.headings
         ]
         self.add(page.text)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._length
+
+    @property
+    def is_one_line(self) -> bool:
+        return len(self._parts) < 2 and not any("\n" in part for part in self._parts)
 
     def page(self, number: int | None = None) -> Page:
         return Page(number, "".join(self._parts), tuple(self._headings))

@@ -9,14 +9,15 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from glob import glob, has_magic
-from importlib import import_module
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from tgraph.errors import IngestError
-from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, Reader, check_lines, one_line
+from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines, one_line
+from tgraph.ingest.parser_process import parse, reader
 from tgraph.model import Document
 
 # Offset, bytes (or several), name. A ZIP may be DOCX, so it comes with what it might hold.
@@ -58,7 +59,7 @@ _LONGEST = 512
 _TEXTUAL = frozenset(("a PDF", "an RTF document"))
 _EPUB = "application/epub+zip"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-# Media type to the module and function that read it, imported when it is needed, and its suffixes.
+# Media type to the module and function that read it, and its suffixes.
 _READERS = {
     "text/plain": ("text", "read_text", ".txt .text"),
     "text/markdown": ("markdown", "read_markdown", ".md .markdown"),
@@ -72,9 +73,13 @@ _READERS = {
     _DOCX: ("office", "read_docx", ".docx"),
     _EPUB: ("epub", "read_epub", ".epub"),
 }
+# Text that is kept as it is: tgraph's own code reads it, without a native parser and without
+# unpacking anything, in memory and time that grow with the file alone. It is segmented in this
+# process afterwards anyway.
+_READ_HERE = frozenset(("text/plain", "text/markdown"))
 _SUFFIXES = {suffix: kind for kind, (*_, known) in _READERS.items() for suffix in known.split()}
 _HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)[\s>]", re.I | re.S
+    rb"(?:\xef\xbb\xbf)?\s*(?><!--.*?-->\s*)*+<(?:!doctype\s+html|html)[\s>]", re.I | re.S
 )
 _WORDS = re.compile(r"[\s_]+|(?<=\w)-(?=\w)")
 
@@ -105,8 +110,9 @@ def load(
     or HTML if its first bytes say so, else as plain text. Its ``sha256`` is that of the bytes; the
     text of every page can be stored anywhere (no NUL, no lone surrogates). ``metadata`` may have
     the keys ``author``, ``date``, ``language``, ``description`` and ``tags``
-    (parted by commas). Raises ``IngestError``, which
-    carries the name, for a file that can't be read, isn't what it says, or is beyond the limits.
+    (parted by commas). What isn't plain text or Markdown is parsed in a process of its own (see
+    ``parser_process``). Raises ``IngestError``, which carries the name, for a file that can't be
+    read, isn't what it says, or is beyond the limits.
     """
     name = name or (str(source) if isinstance(source, Path) else "document")
     data = read_bytes(source, name, limits)
@@ -116,8 +122,9 @@ def load(
             name, f"The file is {found}, not text.", "Give it the suffix of its format."
         )
     module, function, _ = _READERS[kind]
-    reader = cast(Reader, getattr(import_module(f"tgraph.ingest.{module}"), function))
-    content = reader(data, name, limits)
+    place = f"tgraph.ingest.{module}", function
+    read = reader(*place) if kind in _READ_HERE else partial(parse, place)
+    content = read(data, name, limits)
     for page in content.pages:
         check_lines(page.text, name, limits)
     title = one_line(content.title) or readable_stem(name)

@@ -54,13 +54,22 @@ def described(front: FrontMatter) -> dict[str, str]:
     return found
 
 
+def _yaml(source: str) -> Any:
+    """The value of a text in YAML without aliases: a few lines of them unfold to gigabytes."""
+    import yaml
+
+    if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(source, yaml.SafeLoader)):
+        raise ValueError("aliases")
+    return yaml.safe_load(source)
+
+
 def _values(front: FrontMatter) -> Iterator[tuple[str, Any]]:
     import yaml
 
     values: Any = None
     if len(front.source) <= _LONGEST:
         try:
-            values = tomllib.loads(front.source) if front.is_toml else yaml.safe_load(front.source)
+            values = tomllib.loads(front.source) if front.is_toml else _yaml(front.source)
         except (yaml.YAMLError, ValueError, RecursionError):
             values = None
     if not isinstance(values, Mapping):

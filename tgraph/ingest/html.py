@@ -28,7 +28,7 @@ _BLOCKS = words(
     "address article aside blockquote body center dd details dialog div dl dt fieldset figcaption "
     "figure form header hgroup hr html legend main menu ol p pre section summary ul"
 ).union(_LEVELS)
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=(?:\s*[\"'])?\s*([A-Za-z0-9_.:-]{2,40})", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f\v\xa0]+")
 _SITE = re.compile(r" [|–—-] ")
 _METADATA = {
@@ -64,7 +64,10 @@ def _tree(markup: str, name: str) -> etree._Element | None:
         root = etree.fromstring(markup.encode(), parser)
     except etree.XMLSyntaxError:
         root = None
-    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+    faults = {error.type_name for error in parser.error_log}
+    if "ERR_NO_MEMORY" in faults:
+        raise MemoryError
+    if "ERR_RESOURCE_LIMIT" in faults:
         raise IngestError(
             name, "Its elements are nested too deep to be read.", "Close the elements of the HTML."
         )
@@ -223,22 +226,23 @@ class _Table:
     """The rows of the innermost open table: cells of text, and whether each is a heading cell."""
 
     def __init__(self) -> None:
-        self.rows: list[list[tuple[str, bool]]] = []
+        self.rows: list[list[tuple[list[str], bool]]] = []
         self.in_cell = False
 
     def open_cell(self, heads: bool) -> None:
         if not self.rows:
             self.rows.append([])
-        self.rows[-1].append(("", heads))
+        self.rows[-1].append(([], heads))
         self.in_cell = True
 
     def add(self, text: str) -> None:
-        before, heads = self.rows[-1][-1]
-        self.rows[-1][-1] = (f"{before} {text}".strip(), heads)
+        if text:
+            self.rows[-1][-1][0].append(text)
 
     def lines(self) -> list[str]:
         """A line for each row that holds text, with the columns' names if the table has them."""
-        rows = [row for row in self.rows if any(text for text, _ in row)]
+        joined = ([(" ".join(texts), heads) for texts, heads in row] for row in self.rows)
+        rows = [row for row in joined if any(text for text, _ in row)]
         if len(rows) > 1 and len(rows[0]) > 1 and all(heads for _, heads in rows[0]):
             return table_lines([[text for text, _ in row] for row in rows], headed=True)
         return [_row_line(row) for row in rows]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 from tgraph.errors import IngestError
-from tgraph.ingest.archive import broken, open_archive
+from tgraph.ingest.archive import broken, unpacked
 from tgraph.ingest.base import FileContent, FileLimits, TextBuilder, one_line, reason, storable
 from tgraph.ingest.tables import table_lines
 
@@ -29,11 +28,11 @@ def read_docx(data: bytes, name: str, limits: FileLimits) -> FileContent:
         raise IngestError(
             name, "The file is an encrypted or an old Word document.", "Save it as an open DOCX."
         )
-    open_archive(data, name, limits, "DOCX").close()
+    package = unpacked(data, name, limits, "DOCX")
     import docx
 
     try:
-        document = docx.Document(BytesIO(data))
+        document = docx.Document(package)
         built = _rendered(document).page()
         title, metadata = _properties(document)
     except Exception as error:  # a damaged package makes the XML libraries fail in any way whatever

@@ -23,7 +23,9 @@ _WORD = re.compile(rf"[^{_UNREAD}]+")
 # Written by hand, a text may have marks of emphasis and bars.
 _MARKS = rf"{_UNREAD}_*`|"
 _MARKED_WORD = re.compile(rf"[^{_MARKS}]+(?:_+[^{_MARKS}]+)*")
-_PAIR = re.compile(r"\s*([^:;\n]{1,60}?)\s*:\s+([^;\n]*?)\s*(?:;|$)", re.MULTILINE)
+_PAIR = re.compile(
+    r"([^\s:;](?:[^:;\n]{0,58}[^\s:;])?)\s*+:\s+((?:[^;\n]*[^\s;])?)[^\S\n]*(?:;|$)", re.MULTILINE
+)
 _HEADING = re.compile(r"\s*#{1,6}\s+\S")
 _RULED = re.compile(r"\S(?: {4,}|\t+)\S|^\s*\||={3,}|-{4,}")
 _GAP = re.compile(r"[\s|]")

