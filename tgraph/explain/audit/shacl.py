@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
+from pyoxigraph import Literal, NamedNode, Quad, QueryBoolean, QueryTriples
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.record_quads import classic, session_quads
@@ -120,7 +120,7 @@ def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[Violatio
     data.fill(quads)
     for rule in rules:
         results = data.query(rule.select, union=False)
-        assert isinstance(results, QuerySolutions)
+        assert not isinstance(results, QueryBoolean | QueryTriples)
         for row in results:
             yield ("", rule.focus, "", _string(row["value"]), rule.message)
 

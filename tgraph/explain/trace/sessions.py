@@ -100,7 +100,9 @@ def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
     """The session at the end of the chain: its order is no clock's."""
     sessions = {quad.subject for quad in store.match(None, v.tg("session"), None, catalogue)}
     entries = store.match(None, v.tg("sequence"), None, catalogue)
-    numbered = [(int(text_of(e.object)), text_of(e.subject)) for e in entries if e.subject in sessions]
+    numbered = [
+        (int(text_of(e.object)), text_of(e.subject)) for e in entries if e.subject in sessions
+    ]
     if not numbered:
         raise UsageError("No session has been recorded yet.", "Ask something first.")
     return _summary(store, catalogue, max(numbered)[1])
