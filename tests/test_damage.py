@@ -25,6 +25,7 @@ from tests.workers import (
 from tgraph.cli.main import cli
 from tgraph.errors import DamagedStoreError, StoreError
 from tgraph.store import patience
+from tgraph.store.base import Solutions
 from tgraph.store.files import exclusive
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, read_pointer
@@ -165,6 +166,7 @@ def test_rows_come_as_they_are_wanted_and_their_thread_ends_with_them(tmp_path: 
     store.update(f"INSERT DATA {{ {' '.join(f'<urn:{n}> <urn:p> {n} .' for n in range(5000))} }}")
     before = threading.active_count()
     rows = store.query("SELECT ?n { ?s <urn:p> ?n }")
+    assert isinstance(rows, Solutions)
     assert [variable.value for variable in rows.variables] == ["n"]
     assert next(iter(rows))["n"] is not None
     del rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyoxigraph import (
     BlankNode,
@@ -26,6 +26,7 @@ Graph = NamedNode | BlankNode | DefaultGraph
 Row = Mapping[str, Term | None]
 
 
+@runtime_checkable
 class Solutions(Protocol):
     """The rows of a SELECT, which are read once."""
 
@@ -94,7 +95,7 @@ def solutions(
 ) -> Iterator[dict[str, Term | None]]:
     """As ``select``, one after the other: for very many."""
     results = store.query(load_query(name, parameters), union=union)
-    if isinstance(results, QueryBoolean | QueryTriples):
+    if not isinstance(results, Solutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]
     return (dict(zip(columns, row, strict=True)) for row in results)
