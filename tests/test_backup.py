@@ -93,7 +93,7 @@ def test_what_is_restored_answers_and_goes_on(saved: Path, indexed: Path, tmp_pa
         assert kg.sessions() == old.sessions()
         assert kg.replay("last").same
         answer = kg.ask(QUESTION, "graph")
-        assert answer.text == old.trace("last").answer.text
+        assert answer.text == old.trace("last").answer
         assert kg.integrity().ok
     assert saved.stat().st_mode & 0o777 == 0o600
     assert len(assert_chain(tmp_path / "r")) == 2

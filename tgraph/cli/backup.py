@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli.options import common
-from tgraph.cli.progress import show_progress
 from tgraph.cli.running import DEFAULT_FOLDER, command, common_option, find_root
 from tgraph.cli.terminal import many, print_json, say, time
 from tgraph.errors import UsageError
@@ -38,6 +37,7 @@ def backup(file: Path, as_json: bool, quiet: bool) -> None:
       tgraph backup graph.tar
       tgraph backup --root my-graph "/backups/my-graph-$(date +%F).tar" --json
     """
+    from tgraph.cli.progress import show_progress
     from tgraph.engine.backup import back_up
 
     _all_collections()
@@ -65,6 +65,7 @@ def restore(file: Path, as_json: bool, quiet: bool) -> None:
       tgraph restore graph.tar --root restored
       tgraph restore graph.tar --root restored --json
     """
+    from tgraph.cli.progress import show_progress
     from tgraph.engine.backup import restore as restore_backup
 
     _all_collections()

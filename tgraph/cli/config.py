@@ -9,7 +9,6 @@ import click
 
 from tgraph.cli import terminal
 from tgraph.cli.options import common
-from tgraph.cli.progress import show_progress
 from tgraph.cli.running import command, common_option, find_root, opened
 from tgraph.errors import NotAGraphError
 
@@ -77,6 +76,8 @@ def signing_key(file: str) -> None:
 
 
 def _repaired() -> list[HealthFinding]:
+    from tgraph.cli.progress import show_progress
+
     with opened() as graph, show_progress(quiet=False) as (progress, _):
         return graph.repair(progress=progress)
 

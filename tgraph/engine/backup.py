@@ -76,7 +76,7 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _BackupFile:
     """A file for the backup: its name in there, and what its content must be."""
 
     name: str
@@ -156,30 +156,32 @@ def _published(
     return saved, snapshot
 
 
-def _shared_items(root: Path) -> Iterator[_Item]:
+def _shared_items(root: Path) -> Iterator[_BackupFile]:
     for name in (MARKER, SETTINGS):
         if (root / name).is_file():
-            yield _Item(name, root / name)
+            yield _BackupFile(name, root / name)
 
 
-def _items(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[_Item]:
+def _items(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[_BackupFile]:
     """The files of a collection under the names that they will have in its folder."""
     base = f"collections/{folder.name}"
     sums = sums_of(snapshot.path / "store")
     for path in sorted((snapshot.path / "store").iterdir()):
-        yield _Item(f"{base}/store/{path.name}", path, sums.get(path.name, (0, ""))[1])
+        yield _BackupFile(f"{base}/store/{path.name}", path, sums.get(path.name, (0, ""))[1])
     for path in sorted(snapshot.vectors.rglob("*")):
         if path.is_file():
-            yield _Item(f"{base}/vectors/{path.relative_to(snapshot.vectors).as_posix()}", path)
+            yield _BackupFile(
+                f"{base}/vectors/{path.relative_to(snapshot.vectors).as_posix()}", path
+            )
     for key, path in Librarian(folder.librarian).files():
-        yield _Item(f"{base}/librarian/{path.parent.name}/{path.name}", path, key=key)
+        yield _BackupFile(f"{base}/librarian/{path.parent.name}/{path.name}", path, key=key)
     for path in sorted(folder.journals.glob("*.damaged")):
-        yield _Item(f"{base}/journals/{path.name}", path)
+        yield _BackupFile(f"{base}/journals/{path.name}", path)
 
 
 def _write(
     out: BinaryIO,
-    items: list[_Item],
+    items: list[_BackupFile],
     saved: list[SavedCollection],
     made: datetime,
     progress: OnProgress,
@@ -212,7 +214,7 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
     return member
 
 
-def _add(archive: tarfile.TarFile, item: _Item) -> tuple[int, str]:
+def _add(archive: tarfile.TarFile, item: _BackupFile) -> tuple[int, str]:
     """Add a file; its size and sum. ``StoreError`` where it is not what it should be."""
     try:
         file = item.path.open("rb")
@@ -233,7 +235,7 @@ def _add(archive: tarfile.TarFile, item: _Item) -> tuple[int, str]:
     return size, reader.sum.hexdigest()
 
 
-def _content_of(item: _Item) -> Any:
+def _content_of(item: _BackupFile) -> Any:
     """What unpacks a content of the librarian, None where nothing has to be."""
     return zlib.decompressobj(31) if item.key and item.path.suffix == ".gz" else None
 

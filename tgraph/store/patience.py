@@ -29,7 +29,7 @@ LIMIT = 600.0
 class PatientSolutions:
     """The rows of a SELECT, once, as its thread finds them."""
 
-    def __init__(self, thread: _Evaluation, variables: list[Variable]) -> None:
+    def __init__(self, thread: _QueryThread, variables: list[Variable]) -> None:
         self.variables = variables
         self._thread = thread
         self._rows: list[QuerySolution] = []
@@ -46,7 +46,7 @@ class PatientSolutions:
         return self._rows.pop()
 
 
-class _Evaluation:
+class _QueryThread:
     """The thread. It goes on only when it is asked to, and its results never leave it."""
 
     def __init__(self, evaluate: Callable[[], Results], check: Callable[[], None]) -> None:
@@ -103,6 +103,6 @@ class _Evaluation:
 
 def evaluated(evaluate: Callable[[], Results], check: Callable[[], None]) -> Results:
     """The results of a query. ``check`` is called when it takes long, to say why if it can."""
-    thread = _Evaluation(evaluate, check)
+    thread = _QueryThread(evaluate, check)
     found = thread.next()
     return PatientSolutions(thread, found) if isinstance(found, list) else found
