@@ -193,6 +193,14 @@ def test_a_damaged_graph_gives_no_backup(indexed: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["g"]
 
 
+def test_an_erasure_meanwhile_ends_a_backup(indexed: Path, tmp_path: Path) -> None:
+    root = copy_graph(indexed, tmp_path / "g")
+    last = max(collection(root).librarian.glob("??/*"))
+    with pytest.raises(StoreError, match="erased"):
+        back_up(root, tmp_path / "b.tar", progress=lambda step: last.unlink(missing_ok=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["g"]
+
+
 def test_nothing_is_written_over(saved: Path, indexed: Path, tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "mine").write_text("x")
