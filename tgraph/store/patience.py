@@ -29,25 +29,32 @@ LIMIT = 600.0
 class PatientSolutions:
     """The rows of a SELECT, once, as its thread finds them."""
 
-    def __init__(self, thread: _QueryThread, variables: list[Variable]) -> None:
+    def __init__(
+        self, thread: _QueryThread, variables: list[Variable], rows: list[QuerySolution]
+    ) -> None:
         self.variables = variables
         self._thread = thread
-        self._rows: list[QuerySolution] = []
+        self._take(rows)
         weakref.finalize(self, thread.leave).atexit = False
+
+    def _take(self, rows: list[QuerySolution]) -> None:
+        self._rows = rows[::-1]
+        self._is_last = len(rows) < AT_ONCE
 
     def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> QuerySolution:
+        if not self._rows and not self._is_last:
+            self._take(self._thread.more())
         if not self._rows:
-            self._rows = self._thread.next()[::-1]
-            if not self._rows:
-                raise StopIteration
+            raise StopIteration
         return self._rows.pop()
 
 
 class _QueryThread:
-    """The thread. It goes on only when it is asked to, and its results never leave it."""
+    """The thread. It finds the first rows and goes on only when it is asked to; what the engine
+    evaluates never leaves it."""
 
     def __init__(self, evaluate: Callable[[], Results], check: Callable[[], None]) -> None:
         self._check = check
@@ -55,10 +62,15 @@ class _QueryThread:
         self._found: SimpleQueue[Any] = SimpleQueue()
         threading.Thread(target=self._run, args=(evaluate,), daemon=True).start()
 
-    def next(self) -> Any:
+    def more(self) -> list[QuerySolution]:
+        """The next rows; fewer than ``AT_ONCE`` are the last. Raises as ``wait`` does."""
+        self._wanted.put(True)
+        rows: list[QuerySolution] = self.wait()
+        return rows
+
+    def wait(self) -> Any:
         """What it finds next. What it fails with is raised; ``StoreError`` where it takes too long,
         that of the damaged file if there is one."""
-        self._wanted.put(True)
         try:
             found = self._found.get(timeout=SUSPICIOUS)
         except Empty:
@@ -84,19 +96,16 @@ class _QueryThread:
         self._wanted.put(False)
 
     def _run(self, evaluate: Callable[[], Results]) -> None:
-        if not self._wanted.get():
-            return
         try:
             results = evaluate()
             if not isinstance(results, QuerySolutions):
                 self._found.put(results)
                 return
-            self._found.put(results.variables)
-            while self._wanted.get():
+            rows = list(islice(results, AT_ONCE))
+            self._found.put((results.variables, rows))
+            while len(rows) == AT_ONCE and self._wanted.get():
                 rows = list(islice(results, AT_ONCE))
                 self._found.put(rows)
-                if not rows:
-                    return
         except BaseException as error:
             self._found.put(error)
 
@@ -104,5 +113,5 @@ class _QueryThread:
 def evaluated(evaluate: Callable[[], Results], check: Callable[[], None]) -> Results:
     """The results of a query. ``check`` is called when it takes long, to say why if it can."""
     thread = _QueryThread(evaluate, check)
-    found = thread.next()
-    return PatientSolutions(thread, found) if isinstance(found, list) else found
+    found: Results | tuple[list[Variable], list[QuerySolution]] = thread.wait()
+    return PatientSolutions(thread, *found) if isinstance(found, tuple) else found
