@@ -9,6 +9,7 @@ import tarfile
 from contextlib import suppress
 from pathlib import Path
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
@@ -27,6 +28,7 @@ from tests.workers import (
     start,
 )
 from tgraph.cli.main import cli
+from tgraph.cli.schemas import schemas
 from tgraph.engine.backup import LIST, Backup, back_up, restore
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 
@@ -222,6 +224,8 @@ def test_the_commands(indexed: Path, tmp_path: Path) -> None:
     file = str(tmp_path / "b.tar")
     made = json.loads(run("backup", file, "-r", str(indexed), "--json"))
     again = json.loads(run("restore", file, "-r", str(tmp_path / "r"), "--json"))
+    for printed in (made, again):
+        jsonschema.validate(printed, schemas()["backup"])
     assert made["collections"] == again["collections"]
     assert (made["files"], made["bytes"]) == (again["files"], again["bytes"])
     assert (made["root"], again["root"]) == (str(indexed), str(tmp_path / "r"))
