@@ -74,20 +74,28 @@ class Snapshot:
     Where what was published is damaged the store itself takes its place (``of_store``).
     """
 
-    def __init__(self, folder: CollectionFolder, pointer: Pointer, pin: FileLock | None) -> None:
+    def __init__(
+        self,
+        folder: CollectionFolder,
+        pointer: Pointer,
+        pin: FileLock | None,
+        *,
+        checked: bool = True,
+    ) -> None:
         self._pin = pin
         self.pointer = pointer
         if pin is None:
             self.path, self.store = folder.path, OxigraphStore.snapshot(folder.store)
             return
         self.path = folder.snapshots / str(pointer.snapshot)
-        for damaged in damaged_own_files(self.path / "store", folder.store):
+        for damaged in damaged_own_files(self.path / "store", folder.store) if checked else ():
             raise DamagedStoreError(damaged)
         self.store = OxigraphStore.snapshot(self.path / "store")
 
     @classmethod
-    def open(cls, folder: CollectionFolder) -> Snapshot | None:
-        """The newest published snapshot, pinned; None while nothing has been published."""
+    def open(cls, folder: CollectionFolder, *, checked: bool = True) -> Snapshot | None:
+        """The newest published snapshot, pinned; None while nothing has been published.
+        ``DamagedStoreError`` where its files are not as they were published, if ``checked``."""
         for _ in range(100):  # a writer may remove it between reading the pointer and pinning
             pointer = read_pointer(folder)
             if pointer is None:
@@ -95,7 +103,7 @@ class Snapshot:
             pin = _pin(folder, pointer.snapshot)
             if pin is not None:
                 try:
-                    return cls(folder, pointer, pin)
+                    return cls(folder, pointer, pin, checked=checked)
                 except BaseException:
                     pin.release()
                     raise
