@@ -17,6 +17,7 @@ from tgraph.rendering import RENDERERS
 from tgraph.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from tgraph.engine.backup import restore
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
     from tgraph.errors import TgraphError
@@ -43,6 +44,7 @@ __all__ = [
     "TgraphError",
     "Turn",
     "open",
+    "restore",
 ]
 
 RENDERERS["notebook"] = "tgraph.explain.render.templates:notebook"
@@ -52,6 +54,7 @@ _HOMES = {
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),
+    "restore": ("tgraph.engine.backup", "restore"),
 }
 
 

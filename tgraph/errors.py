@@ -6,7 +6,8 @@ TgraphError                 1
 ├── FormatError             1   the graph was written by a newer tgraph
 ├── StoreError              1   the disk or the store failed
 │   ├── EvidenceError       4   a stored text is not what the record says it is
-│   └── ErasedTextError     1   a text was erased on purpose
+│   ├── ErasedTextError     1   a text was erased on purpose
+│   └── DamagedStoreError   1   a file of the store is damaged; carries its path
 ├── IngestError             1   one document can't be read; carries its path
 ├── ModelError              1   a model's reply can't be used
 │   └── EndpointError       5   a model or store endpoint can't be reached or refuses
@@ -17,6 +18,7 @@ TgraphError                 1
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
 
 _NEAR, _LIKE = 3, 0.6
 
@@ -56,6 +58,16 @@ class EvidenceError(StoreError):
 
 class ErasedTextError(StoreError):
     """The text was erased on purpose, and an erasure on record says so."""
+
+
+class DamagedStoreError(StoreError):
+    def __init__(self, path: str | PathLike[str], reason: str = "") -> None:
+        super().__init__(
+            f"The store is damaged at {path}{f' ({reason})' if reason else ''}.",
+            "`tgraph doctor --repair` makes anew what can be made anew, and says where a backup "
+            "is needed.",
+        )
+        self.path = str(path)
 
 
 class IngestError(TgraphError):

@@ -132,6 +132,19 @@ class Librarian:
         files = (path for path in self.folder.glob("*/*") if path.parent != self._scratch)
         yield from sorted({path.name.removesuffix(".gz").removeprefix(_LOOSE) for path in files})
 
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """The contents that are durable, by hash in order, each with the file that it is kept in.
+        One that is ``removed`` meanwhile has none any more."""
+        found = (path for path in self.folder.glob("??/*") if not _is_loose(path))
+        for path in sorted(found, key=lambda path: path.name):
+            yield path.name.removesuffix(".gz"), path
+
+    def damaged(self) -> Iterator[tuple[str, Path]]:
+        """The same of those whose file is not what was put."""
+        for key, path in self.files():
+            if self._intact(key) is None and path.exists():
+                yield key, path
+
     def has(self, key: str) -> bool:
         return self._existing(key) is not None
 

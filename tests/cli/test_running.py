@@ -46,6 +46,8 @@ def test_version_and_help():
         "sparql",
         "config",
         "doctor",
+        "backup",
+        "restore",
     ):
         assert f"\n  {name} " in shown
     assert "_TGRAPH_COMPLETE=bash_source" in shown

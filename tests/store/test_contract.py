@@ -15,7 +15,6 @@ from pyoxigraph import (
     NamedNode,
     Quad,
     QueryBoolean,
-    QuerySolutions,
     RdfFormat,
     Triple,
     parse,
@@ -23,7 +22,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
-from tgraph.store.base import Store, load_query, select
+from tgraph.store.base import Solutions, Store, load_query, select
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, literal, nquads, reifier, to_bytes
 from tgraph.store.writer import LayeredStore
@@ -105,7 +104,7 @@ def test_layers_are_one_store(
             expected -= changed
         else:
             rows = store.query("SELECT ?s ?o WHERE { ?s ?p ?o }")
-            assert isinstance(rows, QuerySolutions)
+            assert isinstance(rows, Solutions)
             assert len(list(rows)) == len(expected)
         found = list(store.match())
         assert (len(found), set(found)) == (len(expected), expected)
@@ -151,7 +150,7 @@ def test_queries_read_the_union_unless_told_otherwise(make: Maker) -> None:
     store = make(QUADS)
     for union, count in ((True, 2), (False, 1)):
         found = store.query("SELECT ?o WHERE { <urn:a> <urn:p> ?o }", union=union)
-        assert isinstance(found, QuerySolutions)
+        assert isinstance(found, Solutions)
         assert len(list(found)) == count
     asked = store.query("ASK { ?x tg:contains << ?s <urn:p> <urn:b> >> }")
     assert isinstance(asked, QueryBoolean)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tgraph.cli import terminal
 from tgraph.cli.options import common
-from tgraph.cli.running import command, common_option, find_root
+from tgraph.cli.running import command, common_option, find_root, opened
 from tgraph.errors import NotAGraphError
+
+if TYPE_CHECKING:
+    from tgraph.engine.checks import HealthFinding
 
 
 @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,23 +75,37 @@ def signing_key(file: str) -> None:
     terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
+def _repaired() -> list[HealthFinding]:
+    from tgraph.cli.progress import show_progress
+
+    with opened() as graph, show_progress(quiet=False) as (progress, _):
+        return graph.repair(progress=progress)
+
+
 config.add_command(show)
 config.add_command(signing_key)
 
 
 @command("doctor")
+@click.option("--repair", is_flag=True, help="Make anew what is damaged and can be made anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @common
-def doctor(as_json: bool) -> None:
+def doctor(repair: bool, as_json: bool) -> None:
     """Check that everything tgraph needs is in order. Exit code 1: something is not.
 
+    With --repair every file of the graph's collection is read. What is derived and damaged is made
+    anew: snapshot, vectors, look-ups, caches, and the store where its snapshot is whole. What is
+    truth and damaged (contents, journals, the store) is named by its file, with what helps.
+
     \b
-    Example:
+    Examples:
       tgraph doctor --root my-graph
+      tgraph doctor --root my-graph --repair
     """
     from tgraph.engine.checks import examine
 
-    findings = list(examine(_root(), common_option("collection")))
+    findings = _repaired() if repair else []
+    findings += examine(_root(), common_option("collection"))
     if as_json:
         terminal.print_json(findings)
     else:

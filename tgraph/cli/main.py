@@ -9,6 +9,7 @@ import click
 from tgraph import __version__
 from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
+from tgraph.cli.backup import backup, restore
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
@@ -66,6 +67,8 @@ for _command in (
     models,
     config,
     doctor,
+    backup,
+    restore,
 ):
     cli.add_command(_command)
 

@@ -244,6 +244,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schemas (2020-12) by the names of their files."""
     from pydantic import Field
 
+    from tgraph.engine.backup import Backup
+    from tgraph.engine.checks import HealthFinding
     from tgraph.explain.assess.influence import Influence, InfluenceEstimate
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.integrity.check import Integrity
@@ -264,6 +266,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "ask-event": EVENT.model(),
         "sessions": sessions,
         "evaluation": evaluation_shape().model(),
+        "backup": Backup,
+        "doctor": tuple[HealthFinding, ...],
         "impact": Impact,
         "influence": Influence,
         "influence-estimate": InfluenceEstimate,

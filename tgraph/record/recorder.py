@@ -40,7 +40,7 @@ def call_iri(run: str, call: Call) -> str:
 def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: str) -> str:
     """State one call as an activity that is part of the session or run; returns its IRI."""
     subject = call_iri(run, call)
-    milliseconds = round((call.ended - call.started).total_seconds() * 1000)
+    milliseconds = max(0, round((call.ended - call.started).total_seconds() * 1000))
     activity = Activity(
         subject,
         ("Call",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pyoxigraph import (
     BlankNode,
@@ -12,9 +12,10 @@ from pyoxigraph import (
     NamedNode,
     Quad,
     QueryBoolean,
-    QuerySolutions,
+    QuerySolution,
     QueryTriples,
     Triple,
+    Variable,
 )
 
 from tgraph.resources import read_text
@@ -23,7 +24,18 @@ Term = NamedNode | Literal | BlankNode | Triple
 Subject = NamedNode | BlankNode | Triple
 Graph = NamedNode | BlankNode | DefaultGraph
 Row = Mapping[str, Term | None]
-Results = QuerySolutions | QueryBoolean | QueryTriples
+
+
+@runtime_checkable
+class Solutions(Protocol):
+    """The rows of a SELECT, which are read once."""
+
+    @property
+    def variables(self) -> list[Variable]: ...
+    def __iter__(self) -> Iterator[QuerySolution]: ...
+
+
+Results = Solutions | QueryBoolean | QueryTriples
 
 
 class Store(Protocol):
@@ -83,7 +95,7 @@ def solutions(
 ) -> Iterator[dict[str, Term | None]]:
     """As ``select``, one after the other: for very many."""
     results = store.query(load_query(name, parameters), union=union)
-    if not isinstance(results, QuerySolutions):
+    if not isinstance(results, Solutions):
         raise TypeError(f"sparql/{name}.rq is not a SELECT query")
     columns = [variable.value for variable in results.variables]
     return (dict(zip(columns, row, strict=True)) for row in results)

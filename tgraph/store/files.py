@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import glob
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tgraph.errors import StoreError
+from tgraph.errors import DamagedStoreError, StoreError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+_DAMAGE = ("Corruption", "IO error: No such file or directory: While open")
+_DAMAGED_FILE = re.compile(r"(?: in |: |file )(/.+?/store/[\w.-]+)")
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
@@ -28,7 +32,7 @@ class disk_errors:  # noqa: N801  a context manager that reads as a phrase
             raise store_error(error) from error
 
 
-def store_error(error: BaseException) -> StoreError:
+def store_error(error: BaseException, store: Path | str = "its folder") -> StoreError:
     """What the failure means for the user, as one sentence with its remedy."""
     text = " ".join(str(error).split())
     code = getattr(error, "errno", None)
@@ -39,7 +43,17 @@ def store_error(error: BaseException) -> StoreError:
         )
     if code in _FORBIDDEN or "Read-only file system" in text or "Permission denied" in text:
         return StoreError(f"The graph folder can't be written ({text}).", "Check its permissions.")
+    if found := _damage(text, store):
+        return found
     return StoreError(f"The store failed: {text}.", "Run `tgraph doctor` to look into it.")
+
+
+def _damage(text: str, store: Path | str) -> DamagedStoreError | None:
+    """What RocksDB says where a file of its is damaged or gone."""
+    if not any(sign in text for sign in _DAMAGE):
+        return None
+    place = _DAMAGED_FILE.search(text)
+    return DamagedStoreError(place[1]) if place else DamagedStoreError(store, text.lower())
 
 
 def sync_folder(path: Path | str) -> None:
@@ -145,13 +159,14 @@ def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
         sync_folder(path.parent)
 
 
-def sweep(folder: Path) -> int:
-    """Delete the temporary files of processes that died; returns how many there were.
+def sweep(folder: Path, name: str = "") -> int:
+    """Delete the temporary files (those for the ``name``) of processes that died; returns how many
+    there were.
 
     A file that is still being written is locked by its writer, so no clock decides.
     """
     count = 0
-    for path in folder.glob(".*.tmp"):
+    for path in folder.glob(f".{glob.escape(name)}*.tmp"):
         with suppress(FileNotFoundError, PermissionError):
             lock = FileLock.try_acquire(path, create=False)
             if lock is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyoxigraph
@@ -13,6 +14,8 @@ from pyoxigraph import NamedNode, Quad, RdfFormat
 from tgraph.errors import QueryError
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import disk_errors, store_error
+from tgraph.store.patience import evaluated
+from tgraph.store.sums import check_files
 from tgraph.vocabulary import PREFIXES
 
 _END = b" .\n"
@@ -31,8 +34,11 @@ LOCK_PATIENCE = 5.0
 class OxigraphStore:
     """An open Oxigraph database. A disk error poisons the handle: drop it and open a new one."""
 
-    def __init__(self, store: pyoxigraph.Store) -> None:
+    def __init__(self, store: pyoxigraph.Store, check: Callable[[], None] | None = None) -> None:
+        """``check`` looks for the damage that may be why a query goes on and on; without it the
+        store is in memory, where there is none."""
         self._store = store
+        self._check = check
 
     def close(self) -> None:
         """Let go of the database, so that it can be opened again; using it is an error from here.
@@ -43,14 +49,15 @@ class OxigraphStore:
             del self._store
 
     @classmethod
-    def open(cls, path: Path) -> OxigraphStore:
+    def open(cls, path: Path, check: Callable[[], None] = lambda: None) -> OxigraphStore:
         """The database for writing; only the holder of the write lock may do this."""
-        return cls(_open(lambda: pyoxigraph.Store(str(path))))
+        return cls(_open(path, lambda: pyoxigraph.Store(str(path))), check)
 
     @classmethod
     def snapshot(cls, path: Path) -> OxigraphStore:
         """A published checkpoint for reading."""
-        return cls(_open(lambda: pyoxigraph.Store.read_only(str(path))))
+        opened = _open(path, lambda: pyoxigraph.Store.read_only(str(path)))
+        return cls(opened, partial(check_files, path))
 
     @classmethod
     def memory(cls, quads: Iterable[Quad] = ()) -> OxigraphStore:
@@ -65,20 +72,24 @@ class OxigraphStore:
         obj: Term | None = None,
         graph: Graph | None = None,
     ) -> Iterator[Quad]:
-        return self._store.quads_for_pattern(subject, predicate, obj, graph)
+        return _readable(self._store.quads_for_pattern(subject, predicate, obj, graph))
 
     def lines(self, graph: NamedNode) -> list[bytes]:
-        triples = self._store.dump(format=RdfFormat.N_TRIPLES, from_graph=graph)
+        with disk_errors():
+            triples = self._store.dump(format=RdfFormat.N_TRIPLES, from_graph=graph)
         assert triples is not None  # for it is not written to a file
         return triples.replace(_END, f" {graph} .\n".encode()).splitlines(keepends=True)
 
     def query(self, text: str, *, union: bool = True) -> Results:
+        store = self._store
+
+        def evaluate() -> Results:
+            return store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
+
         try:
-            return self._store.query(text, use_default_graph_as_union=union, prefixes=PREFIXES)
+            return evaluate() if self._check is None else evaluated(evaluate, self._check)
         except SyntaxError as error:
             raise QueryError(f"The SPARQL query can't be parsed: {error}.") from error
-        except OSError as error:
-            raise store_error(error) from error
 
     def has(self, quad: Quad) -> bool:
         return quad in self._store
@@ -135,7 +146,14 @@ class OxigraphStore:
             self._store.backup(str(target))
 
 
-def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
+def _readable(quads: Iterator[Quad]) -> Iterator[Quad]:
+    try:
+        yield from quads
+    except (OSError, RuntimeError) as error:
+        raise store_error(error) from error
+
+
+def _open(path: Path, opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
     """The database. A handle that a dead process or an exception's traceback still holds goes away
     in a moment: whoever may open the database has the write lock, so nobody else can want it."""
     deadline = time.monotonic() + LOCK_PATIENCE
@@ -145,6 +163,6 @@ def _open(opener: Callable[[], pyoxigraph.Store]) -> pyoxigraph.Store:
         except (OSError, RuntimeError, ValueError) as error:
             locked = any(text in str(error) for text in _LOCKED)
             if not locked or time.monotonic() > deadline:
-                raise store_error(error) from error
+                raise store_error(error, path) from error
         gc.collect()
         time.sleep(0.02)

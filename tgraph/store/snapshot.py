@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tgraph.errors import StoreError
+from tgraph.errors import DamagedStoreError, StoreError
 from tgraph.store.files import (
     FileLock,
     allowed_in,
@@ -26,8 +27,9 @@ from tgraph.store.files import (
 )
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.sums import damaged_own_files, damaged_tables, write_sums
 
-_MEND = "Run `tgraph sessions`: it publishes the store again."
+_MEND = "`tgraph doctor --repair` publishes the store again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +65,38 @@ def must_be_mended(folder: CollectionFolder) -> bool:
         return True
     if pointer is None:
         return folder.store.is_dir()
-    return not (folder.snapshots / str(pointer.snapshot) / "store" / "CURRENT").exists()
+    checkpoint = folder.snapshots / str(pointer.snapshot) / "store"
+    return not (checkpoint / "CURRENT").exists() or any(damaged_own_files(checkpoint, folder.store))
 
 
 class Snapshot:
-    """A pinned snapshot; it stays readable until ``close``, whatever writers publish meanwhile."""
+    """A pinned snapshot; it stays readable until ``close``, whatever writers publish meanwhile.
 
-    def __init__(self, folder: CollectionFolder, pointer: Pointer, pin: FileLock) -> None:
+    Where what was published is damaged the store itself takes its place (``of_store``).
+    """
+
+    def __init__(
+        self,
+        folder: CollectionFolder,
+        pointer: Pointer,
+        pin: FileLock | None,
+        *,
+        checked: bool = True,
+    ) -> None:
         self._pin = pin
         self.pointer = pointer
+        if pin is None:
+            self.path, self.store = folder.path, OxigraphStore.snapshot(folder.store)
+            return
         self.path = folder.snapshots / str(pointer.snapshot)
+        for damaged in damaged_own_files(self.path / "store", folder.store) if checked else ():
+            raise DamagedStoreError(damaged)
         self.store = OxigraphStore.snapshot(self.path / "store")
 
     @classmethod
-    def open(cls, folder: CollectionFolder) -> Snapshot | None:
-        """The newest published snapshot, pinned; None while nothing has been published."""
+    def open(cls, folder: CollectionFolder, *, checked: bool = True) -> Snapshot | None:
+        """The newest published snapshot, pinned; None while nothing has been published.
+        ``DamagedStoreError`` where its files are not as they were published, if ``checked``."""
         for _ in range(100):  # a writer may remove it between reading the pointer and pinning
             pointer = read_pointer(folder)
             if pointer is None:
@@ -85,18 +104,29 @@ class Snapshot:
             pin = _pin(folder, pointer.snapshot)
             if pin is not None:
                 try:
-                    return cls(folder, pointer, pin)
+                    return cls(folder, pointer, pin, checked=checked)
                 except BaseException:
                     pin.release()
                     raise
         raise StoreError(f"The published snapshot of {folder.path} is missing.", _MEND)
+
+    @classmethod
+    def of_store(
+        cls, folder: CollectionFolder, describe: Callable[[OxigraphStore], Pointer]
+    ) -> Snapshot:
+        """The store itself for reading, as ``describe`` says what it holds. Nothing keeps a writer
+        from changing it meanwhile."""
+        made = cls(folder, Pointer(0, 0, 0, ""), None)
+        made.pointer = describe(made.store)
+        return made
 
     @property
     def vectors(self) -> Path:
         return self.path / "vectors"
 
     def close(self) -> None:
-        self._pin.release()
+        if self._pin is not None:
+            self._pin.release()
 
 
 def _pin(folder: CollectionFolder, number: int) -> FileLock | None:
@@ -121,6 +151,7 @@ def publish(
         with disk_errors():
             make_folder(target)
             store.backup(target / "store")
+            write_sums(target / "store", published_checkpoint(folder))
             _link_files(folder.vectors, target / "vectors")
             (folder.snapshots / f"{number}.pin").touch(allowed_in(folder.snapshots))
             sync_folder(target)
@@ -135,6 +166,21 @@ def publish(
         raise
     remove_unpinned(folder)
     return pointer
+
+
+def published_checkpoint(folder: CollectionFolder) -> Path | None:
+    """The checkpoint that is published, where one is."""
+    with suppress(StoreError):
+        pointer = read_pointer(folder)
+        return folder.snapshots / str(pointer.snapshot) / "store" if pointer else None
+    return None
+
+
+def check_store(folder: CollectionFolder) -> None:
+    """``DamagedStoreError`` where a file of the store differs from what was published of it."""
+    if checkpoint := published_checkpoint(folder):
+        for path in damaged_tables(folder.store, checkpoint):
+            raise DamagedStoreError(path)
 
 
 def remove_unpinned(folder: CollectionFolder) -> None:

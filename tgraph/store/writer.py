@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -18,6 +19,7 @@ from typing import BinaryIO
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
+from tgraph.errors import DamagedStoreError
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import (
     FileLock,
@@ -30,6 +32,7 @@ from tgraph.store.files import (
 )
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.snapshot import check_store
 from tgraph.store.statements import to_bytes
 
 AT_ONCE = 100_000
@@ -155,13 +158,22 @@ def writing(
     """
     with exclusive(folder.write_lock, timeout=timeout, waiting=waiting):
         before()
-        store = OxigraphStore.open(folder.store)
+        _check_there(folder)
+        store = OxigraphStore.open(folder.store, partial(check_store, folder))
         try:
             yield store
         finally:
             store.close()
             for log in folder.store.glob("LOG*"):  # RocksDB's own, of no use to anybody
                 log.unlink(missing_ok=True)
+
+
+def _check_there(folder: CollectionFolder) -> None:
+    """``DamagedStoreError`` where there has been a store: RocksDB would make an empty one of what
+    is left."""
+    current = folder.store / "CURRENT"
+    if not current.exists() and (folder.pointer.exists() or any(folder.store.glob("*.sst"))):
+        raise DamagedStoreError(current)
 
 
 class WorkingCopy:

@@ -7,9 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from tgraph.answer.report_batches import whole_cost
+from tgraph.engine.components import Components
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
+from tgraph.index.evidence import EvidenceReader
 from tgraph.index.reports.report_cache import (
     ReportCache,
     load_report_cache,
@@ -26,6 +28,7 @@ from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
+from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
 
 CACHE = "embeddings"
@@ -67,22 +70,30 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
 
 def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
-    reports = Reports(read_report_cache(context.copy.store), context.evidence)
-    chat = context.parts.chat
-    encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
     pointer = read_pointer(ledger.folder)
     before = load_report_cache(ledger.folder.vectors, pointer.generation) if pointer else None
+    shelf = cache_reports(context.copy.store, context.evidence, context.parts, before)
+    save_report_cache(context.copy.vectors, generation, shelf)
+
+
+def cache_reports(
+    store: Store, evidence: EvidenceReader, parts: Components, before: ReportCache | None
+) -> ReportCache:
+    """The reports of the store with all that questions would count of each, as far as it was not
+    counted ``before``."""
+    reports = Reports(read_report_cache(store), evidence)
+    chat = parts.chat
+    encoding = encoding_for(chat.agent.name) if chat else DEFAULT_ENCODING
     known = before.tokens.get(encoding, {}) if before else {}
     costs = before.costs if before else {}
     told = reports.by_iri.values()
-    shelf = ReportCache(
+    return ReportCache(
         tuple(reports.communities.values()),
         reports.by_community,
         {report.iri: reports.occurrences(report) for report in told},
         {r.iri: costs.get(r.iri) or cost_of(item_of(r)) for r in told},
         {encoding: {r.iri: known.get(r.iri) or whole_cost(r, encoding) for r in told}},
     )
-    save_report_cache(context.copy.vectors, generation, shelf)
 
 
 def _previous(context: IndexContext, ledger: Ledger, kind: str) -> VectorSet | None:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pyoxigraph import BlankNode, Literal, NamedNode, QuerySolutions
+from pyoxigraph import BlankNode, Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
@@ -30,7 +30,7 @@ from tgraph.rendering import render
 from tgraph.resources import names, read_text
 from tgraph.retrieve.contradictions.disputes import denials
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
-from tgraph.store.base import Store, Term, load_query, select, text_of
+from tgraph.store.base import Solutions, Store, Term, load_query, select, text_of
 from tgraph.store.statements import literal
 
 FOLDER = "audit"
@@ -178,7 +178,7 @@ def _select(
         if parameter.kind == "number":
             text = text.replace(f"<number:{parameter.name}>", values[parameter.name])
     results = store.query(text)
-    assert isinstance(results, QuerySolutions)
+    assert isinstance(results, Solutions)
     columns = [variable.value for variable in results.variables]
     return [{column: row[column] for column in columns} for row in results]
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.record_quads import classic, session_quads
 from tgraph.explain.trace.sessions import SessionSummary, find_session, list_sessions
 from tgraph.record.bundle import KINDS, SESSION
 from tgraph.resources import read_text
-from tgraph.store.base import Store
+from tgraph.store.base import Solutions, Store
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import nquads
 
@@ -120,7 +120,7 @@ def _of_rules(quads: Iterable[Quad], rules: Iterable[Rule]) -> Iterator[Violatio
     data.fill(quads)
     for rule in rules:
         results = data.query(rule.select, union=False)
-        assert isinstance(results, QuerySolutions)
+        assert isinstance(results, Solutions)
         for row in results:
             yield ("", rule.focus, "", _string(row["value"]), rule.message)
 

@@ -11,15 +11,21 @@ from pathlib import Path
 from typing import IO
 
 from tgraph import vocabulary as v
-from tgraph.errors import QueryError
+from tgraph.errors import DamagedStoreError, QueryError, TgraphError
 from tgraph.explain.query.guard import check
 from tgraph.explain.query.worker import QUERY_FAULT
 from tgraph.isolation import start
+from tgraph.store.files import store_error
+from tgraph.store.sums import check_files
 
 TIMEOUT = 60.0
 MEMORY = 2 << 30
 FORMATS = ("lines", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 _BLOCK = 1 << 16
+
+
+class StoppedQueryError(QueryError):
+    """A query that reached a bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +45,15 @@ def stream_query(
     ``store`` is the folder of a pinned snapshot; tgraph's prefixes are known. ``format`` is one of
     ``FORMATS``: ``lines`` is a JSON array of N-Triples terms a line, the names first. The result is
     never held in memory here. Raises ``QueryError``, possibly after some pieces, where the query is
-    wrong, refused, or was stopped because it reached a bound.
+    wrong, refused, or was stopped because it reached a bound; ``DamagedStoreError`` where a damaged
+    file of the store is why.
     """
     check(text)
-    yield from _run(_job(store, text, format, bounds, update=False), bounds)
+    try:
+        yield from _run(_job(store, text, format, bounds, update=False), bounds)
+    except StoppedQueryError:
+        check_files(store)  # over a damaged block a query may never end
+        raise
 
 
 def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:
@@ -92,7 +103,7 @@ def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
         process.stdout.close()
         process.stderr.close()
     if stopped.is_set():
-        raise QueryError(
+        raise StoppedQueryError(
             f"The query was stopped after {bounds.timeout:g} seconds.",
             "Narrow it, or allow more with --timeout.",
         )
@@ -113,13 +124,15 @@ def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
     process.kill()
 
 
-def _failure(code: int, complaint: str, bounds: Bounds) -> QueryError:
+def _failure(code: int, complaint: str, bounds: Bounds) -> TgraphError:
     line = complaint.strip().splitlines()[-1] if complaint.strip() else ""
+    if isinstance(damage := store_error(RuntimeError(line)), DamagedStoreError):
+        return damage
     if code == QUERY_FAULT:
         return QueryError(f"The SPARQL is wrong: {_short(line)}.")
     starved = "memory" in complaint.lower() or "bad_alloc" in complaint
     if starved or code < 0:
-        return QueryError(
+        return StoppedQueryError(
             f"The query needed more than {bounds.memory / (1 << 30):.3g} GB of memory.",
             "Narrow it, or allow more with --memory.",
         )

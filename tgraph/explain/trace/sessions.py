@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, SupportsIndex, overload
 
 from pyoxigraph import NamedNode
@@ -53,7 +52,7 @@ class SessionList(list[SessionSummary]):
 
 
 def list_sessions(store: Store, catalogue: str, limit: int | None = None) -> SessionList:
-    """The sessions of an explainability collection, newest first."""
+    """The sessions of an explainability collection, those sealed last first."""
     rows = select(store, "trace/sessions", {"catalogue": [NamedNode(catalogue)]})
     doubts = {session: doubt.time for session, doubt in questioned(store).items()}
     found = [
@@ -98,15 +97,15 @@ def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
 
 
 def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
-    begun = [
-        (datetime.fromisoformat(text_of(quad.object)), text_of(quad.subject))
-        for quad in store.match(None, v.tg("sessionStarted"), None, catalogue)
+    """The session at the end of the chain: its order is no clock's."""
+    sessions = {quad.subject for quad in store.match(None, v.tg("session"), None, catalogue)}
+    entries = store.match(None, v.tg("sequence"), None, catalogue)
+    numbered = [
+        (int(text_of(e.object)), text_of(e.subject)) for e in entries if e.subject in sessions
     ]
-    if not begun:
+    if not numbered:
         raise UsageError("No session has been recorded yet.", "Ask something first.")
-    newest = max(begun)[0]
-    found = [_summary(store, catalogue, bundle) for time, bundle in begun if time == newest]
-    return max(found, key=lambda session: session.sequence)
+    return _summary(store, catalogue, max(numbered)[1])
 
 
 def _summary(store: Store, catalogue: NamedNode, bundle: str) -> SessionSummary:

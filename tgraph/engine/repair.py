@@ -1,0 +1,231 @@
+"""``doctor --repair``: what is derived is made anew of what is truth, and damaged truth is named.
+
+Store and snapshot are each other's copy: whatever is in the store was published before its journal
+or staged change was deleted. So each is made anew of the other; only where both share the damaged
+file is it lost. What the librarian keeps is nowhere else.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+
+from tgraph.engine.checks import PATIENCE, HealthFinding
+from tgraph.engine.index.embeddings import cache_reports
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.engine.progress import OnProgress, Progress
+from tgraph.errors import DamagedStoreError, StoreError, TgraphError
+from tgraph.index.evidence import EvidenceReader
+from tgraph.index.evidence_cache import load_table, tabulate
+from tgraph.index.reports.report_cache import load_report_cache, save_report_cache
+from tgraph.index.sources import Texts
+from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.index.vectors.vector_index import build, load
+from tgraph.models.reply_cache import CacheFolder
+from tgraph.store.files import disk_errors, exclusive, sync_folder
+from tgraph.store.folder import CollectionFolder
+from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.snapshot import check_store, must_be_mended, published_checkpoint
+from tgraph.store.sums import damaged_files, sums_of
+
+AGAIN = "Restore a backup (`tgraph restore FILE --root NEW`)"
+
+
+def repair(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFinding]:
+    """Mend what can be mended of the collection: what was found, in the order of the work.
+
+    A finding is ``mended``, or ``bad`` where truth is damaged. ``StoreError`` where a writer keeps
+    the lock for too long.
+    """
+    folder = opened.folder
+    found = _mend_store(folder)
+    yield found
+    yield from _journals(folder)
+    yield from _contents(opened)
+    if found.status == "bad":
+        return
+    yield _mend_snapshot(opened)
+    yield from _mend_derived(opened, progress)
+    yield _mend_caches(folder)
+
+
+# --- store and snapshot ---
+
+
+def _mend_store(folder: CollectionFolder) -> HealthFinding:
+    with exclusive(folder.write_lock, timeout=PATIENCE):
+        damage = _damage_of(folder)
+        if damage is None:
+            return HealthFinding("ok", "store", "every file is whole")
+        checkpoint = published_checkpoint(folder)
+        if checkpoint is None or not _is_whole(checkpoint):
+            detail = (
+                f"{damage.path} is damaged, and holds what is nowhere else. {AGAIN}, or index the "
+                "documents into a new folder: then the record of sessions is lost."
+            )
+            return HealthFinding("bad", "store", detail)
+        _copy_store(checkpoint, folder)
+    detail = f"{damage.path} was damaged; the store was made anew of the published snapshot"
+    return HealthFinding("mended", "store", detail)
+
+
+def _damage_of(folder: CollectionFolder) -> DamagedStoreError | None:
+    try:
+        if not (folder.store / "CURRENT").exists():
+            raise DamagedStoreError(folder.store / "CURRENT")
+        check_store(folder)
+        OxigraphStore.open(folder.store).close()
+    except DamagedStoreError as error:
+        return error
+    return None
+
+
+def _is_whole(checkpoint: Path) -> bool:
+    return bool(sums_of(checkpoint)) and not any(damaged_files(checkpoint))
+
+
+def _copy_store(checkpoint: Path, folder: CollectionFolder) -> None:
+    """Put a copy of the checkpoint in the store's place; a crash on the way leaves one of them."""
+    new = folder.path / "store.new"
+    with disk_errors():
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.copytree(checkpoint, new)
+        os.sync()
+        shutil.rmtree(folder.store, ignore_errors=True)
+        new.rename(folder.store)
+        sync_folder(folder.path)
+
+
+def _mend_snapshot(opened: OpenCollection) -> HealthFinding:
+    """Publish the store again where what is published of it is damaged."""
+    folder = opened.folder
+    damaged = must_be_mended(folder)
+    checkpoint = published_checkpoint(folder)
+    files = [path.name for path in damaged_files(checkpoint)] if checkpoint else []
+    with opened.ledger.open(timeout=PATIENCE) as (store, _):
+        if files and not damaged:
+            opened.ledger.publish(store)
+    if not damaged and not files:
+        return HealthFinding("ok", "snapshot", "every file is whole")
+    what = ", ".join(files) or "the pointer"
+    return HealthFinding("mended", "snapshot", f"{what} was damaged; the store is published again")
+
+
+# --- truth that is nowhere else ---
+
+
+def _journals(folder: CollectionFolder) -> Iterator[HealthFinding]:
+    for path in sorted(folder.journals.glob("*.damaged")):
+        detail = f"{path} is damaged; what could be read of it is on record, the rest is lost"
+        yield HealthFinding("note", "journal", detail)
+
+
+def _contents(opened: OpenCollection) -> Iterator[HealthFinding]:
+    count = 0
+    for key, path in opened.librarian.damaged():
+        count += 1
+        detail = (
+            f"{path} is damaged. Put it back from a backup; if it is of a document (its bytes or "
+            f"its text), indexing that again does as well. {AGAIN} for what else it may be."
+        )
+        yield HealthFinding("bad", f"content {key[:12]}", detail)
+    if not count:
+        yield HealthFinding("ok", "contents", "each is what its hash says")
+
+
+# --- what is derived of the published knowledge ---
+
+
+def _mend_derived(opened: OpenCollection, progress: OnProgress) -> Iterator[HealthFinding]:
+    with opened.ledger.open(timeout=PATIENCE) as (store, _):
+        generation = opened.ledger.generation(store)
+        if not generation:
+            return
+        found = [
+            *_mend_vectors(opened, store, generation, progress),
+            _mend_lookups(opened, store, generation),
+            _mend_reports(opened, store, generation),
+        ]
+        if any(finding.status == "mended" for finding in found):
+            opened.ledger.publish(store)
+    yield from found
+
+
+def _mend_vectors(
+    opened: OpenCollection, store: OxigraphStore, generation: int, progress: OnProgress
+) -> Iterator[HealthFinding]:
+    folder = opened.folder.vectors
+    try:
+        embedder = opened.parts.embedder
+        agent = embedder.agent
+    except TgraphError as error:
+        yield HealthFinding("bad", "vectors", str(error))
+        return
+    for kind in KINDS:
+        try:
+            vectors = load(folder, kind, generation=generation, agent=agent)
+            yield HealthFinding("ok", f"{kind} vectors", f"{len(vectors):,}")
+        except StoreError as error:
+            shown = partial(_embedding, progress, kind)
+            items = items_of(kind, store, opened.librarian)
+            vectors = build(kind, items, embedder, progress=shown)
+            vectors.save(folder, generation)
+            detail = f"{error.message} {len(vectors):,} were made anew"
+            yield HealthFinding("mended", f"{kind} vectors", detail)
+
+
+def _embedding(progress: OnProgress, kind: str, done: int, total: int) -> None:
+    progress(Progress("Embedding", done, total, detail=kind))
+
+
+def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
+    folder = opened.folder.vectors
+    table = load_table(folder, generation)
+    if table is not None:
+        table.close()
+        return HealthFinding("ok", "look-ups", "whole")
+    with closing(tabulate(store)) as table:
+        table.save(folder, generation)
+    return HealthFinding("mended", "look-ups", "made anew of the store")
+
+
+def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int) -> HealthFinding:
+    folder = opened.folder.vectors
+    if load_report_cache(folder, generation) is not None:
+        return HealthFinding("ok", "reports at hand", "whole")
+    with closing(tabulate(store)) as table:
+        evidence = EvidenceReader(table, Texts(store, opened.librarian))
+        reports = cache_reports(store, evidence, opened.parts, None)
+    save_report_cache(folder, generation, reports)
+    return HealthFinding("mended", "reports at hand", "made anew of the store")
+
+
+# --- caches ---
+
+
+def _mend_caches(folder: CollectionFolder) -> HealthFinding:
+    """Delete damaged entries, which count as absent anyway."""
+    damaged = [path for cache in folder.cache.glob("*/") for path in _damaged_entries(cache)]
+    for path in damaged:
+        path.unlink(missing_ok=True)
+    if not damaged:
+        return HealthFinding("ok", "caches", "every entry is whole")
+    return HealthFinding("mended", "caches", f"{len(damaged):,} damaged entries deleted")
+
+
+def _damaged_entries(cache: Path) -> Iterator[Path]:
+    entries = CacheFolder(cache)
+    for path in sorted(cache.glob("??/*")):
+        with suppress(OSError, EOFError, zlib.error, KeyError):
+            if path.suffix == ".gz":
+                gzip.decompress(path.read_bytes())
+            else:
+                _ = entries[path.name]
+            continue
+        yield path
