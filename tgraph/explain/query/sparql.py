@@ -120,7 +120,7 @@ def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
 
 
 def _failure(code: int, complaint: str, bounds: Bounds) -> QueryError:
-    line = complaint.strip().splitlines()[-1] if complaint.strip() else ""
+    line = complaint.strip().rpartition("\n")[2]
     if code == QUERY_FAULT:
         return QueryError(f"The SPARQL is wrong: {_short(line)}.")
     starved = "memory" in complaint.lower() or "bad_alloc" in complaint
