@@ -24,7 +24,10 @@ from tests.corpora import made, write
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.export.formats import FORMATS, prov_document, serialise, to_prov
+from tgraph.explain.export.trustgraph import RETRIEVAL_GRAPH
 from tgraph.explain.trace.record_quads import classic
+from tgraph.store.base import Term
+from tgraph.store.oxigraph import OxigraphStore
 
 TEXT = "Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie in Paris.\n"
 QUESTION = "What did Marie Curie discover?"
@@ -419,8 +422,99 @@ def test_trustgraph_finds_its_own_stages(graph):
     (focus,) = {q.subject for q in found if q.object == NamedNode(f"{v.TG}Focus")}
     chosen = {q.object for q in found if q.subject == focus and q.predicate == v.tg("selectedEdge")}
     assert chosen == {q.subject for q in edges}
-    links = {(q.subject, q.object) for q in found if q.predicate == v.prov("wasDerivedFrom")}
+    own = [q for q in found if q.graph_name == RETRIEVAL_GRAPH]
+    links = {(q.subject, q.object) for q in own if q.predicate == v.prov("wasDerivedFrom")}
     assert len(links) == 4
+
+
+def of_trustgraph(kg, session: str, *, classic: bool = False) -> OxigraphStore:
+    written = kg.export(session, "nquads", vocabulary="trustgraph", classic=classic)
+    return OxigraphStore.memory(parse(written, RdfFormat.N_QUADS))
+
+
+def objects(store: OxigraphStore, subject: Term | None, predicate: NamedNode) -> list[Term]:
+    return [quad.object for quad in store.match(subject, predicate, None, None)]
+
+
+def documents_behind(store: OxigraphStore, node: Term) -> set[str]:
+    """The titles of the documents that the way from a chunk or a subgraph ends at."""
+    origins = objects(store, node, v.prov("wasDerivedFrom"))
+    if not origins:
+        assert v.tg("Document") in objects(store, node, v.RDF_TYPE)
+        assert objects(store, node, v.RDFS_LABEL)
+        return {_value(title) for title in objects(store, node, DC_TITLE)}
+    return {title for origin in origins for title in documents_behind(store, origin)}
+
+
+DC_TITLE = NamedNode("http://purl.org/dc/elements/1.1/title")
+
+
+def test_trustgraph_is_told_names_sources_and_tokens(records):
+    kg, iris = records
+    trace, found = kg.trace(iris["graph"]), of_trustgraph(kg, iris["graph"])
+    edges = objects(found, None, v.tg("edge"))
+    assert len(edges) == len(trace.selected) > 0
+    for edge in edges:
+        for end in (edge.subject, edge.predicate, edge.object):
+            named = list(found.match(end, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH))
+            assert len(named) == isinstance(end, NamedNode)
+        containers = list(found.match(None, v.tg("contains"), edge, v.SOURCE_GRAPH))
+        assert containers
+        for each in containers:
+            assert documents_behind(found, each.subject) == {"Curie"}
+    assert {_value(m) for m in objects(found, None, v.tg("entity"))} == {
+        match.entity for match in trace.matches
+    }
+    for name, kind in (("focus", "EdgeSelecting"), ("synthesis", "Synthesising")):
+        (step,) = [step for step in trace.steps if step.kind == kind]
+        stage = NamedNode(iris["graph"].replace("session", f"prov:{name}"))
+        assert objects(found, stage, v.tg("inToken")) == [Literal(str(step.input_tokens))]
+        assert objects(found, stage, v.tg("outToken")) == [Literal(str(step.output_tokens))]
+        assert objects(found, stage, v.tg("llmModel"))
+    assert objects(found, None, v.tg("content")) == [Literal(trace.answer)]
+
+
+def test_chunks_are_selected_as_in_trustgraphs_document_retrieval(records):
+    kg, _ = records
+    session = kg.ask(QUESTION, "basic", history=[]).session
+    trace, found = kg.trace(session), of_trustgraph(kg, session)
+    (question,) = found.match(None, v.RDF_TYPE, v.tg("DocRagQuestion"), None)
+    exploration, focus = (
+        NamedNode(f"{question.subject.value}/{x}") for x in ("exploration", "focus")
+    )
+    retrieved = objects(found, exploration, v.tg("selectedChunk"))
+    assert objects(found, exploration, v.tg("chunkCount")) == [Literal(str(len(retrieved)))]
+    assert {_value(chunk) for chunk in retrieved} == {
+        item.item for item in (*trace.selected, *trace.rejected)
+    }
+    chosen = objects(found, focus, v.tg("selectedChunk"))
+    assert [objects(found, one, v.RDF_TYPE) for one in chosen] == [[v.tg("ChunkSelection")]]
+    for one in chosen:
+        (chunk,) = objects(found, one, v.tg("document"))
+        assert chunk in retrieved
+        assert documents_behind(found, chunk) == {"Curie"}
+    assert not objects(found, None, v.tg("selectedEdge"))
+
+
+def test_the_classic_view_has_an_edge_where_a_triple_term_stood(records):
+    kg, iris = records
+    found = of_trustgraph(kg, iris["graph"], classic=True)
+    whole = of_trustgraph(kg, iris["graph"])
+    for selection in objects(found, None, v.tg("selectedEdge")):
+        (edge,) = objects(found, selection, v.tg("edge"))
+        (term,) = objects(whole, selection, v.tg("edge"))
+        parts = [objects(found, edge, NamedNode(v.RDF + x)) for x in ("subject", "object")]
+        assert parts == [[term.subject], [term.object]]
+        assert edge in objects(found, None, v.tg("contains"))
+
+
+@pytest.mark.parametrize(("mode", "what"), [("graph", "edges"), ("global", "items")])
+def test_stages_are_called_as_in_the_specification(records, mode, what):
+    kg, iris = records
+    uuid = iris[mode].removeprefix(v.session_iri(""))
+    for stage, called in ((v.retrieval_iri, "Retrieved"), (v.selection_iri, "Selected")):
+        labels = objects(kg.read(), NamedNode(stage(uuid)), v.RDFS_LABEL)
+        assert labels == [Literal(f"{called} {what}")]
 
 
 def test_what_there_is_not_is_wrong_usage(graph):

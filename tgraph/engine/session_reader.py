@@ -104,9 +104,10 @@ class SessionReader:
             raise UsageError(
                 f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
             )
-        if vocabulary == "trustgraph":
-            return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
         store = self._opened.read()
+        if vocabulary == "trustgraph":
+            quads = trustgraph_quads(self.trace(session), store)
+            return serialise(quads, format, without_terms=classic)
         bundle = bundle_of(store, self._opened.catalogue, session)
         if bundle is None:
             summary = self.find(session)

@@ -66,15 +66,21 @@ def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
     """The same quads without triple terms, for engines and libraries that have none.
 
     ``edge rdf:reifies <<( s p o )>>`` becomes ``edge a rdf:Statement`` with subject, predicate and
-    object; everything is in the default graph.
+    object; where a triple term is the object of anything else, the IRI of its edge stands for it.
+    Everything is in the default graph.
     """
     for quad in dict.fromkeys(quads):
-        if not isinstance(quad.object, Triple):
-            yield Quad(quad.subject, quad.predicate, quad.object, DefaultGraph())
+        term = quad.object
+        if not isinstance(term, Triple):
+            yield Quad(quad.subject, quad.predicate, term, DefaultGraph())
             continue
-        yield Quad(quad.subject, v.RDF_TYPE, NamedNode(v.RDF + "Statement"), DefaultGraph())
-        for name, term in zip(("subject", "predicate", "object"), quad.object, strict=True):
-            yield Quad(quad.subject, NamedNode(v.RDF + name), term, DefaultGraph())
+        edge = quad.subject
+        if quad.predicate != v.RDF_REIFIES:
+            edge = NamedNode(v.edge_iri(*term))  # type: ignore[arg-type]
+            yield Quad(quad.subject, quad.predicate, edge, DefaultGraph())
+        yield Quad(edge, v.RDF_TYPE, NamedNode(v.RDF + "Statement"), DefaultGraph())
+        for name, part in zip(("subject", "predicate", "object"), term, strict=True):
+            yield Quad(edge, NamedNode(v.RDF + name), part, DefaultGraph())
 
 
 # An export holds whatever the session refers to, and what that rests on in turn. Where hundreds of
