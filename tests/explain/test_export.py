@@ -508,6 +508,41 @@ def test_the_classic_view_has_an_edge_where_a_triple_term_stood(records):
         assert edge in objects(found, None, v.tg("contains"))
 
 
+def by_subject(quads: list[Quad], *predicates: NamedNode) -> dict[Term, set[Term]]:
+    found: dict[Term, set[Term]] = {}
+    for quad in quads:
+        if quad.predicate in predicates:
+            found.setdefault(quad.subject, set()).add(quad.object)
+    return found
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_the_core_is_whole_in_itself_and_small(records, name):
+    kg, iris = records
+    session = iris[name]
+    whole = set(parse(kg.export(session, "nquads"), RdfFormat.N_QUADS))
+    core = list(parse(kg.export(session, "nquads", core=True), RdfFormat.N_QUADS))
+    assert set(core) < whole
+    types = by_subject(core, v.RDF_TYPE)
+    relations = of_prov(*RELATIONS, "agent", "hadPlan")
+    for quad in core:
+        if quad.predicate in relations:
+            assert quad.object in types, quad
+        assert quad.object not in (v.tg("Call"), v.tg("Rating"))
+    answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
+    origins, reached, queue = by_subject(core, v.prov("wasDerivedFrom")), set(), [answer]
+    while queue:
+        node = queue.pop()
+        reached |= {node}
+        queue += origins.get(node, set()) - reached
+    cited = [c for s in kg.trace(session).sentences for c in s.citations]
+    assert {c.document for c in cited} <= {_value(node) for node in reached}
+    small, large = (len(prov_document(quads_).get_records()) for quads_ in (core, whole))
+    assert small < large
+    rejected = {quad.subject for quad in whole if quad.predicate == v.tg("rejectionReason")}
+    assert not rejected & {term for quad in core for term in (quad.subject, quad.object)}
+
+
 @pytest.mark.parametrize(("mode", "what"), [("graph", "edges"), ("global", "items")])
 def test_stages_are_called_as_in_the_specification(records, mode, what):
     kg, iris = records
