@@ -270,9 +270,11 @@ def test_every_class_of_the_record_stands_under_prov_or_the_web_annotation_vocab
     assert alone == KNOWLEDGE | VALUES
 
 
-def test_the_record_of_a_small_corpus_holds_most_of_the_terms(declared, store):
-    """So that what follows has something to check; the rest needs a PDF or a model that repairs."""
-    assert len(in_data(store)) > 0.8 * len(declared), sorted(declared - in_data(store))
+def test_the_record_of_a_small_corpus_holds_most_of_the_terms(declared, store, ontology):
+    """So that what follows has something to check; the rest needs a PDF, a model that repairs, or
+    an export in TrustGraph's names."""
+    written = declared - {str(term) for term in ontology.subjects(SKOS.scopeNote)}
+    assert len(in_data(store)) > 0.8 * len(written), sorted(written - in_data(store))
 
 
 def test_terms_are_described(ontology, declared):

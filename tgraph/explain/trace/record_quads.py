@@ -76,7 +76,7 @@ def classic(quads: Iterable[Quad]) -> Iterator[Quad]:
             continue
         edge = quad.subject
         if quad.predicate != v.RDF_REIFIES:
-            edge = NamedNode(v.edge_iri(*term))  # type: ignore[arg-type]
+            edge = NamedNode(v.edge_iri(*term))
             yield Quad(quad.subject, quad.predicate, edge, DefaultGraph())
         yield Quad(edge, v.RDF_TYPE, NamedNode(v.RDF + "Statement"), DefaultGraph())
         for name, part in zip(("subject", "predicate", "object"), term, strict=True):
