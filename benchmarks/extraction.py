@@ -198,7 +198,8 @@ def main() -> None:
     parser.add_argument("--judged", type=Path, help="edges with verdicts, to be counted")
     options = parser.parse_args()
     if options.judged is not None:
-        print(table(map(json.loads, options.judged.read_text("utf-8").splitlines())))
+        lines = options.judged.read_text("utf-8").split("\n")
+        print(table(json.loads(line) for line in lines if line))
         return
     if options.draw is not None:
         for edge in drawn(options.data, options.seed, options.draw):

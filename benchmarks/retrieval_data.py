@@ -223,7 +223,7 @@ def _openie(folder: Path) -> Path | None:
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    return [json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
 
 
 class OpenIEExtractor:

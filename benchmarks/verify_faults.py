@@ -86,7 +86,7 @@ def shown(request: ServerRequest) -> list[Reply]:
     """The rows of a prompt, those inside a report's row after it."""
     rows = []
     for block in blocks(request.body["messages"]).values():
-        for line in block.splitlines():
+        for line in block.split("\n"):
             row = json.loads(line) if line.startswith("{") else {}
             rows += [row, *row.get("findings", ())] if row else []
     return rows
@@ -165,7 +165,7 @@ def _sentence(text: str, ids: Sequence[str]) -> str:
 def judge(request: ServerRequest) -> str:
     """The judge by words, in the place of a model."""
     data = blocks(request.body["messages"])
-    texts = [json.loads(line)["text"] for line in data["TEXTS"].splitlines()]
+    texts = [json.loads(line)["text"] for line in data["TEXTS"].split("\n")]
     found = LexicalJudge().judge("", data["STATEMENT"], texts, no_sink)
     verdicts = {"supported": "full", "quoted": "full", "partly": "partial", "unsupported": "none"}
     return json.dumps({"reason": found.reason, "support": verdicts[found.verdict]})
@@ -280,7 +280,7 @@ def _reasoning(request: ServerRequest, reply: str, lie: str) -> str | None:
 
 
 def _rows(reply: str) -> list[Reply]:
-    return [json.loads(line) for line in reply.splitlines()]
+    return [json.loads(line) for line in reply.split("\n") if line]
 
 
 def _lines(reply: str, rows: Sequence[Reply]) -> str:

@@ -44,8 +44,8 @@ def also_called(graph: Graph, term: URIRef) -> str:
 def described(graph: Graph, kind: Node) -> Iterator[tuple[URIRef, str]]:
     for term in sorted(map(str, graph.subjects(RDF.type, kind))):
         if term.startswith(str(TG)):
-            comment = str(graph.value(URIRef(term), RDFS.comment)).replace("|", "\\|")
-            yield URIRef(term), comment
+            said = (graph.value(URIRef(term), path) for path in (RDFS.comment, SKOS.scopeNote))
+            yield URIRef(term), " ".join(map(str, filter(None, said))).replace("|", "\\|")
 
 
 def class_rows(graph: Graph) -> Iterator[str]:

@@ -321,6 +321,17 @@ def test_an_answer_from_a_summary_leads_down_to_characters(tmp_path: Path) -> No
         assert {c.via for c in traced if c.via} == {c.via for c in cited}
 
 
+def test_a_selected_summary_does_not_select_what_it_was_made_from(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, raptor_search__max_context_tokens=500)
+    corpus.index()
+    with corpus.open() as kg:
+        session = kg.ask("Which ships lay in the ice of the south?", "raptor-traversal").session
+        trace, tree = kg.trace(session), standing_tree(kg.read())
+        below = {m for each in trace.selected if each.item in tree for m in tree[each.item].members}
+        assert below & {each.item for each in trace.rejected}
+        assert kg.audit("shapes", session).rows == ()
+
+
 def test_filters_leave_the_summaries_that_rest_on_what_is_left(corpus: Corpus) -> None:
     corpus.index()
     ships = tgraph.Filters(documents=tuple(f"{name.lower()}.md" for name in SHIPS))

@@ -54,8 +54,7 @@ def dump(folder: str, questions: Path, out: Path) -> None:
     readings, reading.readings_of = reading.readings_of, watch_reading
     with tgraph.open(folder) as kg, out.open("w", encoding="utf-8") as file:
         context = kg._opened.context()
-        for line in questions.read_text("utf-8").splitlines():
-            item = json.loads(line)
+        for item in _questions([questions]):
             seen.clear()
             found = _retrieved(item["q"], context)
             row = {**item, "sentences": list(_sentences(item, seen, found))}
@@ -190,7 +189,8 @@ def _logistic(x: Matrix, y: Matrix) -> Matrix:
 
 
 def _questions(files: Sequence[Path]) -> list[Any]:
-    return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
+    texts = (file.read_text("utf-8") for file in files)
+    return [json.loads(line) for text in texts for line in text.split("\n") if line]
 
 
 def _descend(slope: Callable[[Matrix], Matrix], size: int) -> Matrix:

@@ -83,17 +83,19 @@ def _of_squad(item: Any, text: str) -> Asked | None:
     return Asked(item["question"].strip(), sorted(spans)) if spans else None
 
 
+def _json_lines(path: Path) -> Iterator[Any]:
+    return (json.loads(line) for line in path.read_text("utf-8").split("\n") if line)
+
+
 def qed(path: Path) -> Iterator[Page]:
-    for line in path.read_text("utf-8").splitlines():
-        item = json.loads(line)
+    for item in _json_lines(path):
         spans = [(a["start"], a["end"]) for group in item["original_nq_answers"] for a in group]
         question = Asked(item["question_text"], sorted(set(spans)))
         yield Page("qed", item["title_text"], item["paragraph_text"], [question])
 
 
 def policyqa(path: Path) -> Iterator[Page]:
-    for line in path.read_text("utf-8").splitlines():
-        item = json.loads(line)
+    for item in _json_lines(path):
         asked = [
             Asked(each["question"], [(at, at + len(text)) for text, at in each["answers"]])
             for each in item["questions"]
@@ -104,8 +106,7 @@ def policyqa(path: Path) -> Iterator[Page]:
 
 def fairytaleqa(path: Path) -> Iterator[Page]:
     """Of the answers those that the section has word for word."""
-    for line in path.read_text("utf-8").splitlines():
-        story = json.loads(line)
+    for story in _json_lines(path):
         asked: dict[int, list[Asked]] = defaultdict(list)
         for item in story["questions"]:
             for at in (number - 1 for number in item["sections"]):
@@ -666,7 +667,7 @@ def encoded(path: Path) -> list[Encoded]:
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST, strategy="only_second")
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines = list(_json_lines(path))
     found = []
     for at in range(0, len(lines), 2000):
         part = lines[at : at + 2000]

@@ -99,11 +99,15 @@ def test_a_sentence_that_nothing_proves_is_marked(fresh, documents):
 
 @pytest.mark.parametrize(
     "text",
-    ['[{"question": "Who?", "answer": "She."}]', '{"question": "Who?", "answer": "She."}\n\n'],
+    [
+        '[{"question": "Who?", "answer": "She."}]',
+        '{"question": "Who?", "answer": "She."}\n\n',
+        '{"question": "Who?\u2028\x85And why?", "answer": "She."}\r\n',
+    ],
 )
 def test_history_is_an_array_or_lines(terminal, server, tmp_path, text):
     history = tmp_path / "history"
-    history.write_text(text)
+    history.write_text(text, "utf-8")
     terminal.ask("--history", str(history), QUESTION)
     assert any("She." in json.dumps(request.body) for request in server.requests)
 

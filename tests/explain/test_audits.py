@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from pyoxigraph import Literal, NamedNode, Quad
+from rdflib import OWL, RDF, Graph
 
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.audit.named_audits import GROUPS, find_audit, list_audits, run_audit
 from tgraph.explain.trace.reader import Trace
+from tgraph.resources import read_text
 from tgraph.store.oxigraph import OxigraphStore
 
 REPOSITORY = Path(__file__).parent.parent.parent
@@ -544,3 +546,25 @@ def test_a_check_with_rows_is_exit_code_4_and_the_list_says_which_are_checks(gra
         assert re.search(rf"^  {audit.name}\b", listing, re.MULTILINE)
     assert [line for line in listing.splitlines() if line in GROUPS] == list(GROUPS)
     assert listing.count("A check:") == sum(bool(audit.check) for audit in list_audits())
+
+
+# --- other engines --------------------------------------------------------------------------------
+
+
+QUERIES = sorted((REPOSITORY / "sparql").rglob("*.rq"))
+ONTOLOGY = Graph().parse(data=read_text("ontology", "tgraph.ttl"), format="turtle")
+LITERALS = {
+    *("prov:startedAtTime", "prov:endedAtTime", "prov:generatedAtTime", "prov:invalidatedAtTime"),
+    *(f"tg:{str(term).removeprefix(v.TG)}" for term in ONTOLOGY[: RDF.type : OWL.DatatypeProperty]),
+}
+
+
+@pytest.mark.parametrize("path", QUERIES, ids=lambda path: path.stem)
+def test_a_query_asks_for_what_sparql_defines(path):
+    """The least of some IRIs is left unbound by engines that keep to SPARQL 1.1 (18.5.1.5), and the
+    difference of two times has no operator there (17.3)."""
+    code = re.sub(r"(?m)#[^\n<>]*$", "", path.read_text("utf-8"))
+    assert not re.search(r"\?\w+ - \?\w+", code)
+    for name in re.findall(r"(?:MIN|MAX)\(\s*(?:DISTINCT )?\?(\w+)\s*\)", code):
+        assert not re.search(rf"\?{name} (?:a|\w+:\w+) ", code), name
+        assert set(re.findall(rf"(\w+:\w+) \?{name}\b", code)) <= LITERALS, name

@@ -279,6 +279,16 @@ def test_questions_come_in_several_forms(tmp_path, name, text):
     assert read_items(tmp_path / name) == [EvaluationItem("0", "Who?", "He.")]
 
 
+def test_lines_of_questions_end_with_a_line_feed_and_with_nothing_else(tmp_path):
+    """JSON may hold other characters that end lines elsewhere."""
+    rows = ({"question": f"Who {end}?", "answer": "He."} for end in "\u2028\u2029\x85")
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows)
+    (tmp_path / "q.jsonl").write_text(lines, "utf-8", newline="")
+    assert [item.query for item in read_items(tmp_path / "q.jsonl")] == [
+        f"Who {end}?" for end in "\u2028\u2029\x85"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -11,6 +11,7 @@ from pyoxigraph import Literal
 
 from tgraph import vocabulary as v
 from tgraph.errors import EndpointError, ModelError
+from tgraph.extract.base import with_endpoints
 from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.model import Chunk
 from tgraph.models.base import Call
@@ -95,6 +96,19 @@ def test_what_is_cut_off_or_malformed_is_counted():
     odd = reply(entities=[entity("Fram"), {"kind": "ship"}, "x"])
     found = extracted(ScriptedModel({"extract_graph": odd}), gleanings=0)
     assert found.dropped == {"malformed row": 2}
+
+
+def test_an_entity_under_a_name_of_the_models_own_is_placed_where_it_is_spoken_of():
+    """Else its evidence would be the whole chunk, and quote nothing."""
+    built = {**BUILT, "subject": "C. Archer"}
+    entities = [entity("C. Archer"), entity("Fram"), entity("Norway")]
+    model = ScriptedModel({"extract_graph": reply(entities=entities, relationships=[built])})
+    found = {each.name: each.span for each in with_endpoints(extracted(model, 0)).entities}
+    assert found["C. Archer"] is not None
+    assert found["C. Archer"].quote == "Colin Archer built the Fram"
+    assert found["Fram"] is not None
+    assert found["Fram"].quote == "Fram"
+    assert found["Norway"] is None
 
 
 def test_attributes_are_typed_and_names_are_kept_whole():

@@ -230,7 +230,7 @@ def read_selection(text: str, known: Collection[str]) -> tuple[dict[str, Selecti
 
 
 def _named_in(text: str, known: Collection[str]) -> Iterator[SelectionRow]:
-    for line in text.splitlines():
+    for line in text.split("\n"):
         for identity in _ID.findall(line):
             if identity.lower() in known:
                 said = line.replace(identity, "").strip(" \t-*:.[]()|`\"'")

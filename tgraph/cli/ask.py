@@ -237,7 +237,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     try:
         whole = text.lstrip().startswith("[")
         items = (
-            json.loads(text) if whole else [json.loads(x) for x in text.splitlines() if x.strip()]
+            json.loads(text) if whole else [json.loads(x) for x in text.split("\n") if x.strip()]
         )
         turns = [Turn(item["question"], item["answer"]) for item in items]
     except (ValueError, KeyError, TypeError) as error:

@@ -82,7 +82,7 @@ def text_of(item: RenderableType) -> str:
     plain = Console(file=StringIO(), width=PIPE_WIDTH, markup=False, highlight=False, emoji=False)
     with plain.capture() as capture:
         plain.print(item)
-    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+    return "\n".join(line.rstrip() for line in capture.get().split("\n"))
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:

@@ -97,9 +97,16 @@ def trace(
     help="Whose names: tgraph's, or TrustGraph's for its own reader.",
 )
 @click.option("--classic", is_flag=True, help="Without triple terms: edges as rdf:Statement.")
+@click.option(
+    "--core",
+    is_flag=True,
+    help="Without calls, ratings, what was rejected, and what the answer does not rest on.",
+)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @common
-def export(session: str, format: str, vocabulary: str, classic: bool, output: Path | None) -> None:
+def export(
+    session: str, format: str, vocabulary: str, classic: bool, core: bool, output: Path | None
+) -> None:
     """Write the record of a session, with all that it refers to.
 
     TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms, so edges are
@@ -112,7 +119,7 @@ def export(session: str, format: str, vocabulary: str, classic: bool, output: Pa
       tgraph export last --format turtle --vocabulary trustgraph
     """
     with opened() as graph:
-        written = graph.export(session, format, vocabulary=vocabulary, classic=classic)
+        written = graph.export(session, format, vocabulary=vocabulary, classic=classic, core=core)
         write_result(written, output)
 
 

@@ -333,14 +333,16 @@ class KnowledgeGraph:
         *,
         vocabulary: str = "tgraph",
         classic: bool = False,
+        core: bool = False,
     ) -> bytes:
         """The record of a session with all that it refers to: RDF, a format of PROV, or a picture.
 
         The IRI of a verification, an influence analysis or another record of its own gives that.
         ``vocabulary`` may be ``trustgraph``, whose reader then parses it; ``classic`` writes edges
-        without triple terms. ``UsageError`` for a format or vocabulary that there is not.
+        without triple terms; ``core`` leaves out calls, ratings, what was rejected, and what the
+        answer does not rest on. ``UsageError`` for a format or vocabulary that there is not.
         """
-        return self._sessions.export(session, format, vocabulary, classic)
+        return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
 
     def why_not(self, session: str, expected: str) -> WhyNot:
         """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer

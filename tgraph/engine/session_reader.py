@@ -86,45 +86,58 @@ class SessionReader:
         return self.trace(session)
 
     def export(
-        self,
-        session: str,
-        format: str,
-        vocabulary: str,
-        classic: bool,
+        self, session: str, format: str, vocabulary: str, *, classic: bool, core: bool
     ) -> bytes:
-        from tgraph.explain.export.formats import PICTURES, serialise
+        from tgraph.explain.export.formats import serialise
         from tgraph.explain.export.trustgraph import trustgraph_quads
+
+        if vocabulary not in ("tgraph", "trustgraph"):
+            raise UsageError(
+                f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
+            )
+        if vocabulary == "tgraph":
+            return self._export(session, format, classic=classic, core=core)
+        if core:
+            raise UsageError("In TrustGraph's vocabulary there is no core form.", "Leave one out.")
+        quads = trustgraph_quads(self.trace(session), self._opened.read())
+        return serialise(quads, format, without_terms=classic)
+
+    def _export(self, session: str, format: str, *, classic: bool, core: bool) -> bytes:
+        from tgraph.explain.export.formats import PICTURES, serialise
         from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.render.picture import picture
         from tgraph.explain.trace.derivation import DisplayNames
         from tgraph.explain.trace.record_quads import (
             bundle_of,
             catalogue_quads,
+            core_quads,
             report_quads,
             session_quads,
         )
         from tgraph.index.sources import Texts
 
-        if vocabulary not in ("tgraph", "trustgraph"):
-            raise UsageError(
-                f"There is no vocabulary {vocabulary!r}.", "There are: tgraph, trustgraph."
-            )
-        if vocabulary == "trustgraph":
-            return serialise(trustgraph_quads(self.trace(session)), format, without_terms=classic)
         store = self._opened.read()
         texts = Texts(store, self._opened.librarian)
-        bundle = bundle_of(store, self._opened.catalogue, session)
-        if bundle is None:
+        other = bundle_of(store, self._opened.catalogue, session)
+        if other is not None:
+            if core:
+                raise UsageError("Only the record of a session has a core form.", "Leave out core.")
+            bundle, quads = other, session_quads(store, other)
+        else:
             summary = self.find(session)
             bundle = summary.bundle
             if format in PICTURES:
-                quads = report_quads(store, bundle, summary.explain_id)
-                check_quotes(store, quads, texts)
+                drawn = report_quads(store, bundle, summary.explain_id)
+                check_quotes(store, drawn, texts)
                 names = DisplayNames(store, self._opened.librarian.get_text).known
-                return PICTURES[format](picture(quads, names))
-        quads = session_quads(store, bundle)
+                return PICTURES[format](picture(drawn, names))
+            quads = (
+                core_quads(store, bundle, summary.explain_id)
+                if core
+                else session_quads(store, bundle)
+            )
         check_quotes(store, quads, texts)
-        quads += catalogue_quads(store, bundle, self._opened.catalogue)
+        quads = quads + catalogue_quads(store, bundle, self._opened.catalogue)
         return serialise(quads, format, without_terms=classic)
 
     def why_not(self, session: str, expected: str) -> WhyNot:

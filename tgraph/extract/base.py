@@ -55,15 +55,21 @@ class Extractor(ExtractionStep, Protocol):
 
 
 def with_endpoints(extraction: Extraction) -> Extraction:
-    """The extraction with an entity for every name that its relationships use."""
-    used = (
+    """The extraction with an entity for every name that its relationships use. An entity that the
+    chunk does not call by its name has its place where a relationship first speaks of it."""
+    used = [
         (name, relationship.span)
         for relationship in extraction.relationships
         for name in (relationship.subject, relationship.object)
         if isinstance(name, str)
+    ]
+    places = {normalise_name(name): span for name, span in reversed(used) if span}
+    known = tuple(
+        entity if entity.span else replace(entity, span=places.get(normalise_name(entity.name)))
+        for entity in extraction.entities
     )
-    missing = missing_entities((entity.name for entity in extraction.entities), used)
-    return replace(extraction, entities=(*extraction.entities, *missing))
+    missing = missing_entities((entity.name for entity in known), used)
+    return replace(extraction, entities=(*known, *missing))
 
 
 def missing_entities(

@@ -263,7 +263,9 @@ class SessionRecord(BundleRecord):
             (v.tg("edgeCount"), retrieval.total),
             (v.tg("itemCount"), retrieval.items or None),
             (v.tg("contentHash"), self.keep("\n".join(cut)) if cut else None),
-            label="What was retrieved",
+            label="Retrieved edges"
+            if retrieval.total or not retrieval.items
+            else "Retrieved items",
             by=self.session,
             origins=derived_from,
             dropped=retrieval.dropped,
@@ -300,7 +302,7 @@ class SessionRecord(BundleRecord):
             "Selection",
             (v.tg("selectedEdge"), edges),
             (v.prov("hadMember"), members),
-            label="What was selected",
+            label="Selected edges" if edges or not members else "Selected items",
             by=step,
             origins=(self.retrieval_iri,),
             collection=True,

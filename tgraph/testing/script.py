@@ -134,7 +134,7 @@ def _graph(text: str) -> dict[str, Any]:
 
 def _claims(data: Mapping[str, str]) -> list[dict[str, Any]]:
     """A claim for every sentence that begins with one of the known names."""
-    known = [name for name in data.get("NAMES", "").splitlines() if name != "-"]
+    known = [name for name in data.get("NAMES", "").split("\n") if name != "-"]
     rows = []
     for sentence in _SENTENCE.findall(data.get("TEXT", "")):
         quote = sentence.strip()
@@ -199,7 +199,7 @@ def _summary(data: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def _cluster(data: Mapping[str, str]) -> dict[str, str]:
     """The first sentence of each passage, under the title of the first."""
-    rows = [json.loads(line) for line in data.get("PASSAGES", "").splitlines()]
+    rows = list(scripted_steps.lines_of(data.get("PASSAGES", "")))
     found = [_SENTENCE.search(str(row["text"]).replace("#", " ")) for row in rows]
     said = dict.fromkeys(match.group().strip() for match in found if match)
     return {"title": str(rows[0]["title"]), "summary": " ".join(said)}

@@ -19,10 +19,15 @@ def listed(data: Mapping[str, str]) -> list[dict[str, Any]]:
     return rows_of(data.get("EDGES") or data.get("EVIDENCE", ""))
 
 
+def lines_of(block: str) -> Iterator[Any]:
+    """The values of a block of JSON Lines."""
+    return (json.loads(line) for line in block.split("\n") if line)
+
+
 def rows_of(block: str) -> list[dict[str, Any]]:
     """The objects with an id of a block; lines that hold none are passed over."""
     rows = []
-    for line in block.splitlines():
+    for line in block.split("\n"):
         try:
             row = json.loads(line)
         except ValueError:
@@ -107,7 +112,7 @@ def _shown(data: Blocks) -> Iterator[tuple[int, str, str]]:
     """The findings of reports, or else the pieces of evidence, with their ids."""
     number = 0
     for block in (data.get("REPORTS", ""), data.get("EVIDENCE", "")):
-        for line in block.splitlines():
+        for line in block.split("\n"):
             row = json.loads(line) if line.startswith("{") else {}
             for piece in row.get("findings") or [row]:
                 if "id" in piece:
@@ -158,7 +163,7 @@ def verdicts(data: Blocks) -> dict[str, Any]:
     reference = data.get("REFERENCE", "")
     known = set(_JUDGING_WORD.findall(reference.lower()))
     rows = []
-    for row in map(json.loads, data.get("STATEMENTS", "").splitlines()):
+    for row in lines_of(data.get("STATEMENTS", "")):
         said = str(row["statement"])
         wanted = set(_JUDGING_WORD.findall(_NOT.sub("", said).lower()))
         label = "Entailment" if wanted and wanted <= known else "Neutral"
@@ -175,7 +180,7 @@ def points(data: Blocks) -> dict[str, Any]:
     """The finding of each report that shares most words with the question; where none shares any,
     the first finding of each report, with a low score."""
     wanted = _reading_words(data.get("QUESTION", ""))
-    best = [_best(row, wanted) for row in map(json.loads, data.get("REPORTS", "").splitlines())]
+    best = [_best(row, wanted) for row in lines_of(data.get("REPORTS", ""))]
     least = min(1, max((shared for shared, _ in best), default=0))
     rows = [
         {

@@ -94,7 +94,7 @@ def _rows(path: Path, text: str) -> Sequence[Any]:
         if path.suffix == ".toml":
             found: Any = tomllib.loads(text)
         elif path.suffix == ".jsonl":
-            found = [json.loads(line) for line in text.splitlines() if line.strip()]
+            found = [json.loads(line) for line in text.split("\n") if line.strip()]
         else:
             found = json.loads(text)
     except ValueError as error:  # of both libraries

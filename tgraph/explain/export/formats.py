@@ -18,6 +18,7 @@ from tgraph.explain.trace.record_quads import classic
 from tgraph.store.statements import to_bytes
 
 if TYPE_CHECKING:
+    from prov.identifier import Identifier
     from prov.model import ProvDocument, ProvRecord, QualifiedName
 
     from tgraph.store.base import Subject, Term
@@ -26,15 +27,18 @@ if TYPE_CHECKING:
 # --- the PROV family (W3C, 2013), through the ``prov`` library ---
 
 _SPACE = re.compile(r"(.*[#/:])[^#/:]+[#/:]*")
-_NUMBERED = re.compile(r"ns\d+")
+_NUMBERED = re.compile(r"ns\d+(?:_\d+)?")
 PROV_FORMATS = {"prov-n": "provn", "prov-json": "json", "prov-xml": "xml"}
 """The formats and what the library calls them."""
 
 
 def to_prov(quads: Iterable[Quad], name: str) -> bytes:
-    """What ``prov_document`` makes of the quads, in a format."""
+    """What ``prov_document`` makes of the quads, in a format; in XML with names that it has."""
+    document = prov_document(quads)
+    if name == "prov-xml":
+        document = _with_xml_names(document)
     out = StringIO()
-    prov_document(quads).serialize(out, format=PROV_FORMATS[name])
+    document.serialize(out, format=PROV_FORMATS[name])
     return (out.getvalue().rstrip() + "\n").encode()
 
 
@@ -81,19 +85,32 @@ def _ordered(document: ProvDocument) -> ProvDocument:
     prefixes |= {uri: f"ns{number}" for number, uri in enumerate(unnamed, 1)}
     spaces = {uri: Namespace(prefix, uri) for uri, prefix in sorted(prefixes.items())}
 
-    def renamed(value: Any) -> Any:
-        if not isinstance(value, QualifiedName):
-            return value
-        return QualifiedName(spaces[value.namespace.uri], value.localpart)
+    def renamed(name: QualifiedName) -> QualifiedName:
+        return QualifiedName(spaces[name.namespace.uri], name.localpart)
 
     ordered = ProvDocument()
     for space in spaces.values():
         ordered.add_namespace(space)
     for record in sorted(document.get_records(), key=_key):
-        formal = [(name, renamed(value)) for name, value in record.formal_attributes]
-        extra = [(renamed(n), renamed(x)) for n, x in sorted(record.extra_attributes, key=_said)]
-        ordered.new_record(record.get_type(), renamed(record.identifier), formal, extra)
+        _add_renamed(ordered, record, renamed, renamed)
     return ordered
+
+
+def _add_renamed(
+    document: ProvDocument,
+    record: ProvRecord,
+    named: Callable[[QualifiedName], QualifiedName],
+    as_value: Callable[[QualifiedName], Identifier],
+) -> ProvRecord:
+    """Adds the record to the document, what it names under other names."""
+    from prov.model import QualifiedName
+
+    def term(value: Any, by: Callable[[QualifiedName], Identifier] = named) -> Any:
+        return by(value) if isinstance(value, QualifiedName) else value
+
+    formal = [(name, term(value)) for name, value in record.formal_attributes]
+    extra = [(n, term(x, as_value)) for n, x in sorted(record.extra_attributes, key=_said)]
+    return document.new_record(record.get_type(), term(record.identifier), formal, extra)
 
 
 def _names_of(record: ProvRecord) -> Iterator[QualifiedName]:
@@ -113,6 +130,67 @@ def _said(pair: tuple[object, object]) -> tuple[str, str]:
 
 def _uri(term: object) -> str:
     return str(getattr(term, "uri", term))
+
+
+_NCNAME_END = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[A-Za-z_][A-Za-z0-9_.-]*\Z")
+"""In ASCII: which other letters a name may hold depends on the edition of XML."""
+_NCNAME_CHARACTERS = re.compile(r"\A[A-Za-z_]|(?<!\A)[A-Za-z0-9_.-]")
+_LOOKS_ESCAPED = re.compile(r"_(?=x(?:[0-9A-Fa-f]{4}){1,2}_)")
+_SPACE_OF_XML = re.compile(r"[\w:/?#@!$&'()*+,;=.~%-]*", re.ASCII)
+"""As much of an IRI as lxml takes for a namespace."""
+_DELIMITER = re.compile(r"[#/:]+(?=[^#/:])")
+
+
+def _with_xml_names(document: ProvDocument) -> ProvDocument:
+    """The same document with qualified names that XML has too: their local part is an NCName.
+
+    A namespace ends where the longest NCName at the end of the IRI begins. Where an IRI ends with
+    none (with a number, say), its last part is escaped as attributes' names are in ``prov``, with
+    ``_xHHHH_`` for a character; the record of such a name says its IRI as ``dcterms:identifier``,
+    and where it is the value of an attribute that is the IRI.
+    """
+    from prov.model import Identifier, ProvDocument
+
+    def as_value(name: QualifiedName) -> Identifier:
+        new = _xml_name(name.uri)
+        return new if new.uri == name.uri else Identifier(name.uri)
+
+    found = ProvDocument()
+    for record in document.get_records():
+        added = _add_renamed(found, record, lambda name: _xml_name(name.uri), as_value)
+        own = record.identifier
+        if own is not None and as_value(own).__class__ is Identifier:
+            added.add_attributes({_xml_name(v.dcterms("identifier").value): Identifier(own.uri)})
+    return _ordered(found)
+
+
+def _xml_name(uri: str) -> QualifiedName:
+    from prov.model import Namespace, QualifiedName
+
+    space, local = _xml_parts(uri)
+    prefix = next((name for name, known in v.PREFIXES.items() if known == space), "ns0")
+    return QualifiedName(Namespace(prefix, space), local)
+
+
+def _xml_parts(uri: str) -> tuple[str, str]:
+    """The IRI as a namespace and an NCName that together are it, or its escaped form."""
+    match = _SPACE_OF_XML.match(uri)
+    room = match.end() if match else 0
+    name = _NCNAME_END.search(uri)
+    if name and 0 < name.start() <= room and not _LOOKS_ESCAPED.search(name.group()):
+        return uri[: name.start()], name.group()
+    cut = max(m.end() for m in _DELIMITER.finditer(uri) if m.end() <= room)
+    return uri[:cut], _escaped(uri[cut:])
+
+
+def _escaped(text: str) -> str:
+    looks = {match.start() for match in _LOOKS_ESCAPED.finditer(text)}
+    fits = {match.start() for match in _NCNAME_CHARACTERS.finditer(text)} - looks
+    return "".join(c if at in fits else _code(ord(c)) for at, c in enumerate(text))
+
+
+def _code(character: int) -> str:
+    return f"_x{character:04X}_" if character <= 0xFFFF else f"_x{character:08X}_"
 
 
 _MADE_BY, _MADE_AT = v.prov("wasGeneratedBy"), v.prov("generatedAtTime")

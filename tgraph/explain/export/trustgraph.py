@@ -1,92 +1,251 @@
 """A session in TrustGraph's own vocabulary (2.11: question, grounding, exploration, focus,
-synthesis), so that its reader parses it.
+synthesis), so that its reader parses it and its viewer shows names and sources.
 
-Literals are plain strings there, edges are triple terms, and everything is in one graph.
+Literals are plain strings there and edges are triple terms. The session is in one graph, the way
+from each chunk to its document in another, and labels and documents are in the default graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
 from tgraph.explain.trace.values import Trace, TraceItem
+from tgraph.store.base import Graph, Store
 
 RETRIEVAL_GRAPH = NamedNode("urn:graph:retrieval")
+_DC = "http://purl.org/dc/elements/1.1/"
 _Value = str | NamedNode | Triple
 
 
-def trustgraph_quads(trace: Trace) -> list[Quad]:
-    """The five stages, each derived from the one before, and the selections of the focus."""
-    uuid = trace.explain_id.removeprefix(v.session_iri(""))
-    question = f"{v.URN}question:{uuid}"
-    grounding, exploration, focus, synthesis = (
-        v.session_part_iri(stage, uuid)
-        for stage in ("grounding", "exploration", "focus", "synthesis")
-    )
-    selections = {
-        v.session_part_iri(s.kind, uuid, int(s.iri.rpartition(":")[2])): s
-        for s in trace.selected
-        if s.kind in _WAYS
-    }
+def trustgraph_quads(trace: Trace, store: Store) -> list[Quad]:
+    """The five stages, each derived from the one before, with the selections of the focus, the
+    tokens and models; the labels of what they name; and for each chunk that an edge comes from, or
+    that was retrieved, the way to its document. A session that selected chunks and no edge has the
+    form of TrustGraph's document retrieval."""
     out = _TrustGraphWriter()
-    out.stage(question, ("Question", "GraphRagQuestion"), "GraphRAG Question")
-    out.say(question, v.prov("startedAtTime"), trace.started)
-    out.say(question, v.tg("query"), trace.question)
-    out.stage(grounding, ("Grounding",), "Grounding", question)
-    out.say(grounding, v.tg("concept"), *trace.concepts)
-    out.stage(exploration, ("Exploration",), "Exploration", grounding)
-    out.say(exploration, v.tg("edgeCount"), str(trace.edge_count))
-    out.say(exploration, v.tg("entity"), *(NamedNode(m.entity) for m in trace.matches))
-    out.stage(focus, ("Focus",), "Focus", exploration)
-    out.say(focus, v.tg("selectedEdge"), *map(NamedNode, selections))
-    for iri, selected in selections.items():
-        out.selection(iri, selected)
-    out.stage(synthesis, ("Synthesis", "Answer"), "Synthesis", focus)
-    if trace.answer:
-        out.say(synthesis, v.tg("document"), NamedNode(v.answer_text_iri(uuid)))
+    selections = list(_selections(trace))
+    chunks = [item.item for item in (*trace.selected, *trace.rejected) if item.kind == "chunk"]
+    _stages(out, trace, selections, chunks)
+    _labels(out, trace, selections)
+    places = (place.chunk for _, item in selections for place in item.evidence)
+    _sources(out, store, dict.fromkeys([*chunks, *places]))
+    for _, edge in selections:
+        if edge.kind == "edge":
+            _subgraphs(out, store, edge)
     return out.quads
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How TrustGraph names the stages of a retrieval."""
+
+    question: NamedNode
+    label: str
+    focus: str
+    pattern: str
+    first: str
+
+
+_EDGES = _Form(
+    v.tg("GraphRagQuestion"), "GraphRAG Question", "Focus", v.URN + "prov:{1}:{0}", "question"
+)
+_CHUNKS = _Form(
+    v.tg("DocRagQuestion"),
+    "DocumentRAG Question",
+    "Chunk Selection",
+    v.URN + "docrag:{0}/{1}",
+    "docrag",
+)
+_STAGES = ("grounding", "exploration", "focus", "synthesis")
 _WAYS = ("edge", "chunk")
 """The kinds of selections that its vocabulary has."""
+
+
+def _selections(trace: Trace) -> Iterator[tuple[str, TraceItem]]:
+    uuid = _uuid(trace)
+    for item in trace.selected:
+        if item.kind in _WAYS:
+            yield v.session_part_iri(item.kind, uuid, int(item.iri.rpartition(":")[2])), item
+
+
+def _uuid(trace: Trace) -> str:
+    return trace.explain_id.removeprefix(v.session_iri(""))
+
+
+def _stages(
+    out: _TrustGraphWriter,
+    trace: Trace,
+    selections: list[tuple[str, TraceItem]],
+    chunks: list[str],
+) -> None:
+    uuid = _uuid(trace)
+    kinds = {item.kind for _, item in selections}
+    form = _CHUNKS if kinds == {"chunk"} else _EDGES
+    question = f"{v.URN}{form.first}:{uuid}"
+    grounding, exploration, focus, synthesis = (form.pattern.format(uuid, s) for s in _STAGES)
+    out.stage(question, (v.tg("Question"), form.question), form.label)
+    out.say(question, v.prov("startedAtTime"), trace.started)
+    out.say(question, v.tg("query"), trace.question)
+    out.stage(grounding, [v.tg("Grounding")], "Grounding", question)
+    out.say(grounding, v.tg("concept"), *trace.concepts)
+    out.stage(exploration, [v.tg("Exploration")], "Exploration", grounding)
+    if form is _EDGES:
+        out.say(exploration, v.tg("edgeCount"), str(trace.edge_count))
+        out.say(exploration, v.tg("entity"), *(NamedNode(m.entity) for m in trace.matches))
+    if chunks:
+        out.say(exploration, v.tg("chunkCount"), str(len(chunks)))
+        out.say(exploration, v.tg("selectedChunk"), *map(NamedNode, chunks))
+    out.stage(focus, [v.tg("Focus")], form.focus, exploration)
+    for iri, item in selections:
+        out.selection(focus, iri, item)
+    out.stage(synthesis, [v.tg("Synthesis"), v.tg("Answer")], "Synthesis", focus)
+    if trace.answer:
+        out.say(synthesis, v.tg("document"), NamedNode(v.answer_text_iri(uuid)))
+        out.say(synthesis, v.tg("content"), trace.answer)
+    for kind, stage in (
+        ("ConceptExtraction", grounding),
+        ("EdgeSelecting", focus),
+        ("Synthesising", synthesis),
+    ):
+        out.usage(stage, trace, kind)
+
+
+def _labels(out: _TrustGraphWriter, trace: Trace, selections: list[tuple[str, TraceItem]]) -> None:
+    """Of the entities and relations that the session names."""
+    known = {match.entity: match.label for match in trace.matches}
+    for _, item in selections:
+        if item.kind == "edge":
+            known |= {item.subject: item.subject_label, item.predicate: item.predicate_label}
+            known |= (
+                {item.object: item.object_label} if isinstance(_object(item), NamedNode) else {}
+            )
+    for iri, label in known.items():
+        out.say(iri, v.RDFS_LABEL, label, graph=v.KNOWLEDGE_GRAPH)
+
+
+def _subgraphs(out: _TrustGraphWriter, store: Store, edge: TraceItem) -> None:
+    """What contains the edge, of the chunks whose evidence was shown."""
+    shown = {NamedNode(place.chunk) for place in edge.evidence}
+    for quad in store.match(None, v.tg("contains"), NamedNode(edge.item), v.SOURCE_GRAPH):
+        assert isinstance(quad.subject, NamedNode)
+        origins = [
+            each.object
+            for each in store.match(quad.subject, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
+            if each.object in shown
+        ]
+        for origin in origins:
+            assert isinstance(origin, NamedNode)
+            kinds = [v.tg("Subgraph")]
+            subgraph = quad.subject.value
+            out.stage(subgraph, kinds, "Subgraph", origin.value, graph=v.SOURCE_GRAPH)
+            out.say(subgraph, v.tg("contains"), _triple(edge), graph=v.SOURCE_GRAPH)
+
+
+_COPIED = ("pageNumber", "charOffset", "charLength", "pageCount", "mimeType")
+_DUBLIN = ("title", "creator", "date")
+
+
+def _sources(out: _TrustGraphWriter, store: Store, chunks: Iterable[str]) -> None:
+    """The chunks, and what they derive from, as far as the documents."""
+    queue, seen = list(chunks), set[str]()
+    while queue:
+        node = queue.pop(0)
+        if node in seen:
+            continue
+        seen.add(node)
+        known = [(q.predicate, q.object) for q in _said_of(store, node)]
+        is_document = (v.RDF_TYPE, v.tg("Document")) in known
+        graph = v.KNOWLEDGE_GRAPH if is_document else v.SOURCE_GRAPH
+        for predicate, value in known:
+            if predicate == v.prov("wasDerivedFrom") and isinstance(value, NamedNode):
+                queue.append(value.value)
+            if isinstance(value, NamedNode) and predicate in (v.RDF_TYPE, v.prov("wasDerivedFrom")):
+                out.say(node, predicate, value, graph=graph)
+            elif isinstance(value, Literal):
+                for name, text in _as_theirs(predicate, value):
+                    out.say(node, name, text, graph=graph)
+
+
+def _said_of(store: Store, node: str) -> list[Quad]:
+    return sorted(store.match(NamedNode(node), None, None, v.SOURCE_GRAPH), key=str)
+
+
+def _as_theirs(predicate: NamedNode, value: Literal) -> Iterator[tuple[NamedNode, str]]:
+    """Their names for what is said of a document, page or chunk; they count chunks from 1."""
+    if predicate in (v.RDFS_LABEL, *map(v.tg, _COPIED)):
+        yield predicate, value.value
+    elif predicate == v.tg("chunkIndex"):
+        yield predicate, str(int(value.value) + 1)
+    else:
+        for name in _DUBLIN:
+            if predicate == v.dcterms(name):
+                yield NamedNode(_DC + name), value.value
 
 
 class _TrustGraphWriter:
     def __init__(self) -> None:
         self.quads: list[Quad] = []
 
-    def say(self, subject: str, predicate: NamedNode, *values: _Value) -> None:
+    def say(
+        self,
+        subject: str,
+        predicate: NamedNode,
+        *values: _Value,
+        graph: Graph = RETRIEVAL_GRAPH,
+    ) -> None:
         for value in values:
             term = Literal(value) if isinstance(value, str) else value
-            self.quads.append(Quad(NamedNode(subject), predicate, term, RETRIEVAL_GRAPH))
+            self.quads.append(Quad(NamedNode(subject), predicate, term, graph))
 
     def stage(
-        self, subject: str, kinds: Iterable[str], label: str, derived_from: str | None = None
+        self,
+        subject: str,
+        kinds: Iterable[NamedNode],
+        label: str,
+        derived_from: str | None = None,
+        graph: Graph = RETRIEVAL_GRAPH,
     ) -> None:
-        types = [v.prov("Entity"), *(NamedNode(v.TG + kind) for kind in kinds)]
-        self.say(subject, v.RDF_TYPE, *types)
-        self.say(subject, v.RDFS_LABEL, label)
+        self.say(subject, v.RDF_TYPE, v.prov("Entity"), *kinds, graph=graph)
+        self.say(subject, v.RDFS_LABEL, label, graph=graph)
         if derived_from:
-            self.say(subject, v.prov("wasDerivedFrom"), NamedNode(derived_from))
+            self.say(subject, v.prov("wasDerivedFrom"), NamedNode(derived_from), graph=graph)
 
-    def selection(self, subject: str, selected: TraceItem) -> None:
+    def selection(self, focus: str, subject: str, selected: TraceItem) -> None:
         if selected.kind == "edge":
+            self.say(focus, v.tg("selectedEdge"), NamedNode(subject))
             self.say(subject, v.RDF_TYPE, v.tg("EdgeSelection"))
             self.say(subject, v.tg("edge"), _triple(selected))
         else:
-            self.say(subject, v.RDF_TYPE, NamedNode(v.TG + "ChunkSelection"))
+            self.say(focus, v.tg("selectedChunk"), NamedNode(subject))
+            self.say(subject, v.RDF_TYPE, v.tg("ChunkSelection"))
             self.say(subject, v.tg("document"), NamedNode(selected.item))
         self.say(subject, v.tg("score"), str(selected.score))
         if selected.reasoning:
             self.say(subject, v.tg("reasoning"), selected.reasoning)
 
+    def usage(self, subject: str, trace: Trace, kind: str) -> None:
+        """The tokens of the steps of a kind, and the models that were asked in them."""
+        steps = {step.iri: step for step in trace.steps if step.kind == kind}
+        received = sum(step.input_tokens for step in steps.values())
+        if received:
+            self.say(subject, v.tg("inToken"), str(received))
+            returned = sum(step.output_tokens for step in steps.values())
+            self.say(subject, v.tg("outToken"), str(returned))
+            models = (call.agent for call in trace.calls if call.step in steps and call.prompt)
+            self.say(subject, v.tg("llmModel"), *dict.fromkeys(models))
+
 
 def _triple(edge: TraceItem) -> Triple:
-    ends = NamedNode(edge.subject), NamedNode(edge.predicate)
-    if edge.object.startswith('"'):
-        (quad,) = parse(f"<urn:s> <urn:p> {edge.object} .", RdfFormat.N_TRIPLES)
-        assert isinstance(quad.object, Literal)
-        return Triple(*ends, quad.object)
-    return Triple(*ends, NamedNode(edge.object))
+    return Triple(NamedNode(edge.subject), NamedNode(edge.predicate), _object(edge))
+
+
+def _object(edge: TraceItem) -> NamedNode | Literal:
+    if not edge.object.startswith('"'):
+        return NamedNode(edge.object)
+    (quad,) = parse(f"<urn:s> <urn:p> {edge.object} .", RdfFormat.N_TRIPLES)
+    assert isinstance(quad.object, Literal)
+    return quad.object

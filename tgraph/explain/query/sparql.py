@@ -125,7 +125,7 @@ def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
 
 
 def _failure(code: int, complaint: str, bounds: Bounds) -> TgraphError:
-    line = complaint.strip().splitlines()[-1] if complaint.strip() else ""
+    line = complaint.strip().rpartition("\n")[2]
     if isinstance(damage := store_error(RuntimeError(line)), DamagedStoreError):
         return damage
     if code == QUERY_FAULT:

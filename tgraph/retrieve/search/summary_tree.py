@@ -154,7 +154,7 @@ def summary_evidence(
 def _quoted(text: str, places: Sequence[Evidence]) -> Iterator[Evidence]:
     """The exact characters of each line of the text that stands in one of the places, the first
     that has it."""
-    for line in text.splitlines():
+    for line in text.split("\n"):
         words = line.split()
         if not words:
             continue
