@@ -9,7 +9,10 @@ GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines wit
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
 don't answer). The ranking is fitted as a softmax over the sentences of each question (a conditional
 logit), the reading as a logistic regression over the sentences that were read; what is read must be
-of documents that the reader wasn't trained on.
+of documents that the reader wasn't trained on. ``tools/calibration`` has questions of ours: about
+mdBook's guide (``guide/src`` of rust-lang/mdBook) and pages of Caddy (``src/docs/markdown`` of
+caddyserver/website), each file called by its path with hyphens, and about the first twelve chapters
+of "Love Among the Chickens" as Standard Ebooks has it.
 """
 
 from __future__ import annotations
