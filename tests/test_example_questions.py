@@ -14,8 +14,8 @@ from tgraph.model import Answer
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUESTIONS = tomllib.loads((EXAMPLES / "questions.toml").read_text("utf-8"))
-RIGHT = 18
-ADMITTED = {"far": 6, "near": 10}
+RIGHT = 22
+ADMITTED = {"far": 5, "near": 6}
 
 
 @pytest.fixture(scope="module")

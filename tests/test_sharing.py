@@ -282,6 +282,8 @@ def test_a_folder_of_somebody_else(indexed: Path, tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):
         if folder.is_relative_to(gettempdir()) and folder != Path(gettempdir()):
             folder.chmod(0o755)
+    for path in (root, *root.rglob("*")):  # its owner lets others read it
+        path.chmod(0o755 if path.is_dir() else 0o644)
     worker = start(as_nobody, root)
     worker.end()
     assert worker.told == [("well",)]

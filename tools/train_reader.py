@@ -810,7 +810,8 @@ def measure(path: Path, checkpoint: Path) -> None:
     net = network()
     net.load_state_dict(torch.load(checkpoint)["net"])
     net.eval()
-    items = [item for item in encoded(path) if item.held]
+    held = (item for item in encoded(path) if item.held)
+    items = sorted(held, key=lambda item: len(item.ids))
     rows = defaultdict(list)
     with torch.no_grad():
         for at in range(0, len(items), 32):

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from tests.corpora import made
-from tgraph.errors import StoreError
+from tgraph.errors import ErasedTextError
 from tgraph.explain.render.answer import answer_block
 from tgraph.explain.render.text_trees import source_tree, trace_tree
 from tgraph.explain.render.wording import stage_lines
@@ -136,7 +136,7 @@ def test_a_quote_whose_page_is_not_kept_is_of_no_kind(graph, coded, monkeypatch)
 
 
 def lost(*_: object) -> str:
-    raise StoreError("It is gone.")
+    raise ErasedTextError("It is gone.")
 
 
 def test_the_stages_of_a_question_and_what_comes_nearest_have_no_mark_up(graph, answer):

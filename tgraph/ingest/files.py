@@ -232,7 +232,7 @@ def discover(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[Fo
     the folder that was named is followed only with ``follow_links``. What is missing, unreadable or
     not followed comes as ``Unread`` in its place and doesn't stop the rest.
     """
-    walk = _Walk(follow_links)
+    walk = _Discovery(follow_links)
     for place, path in enumerate(paths):
         if path != STANDARD_INPUT:
             yield from walk.argument(path)
@@ -240,7 +240,7 @@ def discover(paths: Sequence[str], *, follow_links: bool = False) -> Iterator[Fo
             yield SourceFile("stdin", None)
 
 
-class _Walk:
+class _Discovery:
     """What paths stand for, each file once."""
 
     def __init__(self, follow_links: bool) -> None:

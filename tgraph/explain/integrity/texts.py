@@ -224,7 +224,7 @@ def check_citation(store: Store, texts: Texts, exact: Quad) -> None:
             for part in ("position", "target")
             for quad in store.match(NamedNode(f"{citation}:{part}"), None, None, exact.graph_name)
         }
-        page = parts_of_page(said[v.oa("hasSource")])
+        page = parts_of_page(NamedNode(said[v.oa("hasSource")]).value)
         start, end = (int(said[v.oa(name)]) for name in ("start", "end"))
     except (KeyError, ValueError) as error:
         raise EvidenceError(f"{citation} has no place in a page.") from error

@@ -439,7 +439,7 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
         leaf.add(_text((said, _ITEM)))
 
 
-class _Words(NamedTuple):
+class _QuoteWords(NamedTuple):
     quote: str
     path: str
     segment_kind: SegmentKind | None
@@ -447,5 +447,5 @@ class _Words(NamedTuple):
 
 def _extracted(found: ExtractedEdge | SourceClaim, path: str) -> Text:
     """The quote that something was extracted from, and where it stands."""
-    quote = terminal_quote(_Words(found.quote, path, found.segment_kind), _QUOTE)
+    quote = terminal_quote(_QuoteWords(found.quote, path, found.segment_kind), _QUOTE)
     return quote.append(_text((f"  {found.start}–{found.end}", _FAINT)))
