@@ -191,3 +191,29 @@ def test_a_reader_that_was_pulled_is_used_by_its_name(folder, tmp_path, monkeypa
         steps = kg.trace(answer.session).steps
     assert answer.short == "Larvik"
     assert ("mine",) in [step.agents for step in steps if step.kind == "Reading"]
+
+
+UNDER = (
+    "Tailor is a project whose contributors are volunteers.",
+    "A schedule adds stress to the volunteers.",
+    "Therefore no dates will ever be given.",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("a.md", "# Questions\n\n## {}"),
+        ("a.md", "# Questions\n\n<h3 name='r'>\n{}\n</h3>"),
+        ("a.html", "<h1>Questions</h1><h2>{}</h2><p>"),
+    ],
+)
+def test_a_heading_that_asks_the_question_is_no_answer(tmp_path, name, heading):
+    asked = "When is the next release?"
+    (tmp_path / name).write_text(f"{heading.format(asked)}\n\n{' '.join(UNDER)}\n")
+    settings = {"answer.least_confidence": 0.0}
+    with tgraph.open(tmp_path / "graph", create=True, settings=settings) as kg:
+        assert not kg.index([tmp_path / name]).failed
+        answer = kg.ask(asked, mode="graph", history=())
+    assert answer.sentences
+    assert {sentence.text for sentence in answer.sentences} <= set(UNDER)

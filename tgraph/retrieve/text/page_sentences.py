@@ -64,12 +64,13 @@ class PageSentences:
 
 @dataclass(frozen=True, slots=True)
 class QuoteSurroundings:
-    """A place as it reads: its sentences, those before it, nearest first, and the one after it in
-    its paragraph ("" where that ends)."""
+    """A place as it reads: its sentences, those before it, nearest first, the one after it in its
+    paragraph ("" where that ends), and the headings that it stands under, the highest first."""
 
     sentences: tuple[PageSentence, ...]
     before: tuple[str, ...]
     after: str
+    headings: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -82,6 +83,11 @@ class QuoteSurroundings:
     @property
     def kind(self) -> SegmentKind:
         return self.sentences[0].kind if self.sentences else "prose"
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether headings are all that stands there."""
+        return {each.kind for each in self.sentences} == {"heading"}
 
 
 def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSentences:
@@ -136,4 +142,5 @@ def surroundings(evidence: Evidence, context: Context) -> QuoteSurroundings:
         tuple(page.all[at] for at in places),
         tuple(each.text for each in before if each.kind != "heading"),
         after.text if after is not None and goes_on else "",
+        page.segments[page.all[places.start].segment].headings,
     )

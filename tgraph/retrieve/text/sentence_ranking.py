@@ -46,7 +46,15 @@ _MENTIONS = "mentions"
 _SAYING = frozenset(("prose", "item", "code"))
 ASIDE = frozenset(("reference", "navigation", "licence"))
 """Kinds of segments that surround a text and aren't it."""
+_ASKS = ("?", "？")
 _ENDS = frozenset(".!?:;,\"'”’)…。！？»")
+
+
+Section = tuple[str, int, tuple[str, ...]]
+"""A document, a page of it, and the headings that something there stands under."""
+
+ASKED_ABOVE = 0.9
+"""What the score of a heading that asks counts in that of a sentence under it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,8 @@ class PassageWords:
     is_row: bool
     is_prose: bool
     is_aside: bool
+    is_heading: bool
+    section: Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +224,12 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Pas
         is_row=is_row,
         is_prose=place.kind in _SAYING and (text[-1:] in _ENDS or place.kind != "prose"),
         is_aside=place.kind in ASIDE,
+        is_heading=place.is_heading,
+        section=(
+            evidence.document,
+            evidence.page or 0,
+            (*place.headings, place.text) if place.is_heading else place.headings,
+        ),
     )
 
 
@@ -248,12 +264,33 @@ def rate(
     meaning: Similarity,
     known: LexicalFeatures | None = None,
 ) -> dict[Place, Score]:
-    """How well each of the passages answers.
+    """How well each of the passages answers. A heading doesn't, being context of what stands under
+    it: where it asks, as in a list of frequent questions, that has most of its score.
 
     ``known`` keeps what their words tell to this inquiry, for the next time they are rated.
     """
-    found = features_of(passages, inquiry, meaning, known)
-    return {place: Score(max(0.0, each.score), each.similar) for place, each in found.items()}
+    wanted = list(passages)
+    found = features_of(wanted, inquiry, meaning, known)
+    asking = {
+        passage.wording.section: found[passage.place].score
+        for passage in wanted
+        if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
+    }
+    return {
+        passage.place: Score(
+            _under(asking, passage.wording, found[passage.place].score),
+            found[passage.place].similar,
+        )
+        for passage in wanted
+    }
+
+
+def _under(asking: Mapping[Section, float], wording: PassageWords, score: float) -> float:
+    """The score of a passage by itself, with what it has of the heading that it stands under."""
+    if wording.is_heading:
+        return 0.0
+    above = asking.get(wording.section, 0.0)
+    return max(0.0, score, ASKED_ABOVE * above + (1 - ASKED_ABOVE) * score)
 
 
 def features_of(
