@@ -1,5 +1,5 @@
-"""A collection that is copied is whole and apart from the other; one that is renamed or deleted goes
-in one step, and not while somebody is at work in it."""
+"""A collection that is copied is whole and apart from the other; one that is renamed or deleted
+goes in one step, and not while somebody is at work in it."""
 
 from __future__ import annotations
 
