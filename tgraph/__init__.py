@@ -18,6 +18,13 @@ from tgraph.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tgraph.engine.backup import restore
+    from tgraph.engine.collections import (
+        copy_collection,
+        create_collection,
+        delete_collection,
+        list_collections,
+        rename_collection,
+    )
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
     from tgraph.errors import TgraphError
@@ -43,7 +50,12 @@ __all__ = [
     "Source",
     "TgraphError",
     "Turn",
+    "copy_collection",
+    "create_collection",
+    "delete_collection",
+    "list_collections",
     "open",
+    "rename_collection",
     "restore",
 ]
 
@@ -55,6 +67,16 @@ _HOMES = {
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),
     "restore": ("tgraph.engine.backup", "restore"),
+    **{
+        name: ("tgraph.engine.collections", name)
+        for name in (
+            "copy_collection",
+            "create_collection",
+            "delete_collection",
+            "list_collections",
+            "rename_collection",
+        )
+    },
 }
 
 

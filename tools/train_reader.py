@@ -804,8 +804,8 @@ def _loss(net: Any, batch: Sequence[Encoded], chance: random.Random) -> Any:
 
 
 def measure(path: Path, checkpoint: Path) -> None:
-    """Prints spans' F1, and how well questions are told that the passage answers, of a checkpoint or
-    of what ships."""
+    """Prints spans' F1, and how well questions are told that the passage answers, of a
+    checkpoint or of what ships."""
     import torch
 
     net = network(checkpoint)

@@ -10,6 +10,7 @@ from tgraph import __version__
 from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
+from tgraph.cli.collections import collections
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
@@ -67,6 +68,7 @@ for _command in (
     models,
     config,
     doctor,
+    collections,
     backup,
     restore,
 ):

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -76,8 +77,8 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
-class _BackupFile:
-    """A file for the backup: its name in there, and what its content must be."""
+class SavedFile:
+    """A file of a graph: its name below the graph's folder, and what its content must be."""
 
     name: str
     path: Path
@@ -102,18 +103,18 @@ def back_up(
     graph = GraphFolder.open(root)
     _check_target(file)
     with ExitStack() as stack, disk_errors():
-        saved, items = [], list(_shared_items(root))
+        saved, items = [], list(_shared_files(root))
         for name in graph.collections():
             folder = graph.collection(name)
             before = {key for key, _ in Librarian(folder.librarian).files()}
-            found = _published(folder, root, message)
+            found = published(folder, root, message)
             if found is not None:
                 collection, snapshot = found
                 stack.enter_context(closing(snapshot))
                 saved.append(collection)
-                items += _items(folder, snapshot)
+                items += files_of(folder, snapshot)
                 if before - {item.key for item in items}:
-                    raise _erased()
+                    raise erased_meanwhile()
         if not saved:
             raise UsageError(f"{root} holds nothing yet.", "Run `tgraph index PATH...` first.")
         sweep(file.parent, file.name)
@@ -134,7 +135,7 @@ def _check_target(file: Path) -> None:
         raise UsageError(f"{file} can't be written: its folder doesn't exist.")
 
 
-def _published(
+def published(
     folder: CollectionFolder, root: Path, message: OnMessage
 ) -> tuple[SavedCollection, Snapshot] | None:
     """What is published of the collection, with every session that has ended, and pinned."""
@@ -156,32 +157,30 @@ def _published(
     return saved, snapshot
 
 
-def _shared_items(root: Path) -> Iterator[_BackupFile]:
+def _shared_files(root: Path) -> Iterator[SavedFile]:
     for name in (MARKER, SETTINGS):
         if (root / name).is_file():
-            yield _BackupFile(name, root / name)
+            yield SavedFile(name, root / name)
 
 
-def _items(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[_BackupFile]:
-    """The files of a collection under the names that they will have in its folder."""
+def files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
+    """The files of a collection as it is published."""
     base = f"collections/{folder.name}"
     sums = sums_of(snapshot.path / "store")
     for path in sorted((snapshot.path / "store").iterdir()):
-        yield _BackupFile(f"{base}/store/{path.name}", path, sums.get(path.name, (0, ""))[1])
+        yield SavedFile(f"{base}/store/{path.name}", path, sums.get(path.name, (0, ""))[1])
     for path in sorted(snapshot.vectors.rglob("*")):
         if path.is_file():
-            yield _BackupFile(
-                f"{base}/vectors/{path.relative_to(snapshot.vectors).as_posix()}", path
-            )
+            yield SavedFile(f"{base}/vectors/{path.relative_to(snapshot.vectors).as_posix()}", path)
     for key, path in Librarian(folder.librarian).files():
-        yield _BackupFile(f"{base}/librarian/{path.parent.name}/{path.name}", path, key=key)
+        yield SavedFile(f"{base}/librarian/{path.parent.name}/{path.name}", path, key=key)
     for path in sorted(folder.journals.glob("*.damaged")):
-        yield _BackupFile(f"{base}/journals/{path.name}", path)
+        yield SavedFile(f"{base}/journals/{path.name}", path)
 
 
 def _write(
     out: BinaryIO,
-    items: list[_BackupFile],
+    items: list[SavedFile],
     saved: list[SavedCollection],
     made: datetime,
     progress: OnProgress,
@@ -190,7 +189,7 @@ def _write(
     files: dict[str, tuple[int, str]] = {}
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for number, item in enumerate(items):
-            files[item.name] = _add(archive, item)
+            files[item.name] = checked(item, partial(_add, archive, item.name))
             progress(Progress("Backing up", number + 1, len(items)))
         listed = {
             "format": FORMAT,
@@ -204,8 +203,12 @@ def _write(
     return listed
 
 
-def _erased() -> StoreError:
+def erased_meanwhile() -> StoreError:
     return StoreError("Something was erased from the graph meanwhile.", "Make the backup again.")
+
+
+def _add(archive: tarfile.TarFile, name: str, reader: SummingReader, size: int) -> None:
+    archive.addfile(_member(name, size), reader)
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -214,33 +217,35 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
     return member
 
 
-def _add(archive: tarfile.TarFile, item: _BackupFile) -> tuple[int, str]:
-    """Add a file; its size and sum. ``StoreError`` where it is not what it should be."""
+def checked(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tuple[int, str]:
+    """Have ``take`` read the whole file, which is given with its size; the size and the sum.
+
+    ``StoreError`` where it is not what it must be, or is gone.
+    """
     try:
         file = item.path.open("rb")
     except FileNotFoundError:
-        raise _erased() from None
+        raise erased_meanwhile() from None
     with file:
         size = os.fstat(file.fileno()).st_size
-        reader = _SummingReader(file, _content_of(item))
-        archive.addfile(_member(item.name, size), reader)
+        reader = SummingReader(file, _content_of(item))
+        take(reader, size)
     if item.sum and reader.sum.hexdigest() != item.sum:
         raise DamagedStoreError(item.path)
     if item.key and reader.content_sum() != item.key:
         raise StoreError(
-            f"The librarian's copy of {item.key} is damaged ({item.path}), and would be in the "
-            "backup.",
+            f"The librarian's copy of {item.key} is damaged ({item.path}), and would be copied.",
             "Put the file back from an older backup, or index its document again.",
         )
     return size, reader.sum.hexdigest()
 
 
-def _content_of(item: _BackupFile) -> Any:
+def _content_of(item: SavedFile) -> Any:
     """What unpacks a content of the librarian, None where nothing has to be."""
     return zlib.decompressobj(31) if item.key and item.path.suffix == ".gz" else None
 
 
-class _SummingReader(io.RawIOBase):
+class SummingReader(io.RawIOBase):
     """Sums up what is read of a file, and what it is unpacked."""
 
     def __init__(self, file: BinaryIO, unpack: Any) -> None:
@@ -279,15 +284,13 @@ def restore(file: str | Path, root: str | Path, *, progress: OnProgress = silent
     file, root = Path(file), Path(root)
     if root.exists() and not (root.is_dir() and not any(root.iterdir())):
         raise UsageError(f"{root} is there already.", "Name a new folder.")
-    with disk_errors(), _scratch(root) as scratch:
+    with disk_errors(), scratch_beside(root) as scratch:
         listed = _unpack(file, scratch, progress)
         for number, each in enumerate(listed["collections"]):
-            _publish(scratch, SavedCollection(**each))
+            saved = SavedCollection(**each)
+            publish_saved(GraphFolder.open(scratch).collection(saved.name), saved)
             progress(Progress("Checking", number + 1, len(listed["collections"])))
-        (scratch / _LOCK).unlink()
-        os.sync()
-        scratch.rename(root)
-        sync_folder(root.absolute().parent)
+        put_in_place(scratch, root)
     return _described(file, root, listed)
 
 
@@ -301,7 +304,7 @@ _LOCK = ".restoring"
 
 
 @contextmanager
-def _scratch(root: Path) -> Iterator[Path]:
+def scratch_beside(root: Path) -> Iterator[Path]:
     """A folder beside the new one; what processes that died left of theirs is deleted."""
     parent = root.absolute().parent
     if not parent.is_dir():
@@ -319,6 +322,14 @@ def _scratch(root: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
         if lock is not None:
             lock.release()
+
+
+def put_in_place(scratch: Path, folder: Path) -> None:
+    """Give a finished folder of ``scratch_beside`` its name, once all in it is durable."""
+    (scratch / _LOCK).unlink()
+    os.sync()
+    scratch.rename(folder)
+    sync_folder(folder.absolute().parent)
 
 
 def _unpack(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
@@ -417,22 +428,22 @@ def _check_name(member: tarfile.TarInfo) -> None:
         raise tarfile.TarError(f"{member.name} is not part of a graph")
 
 
-def _publish(root: Path, saved: SavedCollection) -> None:
-    """Publish a restored collection, and check that it is what was saved."""
-    folder = GraphFolder.open(root).collection(saved.name)
+def publish_saved(folder: CollectionFolder, saved: SavedCollection) -> None:
+    """Publish a collection's files in their new folder, and check that they are what was saved.
+    ``VerificationError`` where the record is not intact."""
     ledger = Ledger(folder, saved.catalogue, now)
     with ledger.open(timeout=PATIENCE) as (store, _):
         snapshot = Snapshot.open(folder)
         if snapshot is None:
-            raise StoreError(f"The collection {saved.name} of the backup holds nothing.")
+            raise StoreError(f"The saved collection {saved.name} holds nothing.")
         with closing(snapshot):
             head = saved.head if saved.sequence else None
             found = check(store, snapshot, ledger.librarian, saved.catalogue, head)
     if not found.ok:
         first = found.problems[0]
         raise VerificationError(
-            f"The record of the collection {saved.name} in the backup is not intact "
+            f"The saved record of the collection {saved.name} is not intact "
             f"({len(found.problems):,} problems; the first: {first.kind} {first.what} "
             f"{first.subject}).",
-            "Use another backup.",
+            "Look at the original with `tgraph audit integrity`, or use another backup.",
         )

@@ -99,12 +99,7 @@ class GraphFolder:
 
     def collection(self, name: str, *, create: bool = False) -> CollectionFolder:
         """The collection's folder; ``UsageError`` for a bad name, ``StoreError`` if missing."""
-        if not _NAME.fullmatch(name):
-            raise UsageError(
-                f"{name!r} can't be the name of a collection.",
-                "Use letters, digits and . _ - @ +, at most 100 of them.",
-            )
-        folder = CollectionFolder(self.path / "collections" / name)
+        folder = self._folder(name)
         if create:
             with disk_errors():
                 make_folder(folder.path.parent, private=True)
@@ -117,8 +112,28 @@ class GraphFolder:
             )
         return folder
 
+    def new_collection(self, name: str) -> CollectionFolder:
+        """The folder of a collection that is still to be made; ``UsageError`` for a bad name, and
+        where there is one of it."""
+        folder = self._folder(name)
+        if folder.path.exists():
+            raise UsageError(
+                f"There is a collection {name!r} already in {self.path}.", "Use another name."
+            )
+        return folder
+
+    def _folder(self, name: str) -> CollectionFolder:
+        if not _NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} can't be the name of a collection.",
+                "Use letters, digits and . _ - @ +, at most 100 of them, the first a letter, a "
+                "digit or _.",
+            )
+        return CollectionFolder(self.path / "collections" / name)
+
     def collections(self) -> Iterator[str]:
         """The names of the collections, sorted."""
         base = self.path / "collections"
         if base.is_dir():
-            yield from sorted(entry.name for entry in base.iterdir() if entry.is_dir())
+            names = (entry.name for entry in base.iterdir() if entry.is_dir())
+            yield from sorted(name for name in names if _NAME.fullmatch(name))

@@ -1,0 +1,154 @@
+"""``tgraph collections``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, common_option, find_root
+from tgraph.cli.terminal import many, print_json, say, show, table
+from tgraph.errors import UsageError
+
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+
+
+@click.group("collections", context_settings={"help_option_names": ["-h", "--help"]})
+def collections() -> None:
+    """List, make, copy, rename and delete the collections of a graph.
+
+    A collection has documents, knowledge and a record of its own; a question reads one of them
+    (-C). A graph begins with the collection "default".
+    """
+
+
+@command("list")
+@as_json_option
+@common
+def list_(as_json: bool) -> None:
+    """List the collections: standing documents, entries in the record's chain, size.
+
+    \b
+    Examples:
+      tgraph collections list
+      tgraph collections list --json | jq '.[].name'
+    """
+    from tgraph.engine.collections import list_collections
+
+    found = list_collections(_root())
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = (
+            (c.name, f"{c.documents:,}", f"{c.entries:,}", f"{c.bytes / 1e6:,.1f} MB")
+            for c in found
+        )
+        show(table(("Collection", "Documents", "Entries", "Size"), rows))
+    else:
+        say("There are no collections yet. `tgraph index PATH...` makes one.")
+
+
+@command("create")
+@click.argument("name")
+@common
+def create(name: str) -> None:
+    """Make an empty collection (`tgraph index PATH... -C NAME` makes it too).
+
+    \b
+    Examples:
+      tgraph collections create trial
+    """
+    from tgraph.engine.collections import create_collection
+
+    root = _root(create=True)
+    create_collection(root, name)
+    say(f"Made the collection {name} in {root}.")
+
+
+@command("copy")
+@click.argument("name")
+@click.argument("copy")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@common
+def copy_(name: str, copy: str, quiet: bool) -> None:
+    """Make the collection COPY, which holds what NAME holds, its record included.
+
+    Others may index and ask in NAME meanwhile. Every file is compared with its sum, and the record
+    of the copy is checked, before it gets its name. From there on the two are apart: what is
+    retracted or erased in one stays in the other. Exit code 4: the record of NAME is not intact.
+
+    \b
+    Examples:
+      tgraph collections copy default before-the-merge
+    """
+    from tgraph.cli.progress import show_progress
+    from tgraph.engine.collections import copy_collection
+
+    with show_progress(quiet) as (progress, message):
+        done = copy_collection(_root(), name, copy, progress=progress, message=message)
+    entries = many(done.sequence, "entry", "entries")
+    say(f"Copied {name} to {copy}: generation {done.generation}, {entries}, head {done.head}")
+
+
+@command("rename")
+@click.argument("name")
+@click.argument("new")
+@common
+def rename(name: str, new: str) -> None:
+    """Give a collection another name. Nobody may be at work in it.
+
+    \b
+    Examples:
+      tgraph collections rename default statutes-2025
+    """
+    from tgraph.engine.collections import rename_collection
+
+    rename_collection(_root(), name, new)
+    say(f"Renamed {name} to {new}.")
+
+
+@command("delete")
+@click.argument("name")
+@click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
+@common
+def delete(name: str, yes: bool) -> None:
+    """Delete a collection for good: documents, knowledge, and all of its record.
+
+    Nobody may be at work in it. To take back or erase a single document there are `tgraph retract`
+    and `tgraph remove`, which keep the record of what was answered.
+
+    \b
+    Examples:
+      tgraph collections delete trial
+      tgraph collections delete trial --yes
+    """
+    from tgraph.engine.collections import delete_collection, list_collections
+
+    root = _root()
+    found = next((each for each in list_collections(root) if each.name == name), None)
+    if not yes and found is not None:
+        say(
+            f"{name}: {many(found.documents, 'document')}, "
+            f"{many(found.entries, 'entry', 'entries')} in its record."
+        )
+        if not sys.stdin.isatty():
+            raise UsageError(
+                "Deleting can't be taken back, and nobody is asked here.", "Say --yes."
+            )
+        click.confirm("Delete it with all of its record, for good?", abort=True, err=True)
+    delete_collection(root, name)
+    say(f"Deleted {name}.")
+
+
+def _root(*, create: bool = False) -> Path:
+    if common_option("collection"):
+        raise UsageError("This command names its collections itself.", "Leave out -C.")
+    root = find_root(create=create)
+    assert root is not None
+    return root
+
+
+for _command in (list_, create, copy_, rename, delete):
+    collections.add_command(_command)
