@@ -6,6 +6,12 @@ Values stand below what draws them and never import it.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 RENDERERS: dict[str, str] = {}
 """What draws values in a form: a function, as ``module:function``, that is loaded then. The package
@@ -59,6 +65,29 @@ def shortened(text: str, most: int | None) -> str:
 def one_line(text: str, most: int | None = None) -> str:
     """The text on one line, harmless, and cut with an ellipsis where it is too long."""
     return shortened(safe(flat(text)), most)
+
+
+_MOST_IN_BRIEF = 80
+
+
+def brief(value: DataclassInstance) -> str:
+    """The ``repr`` of a value that holds much: what is empty is left out, texts are cut, and of
+    what is in collections and other such values it says how many, or what they are."""
+    shown = [each.name for each in fields(value) if each.repr]
+    shown = [each.name for each in fields(value) if each.repr]
+    told = ((name, _in_brief(getattr(value, name))) for name in shown)
+    return f"{type(value).__name__}({', '.join(f'{name}={said}' for name, said in told if said)})"
+
+
+def _in_brief(value: object) -> str:
+    if value is None or value == "" or (isinstance(value, Collection) and not value):
+        return ""
+    if isinstance(value, str):
+        return repr(shortened(value, _MOST_IN_BRIEF))
+    if isinstance(value, Collection):
+        kinds = {type(each).__name__ for each in value}
+        return f"<{len(value)} {kinds.pop() if len(kinds) == 1 else 'values'}>"
+    return f"<{type(value).__name__}>" if is_dataclass(value) else repr(value)
 
 
 def many(count: int, what: str, more: str = "") -> str:

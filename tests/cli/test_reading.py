@@ -258,7 +258,7 @@ def test_a_query_comes_from_the_argument_a_flag_a_file_or_standard_input(run, tm
     file = tmp_path / "query.rq"
     file.write_text(query)
     expected = run("sparql", query, "--format", "json").stdout
-    for arguments in (("-q", query), ("-i", str(file)), ("-i", "-")):
+    for arguments in (("-q", query), ("-i", str(file)), ("-i", "-"), (), ("-",), ("-q", "-")):
         assert run("sparql", *arguments, "--format", "json", input=query).stdout == expected
     run("sparql", code=2)
     run("sparql", query, "-q", query, code=2)

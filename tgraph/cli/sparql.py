@@ -12,7 +12,7 @@ import click
 
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, say, show, table, write_bytes
+from tgraph.cli.terminal import many, one_line, one_text, say, show, table, write_bytes
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
@@ -29,7 +29,7 @@ FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 
 @command("sparql")
 @click.argument("text", metavar="[QUERY]", required=False)
-@click.option("-q", "--query", help="The query, instead of the argument.")
+@click.option("-q", "--query", help="The query, instead of the argument; - reads it.")
 @click.option("-i", "--input", "file", type=click.File(encoding="utf-8"), help="A file, or -.")
 @click.option("--format", type=click.Choice(FORMATS), help="[default: table; turtle for CONSTRUCT]")
 @click.option("-l", "--limit", type=click.IntRange(min=1), metavar="N", help="At most N rows.")
@@ -58,10 +58,7 @@ def sparql(
     from tgraph.explain.query.guard import gives_triples
     from tgraph.explain.query.sparql import Bounds
 
-    given = [item for item in (text, query, file) if item is not None]
-    if len(given) != 1:
-        raise click.UsageError("Give one query: as the argument, with -q or with -i.")
-    body = given[0] if isinstance(given[0], str) else given[0].read()
+    body = one_text("query", text, query, file.read() if file else None)
     limits = Bounds(bounds["timeout"], int(bounds["memory"] * (1 << 30)), bounds["limit"])
     with opened() as graph:
         if update:

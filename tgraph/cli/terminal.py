@@ -29,8 +29,25 @@ PIPE_WIDTH = 100_000
 
 
 def say(message: str) -> None:
-    """One line on stderr."""
-    click.echo(safe(message), err=True)
+    """One line on stderr; at a terminal that is too narrow for it, several, with no word broken and
+    all but the first indented further."""
+    text = safe(message)
+    if sys.stderr.isatty():
+        width = console(stderr=True).width
+        lines = text.split("\n")
+        text = "\n".join(x if len(x) <= width else _wrapped(x, width) for x in lines)
+    click.echo(text, err=True)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """The line in rows; a word that has no room in a row of its own stays in the one before."""
+    indent = line[: len(line) - len(line.lstrip())]
+    rows = [indent]
+    for word in line.split():
+        if len(word) <= width - len(indent) - 2 and len(rows[-1]) + len(word) > width:
+            rows.append(f"{indent}  ")
+        rows[-1] += f"{word} "
+    return "\n".join(row.rstrip() for row in rows)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -134,6 +151,24 @@ def write_result(data: bytes, target: Path | None) -> None:
             write_atomic(target.resolve(), data, durable=False)
     except OSError as error:
         raise UsageError(f"{target} can't be written: {error.strerror}.") from error
+
+
+PIPED = "-"
+"""What stands for standard input in the place of a text."""
+
+
+def one_text(what: str, *given: str | None) -> str:
+    """The one text that is given, or what is piped in: for ``-``, or where none is given. A usage
+    error where there are several, or none."""
+    texts: list[str] = [text for text in given if text is not None]
+    if len(texts) == 1 and texts[0] != PIPED:
+        return texts[0]
+    piped = ""
+    if texts == [PIPED] or not (texts or sys.stdin.isatty()):
+        piped = sys.stdin.buffer.read().decode("utf-8-sig", "replace").strip()
+    if not piped:
+        raise click.UsageError(f"Give one {what}, as the argument, with -q, or piped in.")
+    return piped
 
 
 def is_terminal() -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import (
@@ -40,7 +41,7 @@ FORMATS = ("text", "json", "html", *RECORD_FORMATS)
 
 
 @command("trace")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @click.option(
@@ -87,7 +88,7 @@ def trace(
 
 
 @command("export")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--format", type=click.Choice(RECORD_FORMATS), default="trig", show_default=True)
 @click.option(
     "--vocabulary",

@@ -105,7 +105,7 @@ def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
     if stopped.is_set():
         raise StoppedQueryError(
             f"The query was stopped after {bounds.timeout:g} seconds.",
-            "Narrow it, or allow more with --timeout.",
+            "Narrow it, or allow a longer `timeout`.",
         )
     if code:
         raise _failure(code, b"".join(complaint).decode("utf-8", "replace"), bounds)
@@ -134,7 +134,7 @@ def _failure(code: int, complaint: str, bounds: Bounds) -> TgraphError:
     if starved or code < 0:
         return StoppedQueryError(
             f"The query needed more than {bounds.memory / (1 << 30):.3g} GB of memory.",
-            "Narrow it, or allow more with --memory.",
+            "Narrow it, or allow more `memory`.",
         )
     return QueryError(f"The query failed: {line or f'exit code {code}'}.")
 
