@@ -6,9 +6,10 @@ Values stand below what draws them and never import it.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
+from typing import Literal as Choice
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -26,7 +27,9 @@ def render(value: object, form: str) -> str:
 
 
 # C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def safe(text: str) -> str:
@@ -37,6 +40,25 @@ def safe(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+Notation = Choice["u", "xml", "plain", "quoted"]
+"""How a format writes a character as an escape: as JSON and Turtle do, as XML does, or not at all,
+so that the escape is part of the text, with its backslash doubled where strings are quoted."""
+
+
+def inert(written: str, notation: Notation) -> str:
+    """What was written in a format, with every character that could command a terminal as an escape
+    of the format, which means the same. Carriage returns end lines where there are no escapes."""
+    return UNSAFE.sub(_ESCAPED[notation], written)
+
+
+_ESCAPED: Mapping[Notation, Callable[[re.Match[str]], str]] = {
+    "u": lambda match: f"\\u{ord(match[0]):04x}",
+    "xml": lambda match: f"&#{ord(match[0])};",
+    "plain": lambda match: match[0] if match[0] == "\r" else _escape(match),
+    "quoted": lambda match: f"\\{_escape(match)}",
+}
 
 
 def as_cell(text: str) -> str:

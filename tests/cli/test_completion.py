@@ -6,12 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.shell_completion import get_completion_class
 
 from tgraph.cli.main import cli
+
+from .conftest import Terminal
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -20,11 +23,11 @@ def protocol(shell: str) -> str:
     """What tgraph tells a shell that asks by the environment."""
     kind = get_completion_class(shell)
     assert kind is not None
-    return str(kind(cli, {}, "tgraph", "_TGRAPH_COMPLETE").complete())
+    return kind(cli, {}, "tgraph", "_TGRAPH_COMPLETE").complete()
 
 
 @pytest.fixture
-def completed(terminal, monkeypatch):
+def completed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """What a shell is told for the last of the words."""
     monkeypatch.setenv("TGRAPH_ROOT", str(terminal.root))
 
@@ -38,9 +41,9 @@ def completed(terminal, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def session(terminal) -> str:
+def session(terminal: Terminal) -> str:
     listed = json.loads(terminal("sessions", "--json", "-r", str(terminal.root)).stdout)
-    return listed[-1]["explain_id"].rpartition(":")[2]
+    return str(listed[-1]["explain_id"]).rpartition(":")[2]
 
 
 @pytest.mark.parametrize("shell", SHELLS)

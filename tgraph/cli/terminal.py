@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.rendering import UNSAFE, many, one_line, safe
+from tgraph.rendering import Notation, inert, many, one_line, safe
 
 __all__ = ["many", "one_line", "safe"]
 
@@ -104,8 +105,7 @@ def text_of(item: RenderableType) -> str:
 
 def json_text(value: Any, indent: int | None = 2) -> str:
     """JSON for people and programs; characters that command terminals are escaped in it."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return inert(json.dumps(value, ensure_ascii=False, indent=indent), "u")
 
 
 def print_json(value: Any) -> None:
@@ -131,6 +131,19 @@ def write_bytes(data: bytes) -> None:
         data = safe(data.decode("utf-8", "replace")).encode("utf-8", "replace")
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
+
+
+def write_blocks(blocks: Iterable[bytes], notation: Notation) -> None:
+    """A text in UTF-8 on stdout, block by block, with escapes for what could command a terminal;
+    it ends with a line feed."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    last = "\n"
+    for block in blocks:
+        if text := decoder.decode(block):
+            write_bytes(inert(text, notation).encode())
+            last = text[-1]
+    if last != "\n":
+        write_bytes(b"\n")
 
 
 def write_result(data: bytes, target: Path | None) -> None:

@@ -28,7 +28,7 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.rendering import UNSAFE
+from tgraph.rendering import inert
 from tgraph.version import __version__
 
 Numbered = tuple[int, "ShownSentence"]
@@ -179,8 +179,7 @@ def in_script(trig: str) -> str:
     ``</``, ``<!`` and control characters stand in literals only, where an escape means the same
     character.
     """
-    harmless = UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04X}", trig)
-    return harmless.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+    return inert(trig, "u").replace("</", "\\u003C/").replace("<!", "\\u003C!")
 
 
 # --- sentences ---
