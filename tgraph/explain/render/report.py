@@ -19,7 +19,7 @@ from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
-from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text
+from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text, way_lines
 from tgraph.explain.trace.values import (
     Trace,
     TraceCall,
@@ -154,6 +154,7 @@ def to_html(
         influential=_influential(trace),
         idle=_idle(trace),
         glance=list(_glance(trace, sentences)) if sentences else [],
+        way=list(way_lines(trace)),
         uses=_uses(trace),
         prompts=shown_prompts(trace),
         calls=shown_calls(trace, request),
