@@ -130,6 +130,18 @@ def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
     assert any(line.startswith("  completed, graph: ") for line in lines)
 
 
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_sessions_are_told_in_whole_cells(run, monkeypatch, columns):
+    monkeypatch.setattr("tgraph.cli.trace.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = json.loads(run("sessions", "--json").stdout)
+    lines = run("sessions").stdout.splitlines()
+    assert max(map(len, lines)) <= columns
+    for session in found:
+        assert any(session["started"][:19].replace("T", " ") in line for line in lines)
+        assert any(session["question"][:25] in line for line in lines)
+
+
 def test_a_terminal_that_is_dumb_has_the_width_that_it_says(monkeypatch):
     for name, value in (("TERM", "dumb"), ("FORCE_COLOR", "1"), ("COLUMNS", "40")):
         monkeypatch.setenv(name, value)
