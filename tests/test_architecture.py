@@ -34,12 +34,17 @@ def _name(path: Path) -> str:
 
 
 @cache
+def tree(name: str) -> ast.Module:
+    return ast.parse(modules()[name].read_text("utf-8"))
+
+
+@cache
 def imports() -> nx.DiGraph:
     """Who imports whom, within functions and for types only as well."""
     graph = nx.DiGraph()
-    for name, path in modules().items():
+    for name in modules():
         graph.add_node(name)
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(tree(name)):
             graph.add_edges_from((name, found) for found in _imported(node) if found != name)
     return graph
 
@@ -144,3 +149,22 @@ def test_the_command_line_loads_neither_the_store_nor_the_settings_before_it_kno
     code = f"import sys, tgraph.cli.main; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def _flags_in_errors(tree: ast.AST) -> Iterator[str]:
+    """Flags in texts that are given to an error, those of a whole command in backticks aside."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Error"):
+            for part in ast.walk(node):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    alone = re.sub(r"`[^`]*`|Run: .*", "", part.value)
+                    yield from re.findall(r"(?<![\w-])--?[a-z][\w-]*", alone)
+
+
+def test_errors_of_the_library_name_no_flag_of_a_command():
+    found = {
+        name: list(_flags_in_errors(tree(name)))
+        for name in modules()
+        if not name.startswith("tgraph.cli.")
+    }
+    assert {name: flags for name, flags in found.items() if flags} == {}

@@ -55,6 +55,7 @@ def test_every_citation_is_the_text_at_its_place(graph):
     for sentence in answer.sentences:
         for citation in sentence.citations:
             assert TEXT[citation.start : citation.end] == citation.quote
+    assert answer.citations == tuple(c for s in answer.sentences for c in s.citations)
     assert answer.explain_id == answer.session
     assert {source.document for source in answer.sources} == {
         c.document for s in answer.sentences for c in s.citations
@@ -153,3 +154,26 @@ def test_one_content_under_two_names_is_one_document_read_once(tmp_path, graph):
     quotes = {c.quote for s in answer.sentences for c in s.citations if c.path != "curie.md"}
     assert quotes
     assert all(q in page or q in TEXT for q in quotes)
+
+
+def test_what_holds_much_is_told_on_one_line(graph):
+    answer = graph.ask(QUESTION)
+    found = [
+        graph,
+        answer,
+        graph.trace(),
+        graph.source("curie.md"),
+        graph.impact("curie.md"),
+        graph.verify(answer.session),
+        graph.why_not(answer.session, "Henri Becquerel"),
+        graph.replay(),
+        graph.compare(answer.session),
+        graph.audit("costs"),
+    ]
+    for value in found:
+        assert repr(value).startswith(f"{type(value).__name__}(")
+        assert len(repr(value)) < 1000
+        assert "\n" not in repr(value)
+    assert QUESTION in repr(answer)
+    assert f"sentences=<{len(answer.sentences)} Sentence>" in repr(answer)
+    assert str(graph.root) in repr(graph)

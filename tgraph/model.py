@@ -17,7 +17,7 @@ from typing import Literal as Choice
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.rendering import render
+from tgraph.rendering import brief, render
 
 Object = NamedNode | Literal
 CitationKind = Choice["edge", "chunk", "report", "summary"]
@@ -785,8 +785,15 @@ class Answer:
     def sources(self) -> tuple[Source, ...]:
         return sources_of(self.sentences)
 
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """Those of all sentences in their order, each once."""
+        return tuple(dict.fromkeys(c for sentence in self.sentences for c in sentence.citations))
+
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")

@@ -6,6 +6,13 @@ Values stand below what draws them and never import it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+from typing import Literal as Choice
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 RENDERERS: dict[str, str] = {}
 """What draws values in a form: a function, as ``module:function``, that is loaded then. The package
@@ -20,7 +27,9 @@ def render(value: object, form: str) -> str:
 
 
 # C0 without tab and line feed, DEL, C1, the bidirectional controls, and lone surrogates.
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def safe(text: str) -> str:
@@ -31,6 +40,25 @@ def safe(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+Notation = Choice["u", "xml", "plain", "quoted"]
+"""How a format writes a character as an escape: as JSON and Turtle do, as XML does, or not at all,
+so that the escape is part of the text, with its backslash doubled where strings are quoted."""
+
+
+def inert(written: str, notation: Notation) -> str:
+    """What was written in a format, with every character that could command a terminal as an escape
+    of the format, which means the same. Carriage returns end lines where there are no escapes."""
+    return UNSAFE.sub(_ESCAPED[notation], written)
+
+
+_ESCAPED: Mapping[Notation, Callable[[re.Match[str]], str]] = {
+    "u": lambda match: f"\\u{ord(match[0]):04x}",
+    "xml": lambda match: f"&#{ord(match[0])};",
+    "plain": lambda match: match[0] if match[0] == "\r" else _escape(match),
+    "quoted": lambda match: f"\\{_escape(match)}",
+}
 
 
 def as_cell(text: str) -> str:
@@ -59,6 +87,29 @@ def shortened(text: str, most: int | None) -> str:
 def one_line(text: str, most: int | None = None) -> str:
     """The text on one line, harmless, and cut with an ellipsis where it is too long."""
     return shortened(safe(flat(text)), most)
+
+
+_MOST_IN_BRIEF = 80
+
+
+def brief(value: DataclassInstance) -> str:
+    """The ``repr`` of a value that holds much: what is empty is left out, texts are cut, and of
+    what is in collections and other such values it says how many, or what they are."""
+    shown = [each.name for each in fields(value) if each.repr]
+    shown = [each.name for each in fields(value) if each.repr]
+    told = ((name, _in_brief(getattr(value, name))) for name in shown)
+    return f"{type(value).__name__}({', '.join(f'{name}={said}' for name, said in told if said)})"
+
+
+def _in_brief(value: object) -> str:
+    if value is None or value == "" or (isinstance(value, Collection) and not value):
+        return ""
+    if isinstance(value, str):
+        return repr(shortened(value, _MOST_IN_BRIEF))
+    if isinstance(value, Collection):
+        kinds = {type(each).__name__ for each in value}
+        return f"<{len(value)} {kinds.pop() if len(kinds) == 1 else 'values'}>"
+    return f"<{type(value).__name__}>" if is_dataclass(value) else repr(value)
 
 
 def many(count: int, what: str, more: str = "") -> str:

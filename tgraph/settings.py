@@ -266,6 +266,17 @@ class Settings(ModeSettings, _CommonSettings):
             return self.chat.api_key is not None or self.chat.base_url is not None
         return self.chat.provider == "openai"
 
+    def is_used(self, name: str) -> bool:
+        """Whether anything reads the setting, as the providers are set that it is for."""
+        section, _, key = name.partition(".")
+        if key == "provider":
+            return True
+        if section == "chat":
+            return self.uses_model()
+        if section == "embedding":
+            return key == "threads" or self.embedding.provider == "openai"
+        return section != "rerank" or self.rerank.provider is not None
+
 
 _NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
 
@@ -345,18 +356,22 @@ _STANDARD = {"chat.api_key": "OPENAI_API_KEY", "chat.base_url": "OPENAI_BASE_URL
 
 @dataclass(frozen=True, slots=True)
 class EffectiveSetting:
-    """A setting: its dotted name, its value (secrets masked, paths as texts), and its origin, which
-    is ``default``, ``flag``, the file's path, or the name of the environment variable."""
+    """A setting: its dotted name, its value (secrets masked, paths as texts), its origin, which
+    is ``default``, ``flag``, the file's path, or the name of the environment variable, and whether
+    it is used, as the others are."""
 
     name: str
     value: Any
     origin: str
+    used: bool = True
 
     @property
     def shown(self) -> str:
         """The value for people."""
         if self.value is None:
             return "-"
+        if not self.used:
+            return f"{self.value} (not used)"
         if isinstance(self.value, list):
             return ", ".join(map(str, self.value))
         return str(self.value)
@@ -371,7 +386,12 @@ def effective_settings(
     written = dict(_flat(tomllib.loads(file.read_text("utf-8")))) if file and file.is_file() else {}
     flags = {key for key, value in (overrides or {}).items() if value is not None}
     return [
-        EffectiveSetting(name, _plain(name, value), _origin(name, value, flags, written, file))
+        EffectiveSetting(
+            name,
+            _plain(name, value),
+            _origin(name, value, flags, written, file),
+            settings.is_used(name),
+        )
         for name, value in _flat(settings)
     ]
 

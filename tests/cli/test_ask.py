@@ -122,6 +122,14 @@ def test_what_is_no_history_is_refused(terminal, tmp_path, text):
     assert "is not a history" in result.stderr
 
 
+@pytest.mark.parametrize("arguments", [[], ["-"], ["-q", "-"]])
+def test_a_question_is_piped_in(terminal, arguments):
+    call = ["ask", "-r", str(terminal.root), *terminal.model, "--json", *arguments]
+    answer = json.loads(terminal(*call, input=f"\ufeff{QUESTION}\n").stdout)
+    assert answer["question"] == QUESTION
+    assert answer["sentences"]
+
+
 def test_trustgraph_connection_flags_are_taken_with_one_note(terminal):
     result = terminal.ask("-u", "http://nowhere", "-t", "x", "-w", "y", "-f", "z", QUESTION)
     assert result.stderr.count("no effect") == 1
@@ -308,3 +316,15 @@ def test_at_a_terminal_quotes_stand_under_their_document(terminal):
     plain = terminal(*arguments).stdout
     assert "“" not in plain
     assert " ".join(plain.split()) in " ".join(CURIE.split())
+
+
+def test_at_a_terminal_the_steps_are_told_in_whole_words(terminal):
+    arguments = ["ask", "-r", str(terminal.root), "--embedding-provider", "hashing"]
+    arguments += ["-m", "graph", "-x", "Who shared the Nobel Prize with Marie Curie?"]
+    told = at_a_terminal(*arguments).partition("[answer]")[0].split("\n")
+    assert max(len(line) for line in told if "urn:" not in line) <= 60
+    first = next(n for n, line in enumerate(told) if "Reasoning:" in line)
+    indent = told[first].index("Reasoning:")
+    assert told[first + 1].startswith(" " * (indent + 2))
+    piped = terminal(*arguments).stderr.split()
+    assert {word for line in told[first : first + 2] for word in line.split()} <= set(piped)

@@ -130,6 +130,18 @@ def test_a_narrow_terminal_gets_sessions_one_below_the_other(run, monkeypatch):
     assert any(line.startswith("  completed, graph: ") for line in lines)
 
 
+@pytest.mark.parametrize("columns", [80, 100, 140])
+def test_sessions_are_told_in_whole_cells(run, monkeypatch, columns):
+    monkeypatch.setattr("tgraph.cli.trace.is_terminal", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = json.loads(run("sessions", "--json").stdout)
+    lines = run("sessions").stdout.splitlines()
+    assert max(map(len, lines)) <= columns
+    for session in found:
+        assert any(session["started"][:19].replace("T", " ") in line for line in lines)
+        assert any(session["question"][:25] in line for line in lines)
+
+
 def test_a_terminal_that_is_dumb_has_the_width_that_it_says(monkeypatch):
     for name, value in (("TERM", "dumb"), ("FORCE_COLOR", "1"), ("COLUMNS", "40")):
         monkeypatch.setenv(name, value)
@@ -258,7 +270,7 @@ def test_a_query_comes_from_the_argument_a_flag_a_file_or_standard_input(run, tm
     file = tmp_path / "query.rq"
     file.write_text(query)
     expected = run("sparql", query, "--format", "json").stdout
-    for arguments in (("-q", query), ("-i", str(file)), ("-i", "-")):
+    for arguments in (("-q", query), ("-i", str(file)), ("-i", "-"), (), ("-",), ("-q", "-")):
         assert run("sparql", *arguments, "--format", "json", input=query).stdout == expected
     run("sparql", code=2)
     run("sparql", query, "-q", query, code=2)

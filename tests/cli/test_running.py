@@ -50,7 +50,7 @@ def test_version_and_help():
         "restore",
     ):
         assert f"\n  {name} " in shown
-    assert "_TGRAPH_COMPLETE=bash_source" in shown
+    assert 'eval "$(tgraph completion bash)"' in shown
 
 
 @pytest.mark.parametrize(
@@ -253,13 +253,27 @@ def test_config_shows_values_with_their_origins_and_no_secret(terminal, tmp_path
     monkeypatch.setenv("TGRAPH_GRAPH__EDGE_LIMIT", "4")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
     shown = terminal("config", "show", "--json", "-r", str(root), "-C", "mine").stdout
-    facts = json.loads(shown)
-    assert facts["chat.model"] == {"value": "tiny", "origin": str(root / "tgraph.toml")}
-    assert facts["graph.edge_limit"] == {"value": 4, "origin": "TGRAPH_GRAPH__EDGE_LIMIT"}
-    assert facts["chat.api_key"] == {"value": "********", "origin": "OPENAI_API_KEY"}
-    assert facts["collection"] == {"value": "mine", "origin": "flag"}
-    assert facts["chunk.size"]["origin"] == "default"
+    facts = {name: tuple(said.values()) for name, said in json.loads(shown).items()}
+    assert facts["chat.model"] == ("tiny", str(root / "tgraph.toml"), True)
+    assert facts["graph.edge_limit"] == (4, "TGRAPH_GRAPH__EDGE_LIMIT", True)
+    assert facts["chat.api_key"] == ("********", "OPENAI_API_KEY", True)
+    assert facts["collection"] == ("mine", "flag", True)
+    assert facts["chunk.size"][1] == "default"
     assert "secret" not in shown + terminal("config", "show", "-r", str(root)).output
+
+
+def test_config_names_no_model_that_does_not_run(terminal, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    shown = {line.split()[0]: line for line in terminal("config", "show").stdout.splitlines()[2:]}
+    for name in ("chat.model", "chat.retries", "embedding.model", "rerank.pool"):
+        assert "(not used)" in shown[name]
+    assert "(not used)" not in shown["chat.provider"] + shown["embedding.threads"]
+    monkeypatch.setenv("TGRAPH_CHAT__BASE_URL", "http://localhost:1/v1")
+    monkeypatch.setenv("TGRAPH_EMBEDDING__PROVIDER", "openai")
+    facts = json.loads(terminal("config", "show", "--json").stdout)
+    assert facts["chat.model"]["used"]
+    assert facts["embedding.model"]["used"]
 
 
 def test_the_signing_key_is_named_so_that_it_is_found_from_anywhere(

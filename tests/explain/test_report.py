@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -15,6 +17,7 @@ from tgraph.errors import UsageError
 from tgraph.explain.render.markup import runs
 from tgraph.explain.render.report import MOST_QUOTED, _around, _ends, in_script
 from tgraph.explain.render.templates import styled as styled_run
+from tgraph.explain.render.wording import relation_text
 from tgraph.rendering import UNSAFE, safe
 from tgraph.retrieve.modes.registry import MODES
 from tgraph.store.statements import to_bytes
@@ -55,6 +58,12 @@ def graph(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("report")
     with made(folder, {"curie.md": TEXT}) as (kg, _):
         yield kg
+
+
+@pytest.fixture(scope="module")
+def edge(graph):
+    trace = graph.trace(graph.ask(QUESTION, history=[]).session)
+    return next(item for item in trace.selected if item.kind == "edge")
 
 
 def read(text: str) -> Reader:
@@ -163,6 +172,15 @@ def test_a_report_begins_with_question_answer_and_evidence(graph):
     assert places == sorted(places)
     below = [text.index(f'id="{name}"') for name in ("picture", "session")]
     assert min(below) > places[-1]
+    assert places[1] < text.index('id="way"') < places[2]
+    way = "".join(read(text[text.index('id="way"') : places[2]]).words)
+    for said in (
+        "Taken from the question: ",
+        "It led to the entities ",
+        "of 1 document",
+    ):
+        assert said in way
+    assert not re.search(r"urn:|embedded-", "".join(read(text[: places[-1]]).words))
     head = "".join(read(text[: places[1]]).words)
     assert answer.session not in head
     assert answer.model not in head
@@ -180,3 +198,23 @@ def test_context_is_cut_between_words(text, one, other):
     start, end = sorted((min(one, len(text)), min(other, len(text))))
     begun, done = _around(text, start, end)
     assert 0 <= begun <= start <= end <= done <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("label", "quote", "shown"),
+    [
+        ("buy Aurora from", "Shackleton bought the Aurora.", "buys Aurora from"),
+        ("carry mail", "She carried mail.", "carries mail"),
+        ("use", "He used it.", "uses"),
+        ("reach", "Reaching the Pole.", "reaches"),
+        ("stop at", "They stopped at Ross.", "stops at"),
+        ("be to land on", "He was to land on it.", "is to land on"),
+        ("builder", "The builders built it.", "builder"),
+        ("built at", "It was built.", "built at"),
+        ("would drift with", "It drifted.", "would drift with"),
+        ("leader", "", "leader"),
+    ],
+)
+def test_a_verb_is_not_left_in_the_infinitive(edge, label, quote, shown):
+    place = replace(edge.evidence[0], quote=quote)
+    assert relation_text(replace(edge, predicate_label=label, evidence=(place,))) == shown

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.chunks import chunk_of
-from tgraph.extract.base import Extractor, with_endpoints
+from tgraph.extract.base import CachedExtractor, Extractor, with_endpoints
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.model.extractor import ModelExtractor
 from tgraph.model import Chunk, Extraction, Span
@@ -114,3 +114,18 @@ def test_every_name_that_a_relationship_uses_becomes_an_entity(extractor):
     for relationship in extraction.relationships:
         for name in (relationship.subject, relationship.object):
             assert not isinstance(name, str) or normalise_name(name) in known
+
+
+def test_what_can_not_be_cached_is_extracted_all_the_same(tmp_path, caplog):
+    blocked = tmp_path / "cache"
+    blocked.write_text("not a folder")
+    inner = ModelExtractor(ScriptedModel(), ["person", "place"])
+    cached = CachedExtractor(inner, blocked / "extractions")
+    for _ in range(2):
+        assert (
+            cached.extract(chunk(TEXT), "Curie").entities
+            == inner.extract(chunk(TEXT), "Curie").entities
+        )
+    assert [record.message.partition(" in ")[0] for record in caplog.records] == [
+        "Extractions can't be cached"
+    ]

@@ -119,6 +119,18 @@ def test_the_clock_is_the_callers() -> None:
     assert calls[0].ended - calls[0].started == timedelta(milliseconds=1)
 
 
+@pytest.mark.parametrize("usage", ["many", [1], {"prompt_tokens": "3"}, {"prompt_tokens": -3}])
+@pytest.mark.parametrize("run", [completed, streamed])
+def test_usage_of_another_type_is_none(
+    run: Run, usage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tgraph.testing.server._usage", lambda *_: usage)
+    with served() as (chat, _, calls):
+        reply = run(chat, REQUEST, calls)
+    assert calls[0].reply["usage"]["estimated"] is True
+    assert reply.usage.input_tokens > 5
+
+
 @both
 def test_usage_is_estimated_and_marked_where_the_server_has_none(run: Run) -> None:
     with served(report_usage=False) as (chat, _, calls):
@@ -608,6 +620,42 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts() -> None:
     assert np.array_equal(np.concatenate(recorded), vectors)
     assert dict(calls[0].request) == server.requests[0].body
     assert calls[0].usage.input_tokens > 0
+
+
+def embedded_by(rows: list[dict[str, Any]]) -> Any:
+    """Two texts, embedded by a server that answers with these rows."""
+    reply = json.dumps({"object": "list", "data": rows, "usage": {"prompt_tokens": "many"}})
+    with (
+        ScriptedServer({"embeddings": reply}) as server,
+        OpenAIEmbedder("m", Endpoint(server.base_url, KEY, retries=0)) as embedder,
+    ):
+        return embedder.embed(["a", "b"])
+
+
+def row(place: int | None, *numbers: float) -> dict[str, Any]:
+    return {"embedding": list(numbers)} | ({} if place is None else {"index": place})
+
+
+def test_the_largest_numbers_have_a_unit_vector_too() -> None:
+    vectors = embedded_by([row(1, 3e38, 3e38), row(0, 1e-38, 0.0)])
+    assert np.allclose(vectors, np.array([[1, 0], [2**-0.5, 2**-0.5]]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([row(0, 1.0), row(0, 2.0)], "numbered the vectors wrongly"),
+        ([row(0, 1.0), row(7, 2.0)], "numbered the vectors wrongly"),
+        ([row(0, 1.0), row(None, 2.0)], "numbered the vectors wrongly"),
+        ([row(0, 1.0), row(1, 0.0)], "a vector of zeros"),
+        ([row(0, 1.0), row(1, float("inf"))], "not numbers"),
+    ],
+)
+def test_vectors_that_can_not_be_told_apart_are_refused(
+    rows: list[dict[str, Any]], problem: str
+) -> None:
+    with pytest.raises(ModelError, match=problem):
+        embedded_by(rows)
 
 
 def test_no_texts_have_no_vectors_and_empty_texts_have_some() -> None:

@@ -341,7 +341,7 @@ def test_a_revision_that_has_changed_needs_its_new_hash(hub, folder):
     hub.publish(folder)
     found = pull("some/reader")
     hub.publish(other(folder))
-    with pytest.raises(ModelError, match=f"--sha256 {hash_of(other(folder))}") as caught:
+    with pytest.raises(ModelError, match=f"`sha256`: {hash_of(other(folder))}") as caught:
         pull("some/reader")
     assert found.hashes["model.onnx"] in str(caught.value)
     assert reader_named("some/reader").agent.version == found.load().agent.version

@@ -28,6 +28,7 @@ from tgraph.cli.terminal import (
     json_text,
     many,
     one_line,
+    one_text,
     place_text,
     print_json,
     safe,
@@ -249,7 +250,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 
 @command("ask", ModeFlagsCommand)
 @click.argument("words", metavar="[QUESTION]", nargs=-1)
-@click.option("-q", "--question", help="The question, instead of the argument.")
+@click.option("-q", "--question", help="The question, instead of the argument; - reads it.")
 @mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
 @click.option(
     "-x", "--explainable", is_flag=True, help="Show each step on stderr as it is recorded."
@@ -274,13 +275,15 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
     """Answer a question from the documents, with proof.
 
     The answer goes to stdout; the evidence and the session's IRI go to stderr. A sentence that
-    nothing proves is marked [no citation]. Exit code 3: the documents hold no answer.
+    nothing proves is marked [no citation]. Without a question, or with -, standard input has it.
+    Exit code 3: the documents hold no answer.
 
     \b
     Examples:
       tgraph ask "When did the Endurance sink?"
       tgraph ask -x -q "Who designed the Fram?" --show-usage
       tgraph ask "Who designed the Fram?" --json | jq .sentences
+      echo "Who designed the Fram?" | tgraph ask
       tgraph ask "Who was in command?" --document "nimrod*" --type person
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
@@ -292,9 +295,8 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
 
         print_json(schemas())
         return
-    if bool(words) == (question is not None):
-        raise click.UsageError("Give one question, as the argument or with -q.")
-    Ask(options).run(question if question is not None else " ".join(words))
+    asked = one_text("question", " ".join(words) if words else None, question)
+    Ask(options).run(asked)
 
 
 @command("suggest")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import (
@@ -46,7 +47,7 @@ _indented = partial(
 
 
 @command("audit")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=completion.audits)
 @click.argument("arguments", metavar="[ARG]...", nargs=-1)
 @click.option("--list", "listing", is_flag=True, help="List the audits with their arguments.")
 @click.option(

@@ -35,6 +35,8 @@ def show(as_json: bool) -> None:
     """Show every setting, its value, and where that comes from.
 
     Defaults < tgraph.toml in the graph's folder < environment (TGRAPH_CHAT__MODEL, ...) < flags.
+    What is set for a provider that isn't in use is marked so: without a key or an address for chat
+    the embedded default does the work.
 
     \b
     Example:
@@ -45,7 +47,8 @@ def show(as_json: bool) -> None:
     root = _root()
     found = effective_settings(root, {"collection": common_option("collection")})
     if as_json:
-        terminal.print_json({s.name: {"value": s.value, "origin": s.origin} for s in found})
+        told = {s.name: {"value": s.value, "origin": s.origin, "used": s.used} for s in found}
+        terminal.print_json(told)
     else:
         terminal.say(f"Graph: {root}" if root else "No graph here; these are the settings without.")
         rows = ((s.name, s.shown, s.origin) for s in found)

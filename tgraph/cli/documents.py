@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, connection, settings_of
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import many, one_line, print_json, say, show, time, write_bytes
@@ -21,7 +22,7 @@ SHOWN = 50
 
 
 @command("impact")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", shell_complete=completion.documents)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
 def impact(document: str, as_json: bool) -> None:
@@ -38,7 +39,7 @@ def impact(document: str, as_json: bool) -> None:
 
 
 @command("retract")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", shell_complete=completion.documents)
 @click.option("--reason", required=True, help="Why; it is kept in the record.")
 @chat_options
 @common
@@ -86,7 +87,7 @@ def print_impact(found: Impact, *, as_json: bool) -> None:
 
 
 @command("remove")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", shell_complete=completion.documents)
 @click.option("--purge", is_flag=True, help="Erase the text everywhere, for good.")
 @click.option("--reason", help="Why; it is kept in the record.")
 @click.option("-y", "--yes", is_flag=True, help="Don't ask for confirmation.")
@@ -153,7 +154,7 @@ def _say_done(done: Purge) -> None:
 
 
 @command("source")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", shell_complete=completion.documents)
 @click.option("--text", is_flag=True, help="Write the stored text, exactly as citations count it.")
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="With --text: this page.")
 @click.option("--format", type=click.Choice(["tree", "json"]), default="tree", show_default=True)

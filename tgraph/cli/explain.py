@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, settings_of
 from tgraph.cli.running import Command, command, opened
 from tgraph.cli.terminal import many, one_line, place_text, print_json, print_lines, show, table
@@ -29,7 +30,7 @@ _LONGEST = 160
 
 
 @command("verify")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--lexical", is_flag=True, help="Judge by words, without model or reader.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @chat_options
@@ -108,7 +109,7 @@ _CAUSES = {
 
 
 @command("why-not")
-@click.argument("session", metavar="ID")
+@click.argument("session", metavar="ID", shell_complete=completion.sessions)
 @click.argument("expected", metavar="X")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @common
@@ -167,7 +168,7 @@ _number = partial(click.option, type=click.IntRange(min=1), metavar="N")
 
 
 @command("influence", cls=_InfluenceCommand)
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--estimate", is_flag=True, help="Say what it would cost, and do nothing.")
 @_number("--budget", help="Calls at most.")
 @_number("--repeats", default=REPEATS, show_default=True, help="Runs with nothing removed.")

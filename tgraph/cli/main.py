@@ -11,6 +11,7 @@ from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
 from tgraph.cli.collections import collections
+from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
@@ -41,7 +42,7 @@ def cli() -> None:
     (`index` makes ./tgraph-graph). Exit codes: 0 done, 1 error, 2 wrong usage, 3 no evidence for an
     answer, 4 an audit failed, 5 an endpoint can't be reached, 130 interrupted.
 
-    Completion for bash: eval "$(_TGRAPH_COMPLETE=bash_source tgraph)" (likewise zsh and fish).
+    Completion for bash: eval "$(tgraph completion bash)" (likewise zsh and fish).
     """
 
 
@@ -71,6 +72,7 @@ for _command in (
     collections,
     backup,
     restore,
+    completion,
 ):
     cli.add_command(_command)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from tgraph.cli import completion
 from tgraph.cli.running import Command
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ filter_options = _all(
         "--document",
         multiple=True,
         metavar="PATH",
+        shell_complete=completion.documents,
         help="Only this document: a path, its end, a glob pattern or an IRI (repeatable).",
     ),
     click.option("--since", metavar="DATE", help="Only documents of this date or later."),

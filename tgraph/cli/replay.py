@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import common
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import one_line, place_text, print_json, print_lines, say
@@ -31,7 +32,7 @@ _MOST = 10
 
 
 @command("replay")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--live", is_flag=True, help="Call the models again, and show what changed.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @common
@@ -58,8 +59,8 @@ def replay(session: str, live: bool, as_json: bool) -> None:
 
 
 @command("diff")
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="[B]", required=False)
+@click.argument("before", metavar="A", shell_complete=completion.sessions)
+@click.argument("after", metavar="[B]", required=False, shell_complete=completion.sessions)
 @click.option("--all", "everything", is_flag=True, help="Show every candidate and selection.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.option("--exit-code", is_flag=True, help="Exit with 4 where the sessions differ.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,12 @@ import click
 
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, say, show, table, write_bytes
+from tgraph.cli.terminal import many, one_line, one_text, say, show, table, write_blocks
 
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.explain.query.sparql import Bounds
+    from tgraph.rendering import Notation
 
 
 _LITERAL = re.compile(r'"((?:[^"\\]|\\(?:["\\nrtbf]|u[0-9A-Fa-f]{4}))*)"(?:@([\w-]+)|\^\^<[^>]*>)?')
@@ -24,12 +25,13 @@ TABLE_ROWS = 1000
 """As many rows as a table shows unless told otherwise."""
 
 
+_NOTATIONS: Mapping[str, Notation] = {"csv": "plain", "xml": "xml"}
 FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 
 
 @command("sparql")
 @click.argument("text", metavar="[QUERY]", required=False)
-@click.option("-q", "--query", help="The query, instead of the argument.")
+@click.option("-q", "--query", help="The query, instead of the argument; - reads it.")
 @click.option("-i", "--input", "file", type=click.File(encoding="utf-8"), help="A file, or -.")
 @click.option("--format", type=click.Choice(FORMATS), help="[default: table; turtle for CONSTRUCT]")
 @click.option("-l", "--limit", type=click.IntRange(min=1), metavar="N", help="At most N rows.")
@@ -58,10 +60,7 @@ def sparql(
     from tgraph.explain.query.guard import gives_triples
     from tgraph.explain.query.sparql import Bounds
 
-    given = [item for item in (text, query, file) if item is not None]
-    if len(given) != 1:
-        raise click.UsageError("Give one query: as the argument, with -q or with -i.")
-    body = given[0] if isinstance(given[0], str) else given[0].read()
+    body = one_text("query", text, query, file.read() if file else None)
     limits = Bounds(bounds["timeout"], int(bounds["memory"] * (1 << 30)), bounds["limit"])
     with opened() as graph:
         if update:
@@ -77,12 +76,7 @@ def print_query(graph: KnowledgeGraph, query: str, format: str, bounds: Bounds) 
     if format == "table":
         _table(graph, query, bounds)
         return
-    last = b"\n"
-    for block in graph.sparql_stream(query, format, bounds):
-        write_bytes(block)
-        last = block[-1:]
-    if last != b"\n":
-        write_bytes(b"\n")
+    write_blocks(graph.sparql_stream(query, format, bounds), _NOTATIONS.get(format, "u"))
 
 
 def _table(graph: KnowledgeGraph, query: str, bounds: Bounds) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.rendering import UNSAFE, many, one_line, safe
+from tgraph.rendering import Notation, inert, many, one_line, safe
 
 __all__ = ["many", "one_line", "safe"]
 
@@ -29,8 +30,25 @@ PIPE_WIDTH = 100_000
 
 
 def say(message: str) -> None:
-    """One line on stderr."""
-    click.echo(safe(message), err=True)
+    """One line on stderr; at a terminal that is too narrow for it, several, with no word broken and
+    all but the first indented further."""
+    text = safe(message)
+    if sys.stderr.isatty():
+        width = console(stderr=True).width
+        lines = text.split("\n")
+        text = "\n".join(x if len(x) <= width else _wrapped(x, width) for x in lines)
+    click.echo(text, err=True)
+
+
+def _wrapped(line: str, width: int) -> str:
+    """The line in rows; a word that has no room in a row of its own stays in the one before."""
+    indent = line[: len(line) - len(line.lstrip())]
+    rows = [indent]
+    for word in line.split():
+        if len(word) <= width - len(indent) - 2 and len(rows[-1]) + len(word) > width:
+            rows.append(f"{indent}  ")
+        rows[-1] += f"{word} "
+    return "\n".join(row.rstrip() for row in rows)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -87,8 +105,7 @@ def text_of(item: RenderableType) -> str:
 
 def json_text(value: Any, indent: int | None = 2) -> str:
     """JSON for people and programs; characters that command terminals are escaped in it."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return inert(json.dumps(value, ensure_ascii=False, indent=indent), "u")
 
 
 def print_json(value: Any) -> None:
@@ -116,6 +133,19 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def write_blocks(blocks: Iterable[bytes], notation: Notation) -> None:
+    """A text in UTF-8 on stdout, block by block, with escapes for what could command a terminal;
+    it ends with a line feed."""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    last = "\n"
+    for block in blocks:
+        if text := decoder.decode(block):
+            write_bytes(inert(text, notation).encode())
+            last = text[-1]
+    if last != "\n":
+        write_bytes(b"\n")
+
+
 def write_result(data: bytes, target: Path | None) -> None:
     """The bytes to a file, whole or not at all, or to stdout. What is no file, such as
     ``/dev/null`` or a named pipe, is written to and stays what it is."""
@@ -134,6 +164,24 @@ def write_result(data: bytes, target: Path | None) -> None:
             write_atomic(target.resolve(), data, durable=False)
     except OSError as error:
         raise UsageError(f"{target} can't be written: {error.strerror}.") from error
+
+
+PIPED = "-"
+"""What stands for standard input in the place of a text."""
+
+
+def one_text(what: str, *given: str | None) -> str:
+    """The one text that is given, or what is piped in: for ``-``, or where none is given. A usage
+    error where there are several, or none."""
+    texts: list[str] = [text for text in given if text is not None]
+    if len(texts) == 1 and texts[0] != PIPED:
+        return texts[0]
+    piped = ""
+    if texts == [PIPED] or not (texts or sys.stdin.isatty()):
+        piped = sys.stdin.buffer.read().decode("utf-8-sig", "replace").strip()
+    if not piped:
+        raise click.UsageError(f"Give one {what}, as the argument, with -q, or piped in.")
+    return piped
 
 
 def is_terminal() -> bool:

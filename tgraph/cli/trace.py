@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import common, connection
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import (
+    GAP,
     PIPE_WIDTH,
     console,
     is_terminal,
@@ -40,7 +42,7 @@ FORMATS = ("text", "json", "html", *RECORD_FORMATS)
 
 
 @command("trace")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
 @click.option(
@@ -87,7 +89,7 @@ def trace(
 
 
 @command("export")
-@click.argument("session", metavar="[ID]", default="last")
+@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
 @click.option("--format", type=click.Choice(RECORD_FORMATS), default="trig", show_default=True)
 @click.option(
     "--vocabulary",
@@ -126,10 +128,9 @@ def export(
 _WHOLE, _SHORT = 36, 13
 """A whole UUID, and as much of it as tells sessions apart where the terminal is narrow."""
 _WIDE = 130
-_BETWEEN = 19 + 11 + 6 + 4 * 3  # time, status, mode, and the gaps
-_LEAST = 20
-_NARROW = 76
-"""Columns below which a table would break its cells."""
+_TIME = 19
+_LEAST = 30
+"""Columns that a question must have, or the sessions stand one below the other."""
 
 
 @command("sessions")
@@ -161,11 +162,12 @@ def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None
         say("No session has been recorded yet.")
         return
     width = console().width if is_terminal() else PIPE_WIDTH
-    if width < _NARROW:
+    id_width = _WHOLE if width >= _WIDE else _SHORT
+    told = (max(len(_standing(s)) for s in sessions), max(len(s.mode) for s in sessions))
+    room = width - id_width - _TIME - sum(max(6, each) for each in told) - 4 * GAP
+    if room < _LEAST:
         _print_blocks(sessions, width)
         return
-    id_width = _WHOLE if width >= _WIDE else _SHORT
-    room = max(width - id_width - _BETWEEN, _LEAST)
     rows = [
         (
             _name(session, id_width),

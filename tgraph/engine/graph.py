@@ -82,6 +82,9 @@ class KnowledgeGraph:
     def __exit__(self, *error: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"KnowledgeGraph({str(self.root)!r}, collection={self.collection!r})"
+
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
         self._opened.close()

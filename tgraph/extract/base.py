@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
@@ -25,6 +26,8 @@ from tgraph.model import (
 from tgraph.models.base import CallSink, no_sink
 from tgraph.store.files import write_atomic
 from tgraph.vocabulary import digest, normalise_name
+
+log = logging.getLogger(__name__)
 
 _LEVEL = 3
 """Extractions repeat their quotes: a tenth of the size, in no time."""
@@ -100,6 +103,7 @@ class CachedExtractor:
     def __init__(self, extractor: Extractor, folder: Path) -> None:
         self._extractor = extractor
         self._folder = folder
+        self._warned = False
 
     @property
     def agent(self) -> Agent:
@@ -122,8 +126,17 @@ class CachedExtractor:
         extraction = self._extractor.extract(chunk, title, sink)
         text = json.dumps(asdict(extraction), default=_plain, ensure_ascii=False)
         data = gzip.compress(text.encode("utf-8", "surrogatepass"), _LEVEL, mtime=0)
-        write_atomic(path, data, durable=False, scratch=self._folder)
+        self._keep(path, data)
         return extraction
+
+    def _keep(self, path: Path, data: bytes) -> None:
+        """What can't be written (a full disk, a read-only folder) is left out, with one warning."""
+        try:
+            write_atomic(path, data, durable=False, scratch=self._folder)
+        except OSError as error:
+            if not self._warned:
+                log.warning("Extractions can't be cached in %s: %s.", self._folder, error.strerror)
+            self._warned = True
 
 
 def _plain(literal: Literal) -> dict[str, str | None]:

@@ -304,7 +304,10 @@ class _Discovery:
             yield Unread(_shown(path), f"The folder holds no documents{more}.")
 
 
-_LEADS_OUT = "It is a link that leads out of the folder that was named; --follow-links takes it in."
+_LEADS_OUT = (
+    "It is a link that leads out of the folder that was named; "
+    "`tgraph index --follow-links` takes it in."
+)
 
 
 def _leads_out(path: Path, within: Path) -> bool:

@@ -71,7 +71,7 @@ def _read(data: bytes, name: str) -> tuple[Sequence[str], Mapping[str, str]]:
             raise IngestError(
                 name,
                 "The PDF is encrypted and can't be read without its password.",
-                "Save a copy without a password, for example with qpdf --decrypt.",
+                "Save a copy without a password, for example with `qpdf --decrypt`.",
             ) from None
         try:
             texts = []

@@ -26,6 +26,11 @@ def rough_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // 4)
 
 
+def _count_of(value: object) -> int | None:
+    """A count that a server gives; None for what is none."""
+    return value if type(value) is int and value >= 0 else None
+
+
 @dataclass(slots=True)
 class Exchange:
     """One call while it is under way; whatever is known at its end becomes the record.
@@ -121,10 +126,10 @@ class Client:
 
     def _usage(self, server: object, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
         """The usage, from the server or else estimated, and its form in the record."""
-        given, got_tokens = member(server, "prompt_tokens"), member(server, "completion_tokens")
+        given = _count_of(member(server, "prompt_tokens"))
         estimated: dict[str, Any] = {}
-        if isinstance(given, int):
-            usage = Usage(given, got_tokens if isinstance(got_tokens, int) else 0, 1)
+        if given is not None:
+            usage = Usage(given, _count_of(member(server, "completion_tokens")) or 0, 1)
         else:
             count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
             usage, estimated = Usage(count, self._count(got) if got else 0, 1), {"estimated": True}

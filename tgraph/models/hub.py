@@ -38,7 +38,7 @@ _ELSEWHERE = (
 )
 _AGAIN = "Run the command again."
 _NO_FILE = "EntryNotFound"
-_LAYOUT = "Name the network's file with --file; beside it a tokenizer.json is needed."
+_LAYOUT = "Name the network's `file`; beside it a tokenizer.json is needed."
 
 OnBytes = Callable[[str, int, int], None]
 """Told of each piece: the file, its bytes so far, and all of them (0: unknown)."""
@@ -149,7 +149,7 @@ class HubSource:
 
     def _refused(self, error: urllib.error.HTTPError, revision: str) -> EndpointError:
         if error.headers.get("X-Error-Code") == "RevisionNotFound":
-            return EndpointError(f"{self.where} has no revision {revision}.", "Check --revision.")
+            return EndpointError(f"{self.where} has no revision {revision}.", "Check `revision`.")
         if error.code in (401, 403, 404):
             return EndpointError(
                 f"{self.where} does not exist, or is not public ({error.code}).",
@@ -261,7 +261,7 @@ def published(named: str, revision: str = "", file: str = "") -> Published:
         return _of_url(named, revision, file)
     if (folder := Path(named).expanduser()).is_dir():
         if revision:
-            raise UsageError("A folder has no revisions.", "Leave --revision out.")
+            raise UsageError("A folder has no revisions.", "Leave `revision` out.")
         return Published(FolderSource(folder), "", file)
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or HUB
     _check_server(endpoint)

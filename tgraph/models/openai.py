@@ -32,7 +32,7 @@ from tgraph.models.server_capabilities import ServerCapabilities
 
 if TYPE_CHECKING:
     import openai
-    from numpy import float32
+    from numpy import float32, float64
     from numpy.typing import NDArray
 
 
@@ -368,7 +368,7 @@ class OpenAIEmbedder(Client):
             body["dimensions"] = self._wanted
         expected = sum(rough_tokens(text) for text in texts)
         with self._posted("embedding", "/embeddings", body, expected, sink) as (exchange, result):
-            vectors = self._vectors(result, len(texts))
+            vectors = self._vectors(result, texts)
             counted, record = self._usage(member(result, "usage"), texts, "")
             exchange.usage = replace(counted, output_tokens=0)
             exchange.reply.update(
@@ -379,26 +379,39 @@ class OpenAIEmbedder(Client):
             )
             return vectors
 
-    def _vectors(self, result: Any, count: int) -> NDArray[float32]:
+    def _vectors(self, result: Any, texts: Sequence[str]) -> NDArray[float32]:
         import numpy as np
 
-        data = member(result, "data")
-        rows = data if isinstance(data, list) else []
-        if len(rows) != count:
-            raise ModelError(
-                f"{self.endpoint.url} returned {len(rows)} vectors for {count} texts.",
-                f"Check that {self.model} is an embedding model.",
-            )
+        rows = self._ordered(member(result, "data"), len(texts))
         try:
-            ordered = sorted(rows, key=lambda row: member(row, "index") or 0)
-            vectors = np.asarray([member(row, "embedding") for row in ordered], dtype=np.float32)
-        except (TypeError, ValueError):
-            vectors = np.zeros((0, 0), dtype=np.float32)
+            vectors = np.asarray([member(row, "embedding") for row in rows], dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            vectors = np.zeros((0, 0), dtype=np.float64)
         if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-            raise ModelError(f"{self.endpoint.url} returned vectors that are not numbers.")
+            raise self._unusable("returned vectors that are not numbers")
+        if any(text.strip() and not row.any() for text, row in zip(texts, vectors, strict=True)):
+            raise self._unusable("returned a vector of zeros")
         return self._unit(vectors)
 
-    def _unit(self, vectors: NDArray[float32]) -> NDArray[float32]:
+    def _ordered(self, data: object, count: int) -> list[Any]:
+        """The rows in the order of the texts: by the index that each has, as they came if none."""
+        rows = data if isinstance(data, list) else []
+        if len(rows) != count:
+            raise self._unusable(f"returned {len(rows)} vectors for {count} texts")
+        places = [member(row, "index") for row in rows]
+        if any(place is not None for place in places):
+            if set(places) != set(range(count)):
+                raise self._unusable("numbered the vectors wrongly")
+            rows = sorted(rows, key=lambda row: int(member(row, "index")))
+        return rows
+
+    def _unusable(self, what: str) -> ModelError:
+        return ModelError(
+            f"{self.endpoint.url} {what}.", f"Check that {self.model} is an embedding model."
+        )
+
+    def _unit(self, vectors: NDArray[float64]) -> NDArray[float32]:
+        """The rows brought to unit length; a number of theirs may be too large for its square."""
         import numpy as np
 
         width = int(vectors.shape[1])
@@ -409,5 +422,7 @@ class OpenAIEmbedder(Client):
                 "Check that the same model is served, then index again.",
             )
         self._dimension = width
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
+        most = np.abs(vectors).max(axis=1, keepdims=True)
+        scaled = vectors / np.where(most == 0, 1, most)
+        norms = np.linalg.norm(scaled, axis=1, keepdims=True)
+        return (scaled / np.where(norms == 0, 1, norms)).astype(np.float32)

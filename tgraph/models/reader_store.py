@@ -204,7 +204,8 @@ def _check_pins(made: PulledReader, before: PulledReader | None, wanted: str) ->
             raise ModelError(
                 f"{name} of {made.source} has changed at the revision {made.revision}: its SHA-256"
                 f" is {found}, and {made.lock} pins {before.hashes[name]}.",
-                f"What was there is kept. If you trust the new one, add: --sha256 {network}",
+                "What was there is kept. If you trust the new one, name its hash, "
+                f"`sha256`: {network}.",
             )
 
 

@@ -60,7 +60,7 @@ class GraphFolder:
     def create(cls, path: Path) -> GraphFolder:
         """The graph at the path, made where there is none; the folder may hold other files."""
         if path.exists() and not path.is_dir():
-            raise NotAGraphError(f"{path} is a file.", "Name a folder with --root.")
+            raise NotAGraphError(f"{path} is a file.", "Name a folder.")
         with disk_errors():
             make_folder(path, private=True)
             sweep(path)
@@ -76,7 +76,7 @@ class GraphFolder:
             problem = "is not a tgraph graph" if path.exists() else "does not exist"
             raise NotAGraphError(
                 f"{path} {problem}.",
-                "Make one with `tgraph index PATH... --root FOLDER`, or name another with --root.",
+                "Make one with `tgraph index PATH... --root FOLDER`, or name another folder.",
             )
         if marker["format"] > FORMAT:
             raise FormatError(
@@ -94,7 +94,7 @@ class GraphFolder:
                 return cls.open(folder)
         raise NotAGraphError(
             f"There is no tgraph graph in {start} or above it.",
-            "Make one with `tgraph index PATH...`, or name one with --root or TGRAPH_ROOT.",
+            "Make one with `tgraph index PATH...`, or name its folder.",
         )
 
     def collection(self, name: str, *, create: bool = False) -> CollectionFolder:

@@ -188,7 +188,7 @@ class Handler(BaseHTTPRequestHandler):
         if refused is not None:
             self._send(refused[0], {"error": refused[1]})
         elif request.path.endswith("/embeddings"):
-            self._embed(request.body)
+            self._embed(request)
         elif request.path.endswith("/rerank"):
             self._rerank(request)
         else:
@@ -226,7 +226,11 @@ class Handler(BaseHTTPRequestHandler):
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
 
-    def _embed(self, body: Mapping[str, Any]) -> None:
+    def _embed(self, request: ServerRequest) -> None:
+        """The script's own JSON, or vectors by the words of the texts."""
+        if self._scripted("embeddings", request):
+            return
+        body = request.body
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         size = body.get("dimensions", self.fake.dimension)
         packed = body.get("encoding_format") == "base64"
@@ -241,11 +245,16 @@ class Handler(BaseHTTPRequestHandler):
             reply["usage"] = {"prompt_tokens": count, "total_tokens": count}
         self._send(200, reply)
 
-    def _rerank(self, request: ServerRequest) -> None:
-        """The script's own JSON, or the texts by the share of the question's words in them."""
-        scripted = self.fake.script.reply("rerank", request)
+    def _scripted(self, step: str, request: ServerRequest) -> bool:
+        """Whether the script has had a reply of its own for the step."""
+        scripted = self.fake.script.reply(step, request)
         if scripted is not None:
             self._write(200, scripted.encode(), "application/json")
+        return scripted is not None
+
+    def _rerank(self, request: ServerRequest) -> None:
+        """The script's own JSON, or the texts by the share of the question's words in them."""
+        if self._scripted("rerank", request):
             return
         wanted = set(_WORD.findall(str(request.body["query"]).lower()))
         texts = request.body["documents"]

@@ -72,7 +72,7 @@ def stream(
 ) -> Stream:
     """As ``KnowledgeGraph.stream``."""
     if not question.strip():
-        raise UsageError("The question is empty.", "Ask with -q 'QUESTION'.")
+        raise UsageError("The question is empty.")
     asked = Question(question, _history(opened, history))
     method = _method(opened, asked, mode, filters)
     if isinstance(method, Chosen):

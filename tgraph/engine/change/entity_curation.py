@@ -100,7 +100,7 @@ class CurationRun(Run):
 def check_reason(reason: str) -> None:
     """``UsageError`` where none is given."""
     if not reason.strip():
-        raise UsageError("A decision needs a reason.", "Give it with --reason.")
+        raise UsageError("A decision needs a reason.")
 
 
 def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tuple[str, str]:

@@ -101,7 +101,9 @@ def _take_file(
         context.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
     elif not reinstate and is_retracted(context.copy.store, intake.iri):
         intakes.retracted.append(file.name)
-        context.message(f"{file.name} was retracted and stays out; --reinstate takes it in again.")
+        context.message(
+            f"{file.name} was retracted and stays out; `tgraph index --reinstate` takes it back."
+        )
     else:
         _record(context, intake, intakes.touched)
         intakes.taken.append(intake)

@@ -205,7 +205,7 @@ class EvaluationRun:
         if self.answer is None:
             raise UsageError(
                 f"Question {item.query_id} has no response, and there is no graph to ask.",
-                "Name a graph with --root or TGRAPH_ROOT.",
+                "Give the responses, or ask a graph.",
             )
         return self.answer(item)
 

@@ -371,7 +371,7 @@ def influencing(
     check(trace)
     recollection = SelectionReplay.of(opened, summary)
     if repeats < 1:
-        raise UsageError("At least one run with nothing removed is needed.", "Raise --repeats.")
+        raise UsageError("At least one run with nothing removed is needed.", "Raise `repeats`.")
     chat = _chat(recollection)
     written = recollection.recollect()
     check_same(trace, written)

@@ -47,6 +47,7 @@ from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
 from tgraph.models.reply_cache import CachedChat, CacheFolder, chat_key
 from tgraph.record.session import SessionRecord
+from tgraph.rendering import brief
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.suggest import SUGGEST
@@ -80,6 +81,8 @@ class Replay:
     problem: Annotated[str, "why the replay ended early, or empty"] = ""
     notes: Annotated[tuple[str, ...], "what had to be done differently"] = ()
     trace: Trace | None = None
+
+    __repr__ = brief
 
     @property
     def same(self) -> bool:

@@ -158,7 +158,7 @@ def _main(whole: frozenset[int], samples: int, left: int | None) -> tuple[Means,
         raise UsageError(
             f"Too few calls to tell anything of {len(whole)} items: "
             + (f"{least} more are needed." if left is not None else f"{FEWEST_SAMPLES} at least."),
-            "Raise --budget or --samples.",
+            "Raise `budget` or `samples`.",
         )
     return "sampled", halves(sorted(whole), allowed)
 

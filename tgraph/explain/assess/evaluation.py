@@ -17,7 +17,7 @@ from tgraph.explain.assess.evaluation_metrics import (
     percent,
 )
 from tgraph.model import NO_USAGE, Agent, Usage
-from tgraph.rendering import many, one_line, safe
+from tgraph.rendering import brief, many, one_line, safe
 from tgraph.vocabulary import agent_iri
 
 APPROXIMATE = (
@@ -57,6 +57,8 @@ class Evaluation:
     usage: Usage = NO_USAGE
     evaluation: str = ""
     explain_collection: str = ""
+
+    __repr__ = brief
 
     @property
     def metrics(self) -> dict[str, dict[str, float]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal as Choice
 
+from tgraph.rendering import brief
+
 Means = Choice["leave-one-out", "sampled"]
 
 
@@ -162,6 +164,8 @@ class Influence:
     usage: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief
 
     @property
     def ranked(self) -> tuple[ItemInfluence, ...]:

@@ -9,7 +9,7 @@ from typing import Annotated
 from typing import Literal as Choice
 
 from tgraph.answer.support import PROVEN
-from tgraph.rendering import render
+from tgraph.rendering import brief, render
 
 SentenceVerdict = Choice["supported", "quoted", "partly", "unsupported", "uncited", "undecided"]
 
@@ -105,6 +105,8 @@ class Verification:
     def counts(self) -> Annotated[dict[str, int], "how many sentences have each verdict"]:
         """How many sentences have each verdict."""
         return dict(Counter(sentence.verdict for sentence in self.sentences))
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")

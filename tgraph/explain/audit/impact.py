@@ -20,7 +20,7 @@ from tgraph.index.sources import (
     text_value,
 )
 from tgraph.record.assessments import questioned
-from tgraph.rendering import render
+from tgraph.rendering import brief, render
 from tgraph.retrieve.labels import reified
 from tgraph.store.base import Store, text_of
 
@@ -65,6 +65,8 @@ class Impact:
     facts: tuple[SoleFact, ...]
     shared: int
     answers: tuple[AffectedAnswer, ...]
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")

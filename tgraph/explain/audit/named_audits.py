@@ -26,7 +26,7 @@ from tgraph.explain.trace.sessions import find_session
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.standing_knowledge import StandingEvidence
-from tgraph.rendering import render
+from tgraph.rendering import brief, render
 from tgraph.resources import names, read_text
 from tgraph.retrieve.contradictions.disputes import denials
 from tgraph.retrieve.contradictions.single_values import Contradiction, SingleValues
@@ -73,6 +73,8 @@ class AuditResult:
     audit: Audit
     rows: tuple[tuple[str, ...], ...]
     passed: bool | None = None
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")

@@ -15,6 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.render.picture import Picture, picture, to_dot
 from tgraph.explain.trace.record_quads import classic
+from tgraph.rendering import Notation, inert
 from tgraph.store.statements import to_bytes
 
 if TYPE_CHECKING:
@@ -277,8 +278,14 @@ def serialise(quads: Iterable[Quad], name: str, *, without_terms: bool = False) 
 
     ``without_terms`` writes the classic view, which formats that know no triple terms get in any
     case. A character that the format can't hold (XML has none of most control characters) is
-    U+FFFD there. ``UsageError`` for a format that there is not.
+    U+FFFD there; what could command a terminal is an escape of the format, or part of the text
+    where it has none. ``UsageError`` for a format that there is not.
     """
+    written = _serialise(quads, name, without_terms).decode()
+    return inert(written, _NOTATIONS.get(name, "u")).encode()
+
+
+def _serialise(quads: Iterable[Quad], name: str, without_terms: bool) -> bytes:
     known = list(map(for_xml, quads)) if name in _WITHOUT_CONTROLS else list(quads)
     if name in PROV_FORMATS:
         return to_prov(known, name)
@@ -302,6 +309,10 @@ def _to_svg(drawn: Picture) -> bytes:
 
 
 PICTURES: Mapping[str, Callable[[Picture], bytes]] = {"dot": to_dot, "svg": _to_svg}
+_NOTATIONS: Mapping[str, Notation] = {
+    **dict.fromkeys(("rdf-xml", "prov-xml", "svg"), "xml"),
+    "prov-n": "quoted",
+}
 _WITHOUT_TERMS = frozenset({"json-ld", "rdf-xml"})
 _WITHOUT_CONTROLS = frozenset({"rdf-xml", "prov-xml", "prov-n", *PICTURES})
 

@@ -69,10 +69,11 @@ def check(text: str, *, update: bool = False) -> None:
     form = next((w for w in words(text) if w in (*QUERY_FORMS, *UPDATE_FORMS)), "")
     if form in UPDATE_FORMS and not update:
         raise QueryError(
-            f"The text is an update ({form}), and queries only read.", "Allow it with --update."
+            f"The text is an update ({form}), and queries only read.",
+            "`tgraph sparql --update` changes the graph.",
         )
     if form in QUERY_FORMS and update:
-        raise QueryError(f"The text is a query ({form}), not an update.", "Leave out --update.")
+        raise QueryError(f"The text is a query ({form}), not an update.")
 
 
 def gives_triples(text: str) -> bool:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import subprocess
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tgraph import vocabulary as v
 from tgraph.errors import DamagedStoreError, QueryError, TgraphError
-from tgraph.explain.query.guard import check
+from tgraph.explain.query.guard import QUERY_FORMS, UPDATE_FORMS, check, words
 from tgraph.explain.query.worker import QUERY_FAULT
 from tgraph.isolation import start
+from tgraph.rendering import one_line
 from tgraph.store.files import store_error
 from tgraph.store.sums import check_files
 
@@ -63,8 +66,8 @@ def run_update(store: Path, text: str, bounds: Bounds = Bounds()) -> None:
         pass
 
 
-def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -> bytes:
-    job = {
+def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -> dict[str, Any]:
+    return {
         "store": str(store.absolute()),
         "text": text,
         "format": format,
@@ -74,10 +77,9 @@ def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -
         "prefixes": v.PREFIXES,
         "update": update,
     }
-    return json.dumps(job).encode()
 
 
-def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
+def _run(job: Mapping[str, Any], bounds: Bounds) -> Generator[bytes, None, None]:
     process = start("tgraph.explain.query.worker", subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -90,7 +92,7 @@ def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
     listener = threading.Thread(target=complaint.extend, args=(process.stderr,), daemon=True)
     listener.start()
     try:
-        _feed(process.stdin, job)
+        _feed(process.stdin, json.dumps(job).encode())
         while block := process.stdout.read1(_BLOCK):  # type: ignore[attr-defined]
             yield block
         code = process.wait()
@@ -105,10 +107,11 @@ def _run(job: bytes, bounds: Bounds) -> Generator[bytes, None, None]:
     if stopped.is_set():
         raise StoppedQueryError(
             f"The query was stopped after {bounds.timeout:g} seconds.",
-            "Narrow it, or allow more with --timeout.",
+            "Narrow it, or allow a longer `timeout`.",
         )
     if code:
-        raise _failure(code, b"".join(complaint).decode("utf-8", "replace"), bounds)
+        said = b"".join(complaint).decode("utf-8", "replace")
+        raise _failure(code, said, str(job["text"]), bounds)
 
 
 def _feed(stream: IO[bytes], job: bytes) -> None:
@@ -124,23 +127,49 @@ def _stop(process: subprocess.Popen[bytes], stopped: threading.Event) -> None:
     process.kill()
 
 
-def _failure(code: int, complaint: str, bounds: Bounds) -> TgraphError:
+def _failure(code: int, complaint: str, text: str, bounds: Bounds) -> TgraphError:
     line = complaint.strip().rpartition("\n")[2]
     if isinstance(damage := store_error(RuntimeError(line)), DamagedStoreError):
         return damage
     if code == QUERY_FAULT:
-        return QueryError(f"The SPARQL is wrong: {_short(line)}.")
+        return _fault(line, text)
     starved = "memory" in complaint.lower() or "bad_alloc" in complaint
+    if code == -signal.SIGSEGV and not starved:
+        return StoppedQueryError(
+            "The query crashed its process; one that is nested very deeply does that.",
+            "Write it flatter.",
+        )
     if starved or code < 0:
         return StoppedQueryError(
             f"The query needed more than {bounds.memory / (1 << 30):.3g} GB of memory.",
-            "Narrow it, or allow more with --memory.",
+            "Narrow it, or allow more `memory`.",
         )
     return QueryError(f"The query failed: {line or f'exit code {code}'}.")
 
 
-def _short(problem: str) -> str:
-    """The parser's complaint without its list of everything that would have been right."""
-    if len(problem) > 160:
-        problem = problem.partition(": expected")[0]
-    return problem.rstrip(".")[:300]
+_PLACE = re.compile(r"error at (\d+):(\d+)")
+_NAME = re.compile(r"(?<![\w<\"'])([A-Za-z][\w-]*):[\w.-]*$")
+_BESIDE = 60
+"""Characters of the query that are shown before a mistake."""
+
+
+def _fault(complaint: str, text: str) -> QueryError:
+    """What is wrong with the text of a query, and near which place: the engine knows how far it
+    could read, which may be beyond the mistake."""
+    place = _PLACE.match(complaint)
+    if place is None:
+        return QueryError(f"The SPARQL is wrong: {complaint.rstrip('.')[:300]}.")
+    if not any(word in (*QUERY_FORMS, *UPDATE_FORMS) for word in words(text)):
+        return QueryError(f"The SPARQL is wrong: it has no {', '.join(QUERY_FORMS)}.")
+    line, column = int(place[1]), int(place[2])
+    lines = text.split("\n")[:line]
+    before = one_line("\n".join([*lines[:-1], lines[-1][: column - 1]]))
+    where = f"near line {line}, column {column}"
+    name = _NAME.search(before)
+    if name and name[1] not in v.PREFIXES and not re.search(rf"(?i)PREFIX\s+{name[1]}:", text):
+        return QueryError(
+            f"The SPARQL is wrong {where}: the prefix {name[1]} is not declared.",
+            f"Begin with PREFIX {name[1]}: <...>; known are {', '.join(v.PREFIXES)}.",
+        )
+    shown = before if len(before) <= _BESIDE else f"…{before[1 - _BESIDE :]}"
+    return QueryError(f"The SPARQL is wrong {where}, after “{shown}”.")

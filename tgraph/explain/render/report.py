@@ -19,7 +19,7 @@ from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
-from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text
+from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text, way_lines
 from tgraph.explain.trace.values import (
     Trace,
     TraceCall,
@@ -28,7 +28,7 @@ from tgraph.explain.trace.values import (
     TraceQuotation,
     TraceSentence,
 )
-from tgraph.rendering import UNSAFE
+from tgraph.rendering import inert
 from tgraph.version import __version__
 
 Numbered = tuple[int, "ShownSentence"]
@@ -154,6 +154,7 @@ def to_html(
         influential=_influential(trace),
         idle=_idle(trace),
         glance=list(_glance(trace, sentences)) if sentences else [],
+        way=list(way_lines(trace)),
         uses=_uses(trace),
         prompts=shown_prompts(trace),
         calls=shown_calls(trace, request),
@@ -179,8 +180,7 @@ def in_script(trig: str) -> str:
     ``</``, ``<!`` and control characters stand in literals only, where an escape means the same
     character.
     """
-    harmless = UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04X}", trig)
-    return harmless.replace("</", "\\u003C/").replace("<!", "\\u003C!")
+    return inert(trig, "u").replace("</", "\\u003C/").replace("<!", "\\u003C!")
 
 
 # --- sentences ---

@@ -3,6 +3,7 @@ it being answered."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -22,6 +23,7 @@ from tgraph.explain.trace.values import (
 )
 from tgraph.index.sources import range_of_chunk
 from tgraph.rendering import flat, many, one_line, shortened
+from tgraph.retrieve.text.lexical import FORMS, words
 
 _MOST_QUOTE = 200
 _MOST_LABEL = 100
@@ -96,6 +98,30 @@ def _answer(trace: Trace) -> Iterator[str]:
         yield f"Dropped: {reason} ({count})"
 
 
+def way_lines(trace: Trace) -> Iterator[str]:
+    """How an answer came about, a sentence for each step, for a reader who knows none of it."""
+    if trace.choice:
+        yield f"The mode {trace.mode} was chosen, because {flat(trace.choice)}."
+    if trace.concepts:
+        yield f"Taken from the question: {flat(trace.concepts_text)}."
+    if trace.matches:
+        named = [flat(match.label) for match in trace.matches]
+        more = f" and {len(named) - _BEST} more" if len(named) > _BEST else ""
+        yield f"It led to the entities {', '.join(named[:_BEST])}{more}."
+    seen = [*trace.selected, *trace.rejected]
+    if seen:
+        ranked = f"; {kinds_text(seen)} came into question" if trace.rejected else ""
+        yield f"Found in the documents: {retrieved_text(trace)}{ranked}."
+        reasons = f" Not selected: {rejection_text(trace.rejected)}." if trace.rejected else ""
+        yield f"Selected for the answer: {kinds_text(trace.selected) or 'nothing'}.{reasons}"
+    if trace.sentences:
+        places = [c for s in trace.sentences for c in s.citations]
+        cited = sum(bool(s.citations) for s in trace.sentences)
+        proven = f"{cited} of its {many(len(trace.sentences), 'sentence')}"
+        documents = many(len({place.document for place in places}), "document")
+        yield f"The answer was written from that: {proven} with quotes, of {documents}."
+
+
 def map_lines(trace: Trace) -> Iterator[str]:
     """The ratings and the batches of reports, as lines."""
     if trace.ratings:
@@ -145,19 +171,36 @@ def label_text(item: TraceItem) -> str:
     return said if quoted is None else plain_text(quoted)
 
 
-_VERBS = {"be": "is", "have": "has", "do": "does"}
+_THIRD_PERSON = {"be": "is", "have": "has", "do": "does", "go": "goes"}
+_HISSING = re.compile(r"(?:[sxz]|ch|sh)$")
 
 
 def relation_text(item: TraceItem) -> str:
     """What an edge says of its subject, as one reads it: its verb is not left in the infinitive."""
     first, _, rest = flat(item.predicate_label).partition(" ")
-    return " ".join(filter(None, (_VERBS.get(first, first), rest)))
+    quotes = [place.quote for place in item.evidence]
+    return " ".join(filter(None, (_third_person(first, quotes), rest)))
+
+
+def _third_person(word: str, quotes: Sequence[str]) -> str:
+    """A verb in the third person, where a quote has its past or its participle, which tell it from
+    a noun; any other word as it is."""
+    if word in _THIRD_PERSON:
+        return _THIRD_PERSON[word]
+    to_i = word.endswith("y") and word[-2:-1] not in set("aeiou")
+    base = word[:-1] if to_i else word.removesuffix("e")
+    past = {f"{base}{'i' if to_i else ''}ed", f"{base}ing", f"{word}ing"}
+    past |= {f"{word}{word[-1:]}{ending}" for ending in ("ed", "ing")}
+    said = {each for quote in quotes for each in words(quote)}
+    if not (said & past or any(FORMS.get(each) == word for each in said)):
+        return word
+    return f"{base}ies" if to_i else f"{word}{'es' if _HISSING.search(word) else 's'}"
 
 
 def kinds_text(items: Sequence[TraceItem]) -> str:
     """How many there are of each kind."""
     counts = Counter(item.kind for item in items)
-    return ", ".join(f"{n} {_PLURALS.get(kind, f'{kind}s')}" for kind, n in counts.items())
+    return ", ".join(many(n, kind, _PLURALS.get(kind, "")) for kind, n in counts.items())
 
 
 def standing_text(item: TraceItem) -> str:
@@ -172,9 +215,9 @@ def standing_text(item: TraceItem) -> str:
 
 def retrieved_text(trace: Trace) -> str:
     """How much was retrieved."""
-    items = "other items" if trace.edge_count else "items"
-    counts = [(trace.edge_count, "edges"), (trace.item_count, items)]
-    return " and ".join(f"{n} {what}" for n, what in counts if n) or "nothing"
+    item = "other item" if trace.edge_count else "item"
+    counts = [(trace.edge_count, "edge"), (trace.item_count, item)]
+    return " and ".join(many(n, what) for n, what in counts if n) or "nothing"
 
 
 def place_text(place: TraceQuotation) -> str:

@@ -13,6 +13,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.explain.trace.bundle_reader import kind_of, local_name, numbers
 from tgraph.explain.trace.values import Trace, TraceItem
+from tgraph.rendering import brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class Comparison:
     answer: tuple[str, ...]
     citations_removed: tuple[OneSidedPlace, ...]
     citations_added: tuple[OneSidedPlace, ...]
+
+    __repr__ = brief
 
     @property
     def same(self) -> bool:

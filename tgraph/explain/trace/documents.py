@@ -20,7 +20,7 @@ from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import SegmentKind
-from tgraph.rendering import one_line
+from tgraph.rendering import brief, one_line
 from tgraph.store.base import Store, select, text_of
 
 _SHORTEST = 4
@@ -202,6 +202,8 @@ class SourceTree:
     document: DocumentSummary
     characters: int
     pages: tuple[SourcePage, ...]
+
+    __repr__ = brief
 
 
 def read_source(store: Store, librarian: Librarian, name: str) -> SourceTree:

@@ -11,7 +11,7 @@ from typing import Any
 from tgraph.errors import UsageError
 from tgraph.explain.trace.judgements import RecordedInfluence
 from tgraph.model import EntityMatch, Quotation
-from tgraph.rendering import render
+from tgraph.rendering import brief, render
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +300,8 @@ class Trace:
         if self.report is None:
             raise UsageError("This trace was not read from a graph.", "Use `kg.trace(ID)`.")
         Path(path).write_text(self.report(), "utf-8")
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")

@@ -25,7 +25,7 @@ from tgraph.explain.whynot.expected import Expected, ExpectedFinder
 from tgraph.explain.whynot.pipeline import PipelinePosition, PipelinePositions, PipelineSearch
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
-from tgraph.rendering import one_line, render
+from tgraph.rendering import brief, one_line, render
 from tgraph.retrieve.orders import CutOff
 from tgraph.retrieve.text.lexical import terms
 from tgraph.store.base import Store
@@ -162,6 +162,8 @@ class WhyNot:
     items: tuple[PipelinePosition, ...] = ()
     places: tuple[DocumentPlace, ...] = ()
     notes: tuple[str, ...] = ()
+
+    __repr__ = brief
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")
