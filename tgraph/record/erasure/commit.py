@@ -78,7 +78,6 @@ class PreparedErasure:
                 if brought_in.exists():  # what is gone there would bring the text back
                     sync_folder(brought_in)
             write_json(self.path / _COMMIT, values)
-            sync_folder(self.path)
 
     # --- carrying out ---
 
