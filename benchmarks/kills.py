@@ -92,6 +92,13 @@ def repair(tell: Tell, root: Path) -> None:
         tell(("repaired", len(kg.repair())))
 
 
+ENDS = {
+    *("indexed", "closed", "split", "rejoined", "retracted", "purged"),
+    *("saved", "restored", "repaired"),
+}
+"""What the work tells when it is done."""
+
+
 def victim(tell: Tell, number: int, work: Work, *arguments: object) -> None:
     """Does the work, and then waits for its end, as it comes to what is done as well."""
     tell(("begun",))
@@ -243,7 +250,8 @@ class World:
         """What became of the change. ``AssertionError`` where anything is not as it must be."""
         allowed = [change.after.edges] if acknowledged else [change.after.edges, self.state.edges]
         try:
-            assert edges(self.root) in allowed, "a reader sees something half-made"
+            seen = edges(self.root)
+            assert seen in allowed, f"{change.name}: a reader sees {seen}, not one of {allowed}"
         except StoreError:
             assert change.name == "repair", "a reader can't read"
         with open_graph(self.root, create=False) as kg:
@@ -256,7 +264,7 @@ class World:
             integrity = kg.integrity()
             assert integrity.ok, integrity.problems
         seen = edges(self.root)
-        assert seen in allowed, "knowledge is neither that of before nor that of after"
+        assert seen in allowed, f"{change.name}: afterwards there is {seen}, not one of {allowed}"
         is_done = seen == change.after.edges != self.state.edges
         self.state = change.after if is_done else self.state
         with snapshot(self.root) as found:
@@ -379,7 +387,7 @@ def one_round(world: World, moments: Moments) -> Round:
     assert was_killed(worker), worker.told
     errors = [item for each in (worker, *askers) for item in each.told if item[0] == "error"]
     assert not errors, errors
-    acknowledged = any(item[0] not in ("begun", "event", "stage") for item in worker.told)
+    acknowledged = any(item[0] in ENDS for item in worker.told)
     for each in (worker, *askers):
         world.told |= stages(each)
     outcome = world.check(change, acknowledged)

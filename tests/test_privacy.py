@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.ingest.files import SourceFile, Unread, discover
 from tgraph.rendering import as_cell
@@ -90,6 +92,34 @@ def test_the_doctor_says_who_else_can_read(tmp_path, documents):
         path.chmod(0o755)
     said = " ".join(run("doctor", "--root", root).output.split())
     assert "its group and everybody can read documents and questions" in said
+
+
+# --- who ---
+
+
+def on_record(root: Path, person: str | None) -> str:
+    """Everything that is stated in a graph in which a person, if set, has indexed and asked."""
+    given = {**FAST, "person": person} if person else FAST
+    with tgraph.open(root, create=True, settings=given) as graph:
+        graph.index(["documents"])
+        graph.ask("Where did the Aurora sail from?")
+    with tgraph.open(root, settings=FAST) as graph:
+        assert graph.audit("shapes").passed
+        assert graph.replay("last").same
+        return "\n".join(map(str, graph.read().match()))
+
+
+@pytest.mark.usefixtures("documents")
+def test_who_asks_is_on_record_only_where_set(tmp_path, monkeypatch):
+    """Nor are the user, the machine or the folder, where documents are named within it."""
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-in-particular")
+    monkeypatch.chdir(tmp_path)
+    said = on_record(tmp_path / "a", None)
+    assert v.agent_iri("person", "", "") not in said
+    for name in ("somebody-in-particular", str(tmp_path), f'"{socket.gethostname()}"'):
+        assert name not in said
+    assert v.agent_iri("person", "Ada Archivist", "") in on_record(tmp_path / "b", "Ada Archivist")
 
 
 # --- links ---
