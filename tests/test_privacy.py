@@ -20,6 +20,7 @@ from tgraph.cli.main import cli
 from tgraph.ingest.files import SourceFile, Unread, discover
 from tgraph.rendering import as_cell
 from tgraph.settings import MASK, without_secrets
+from tgraph.store.files import write_private
 
 FAST = {"embedding.provider": "hashing"}
 
@@ -46,18 +47,38 @@ def modes(root: Path) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("umask", [0o022, 0o002])
-def test_a_new_graph_is_its_owners_alone(tmp_path, documents, umask):
-    before = os.umask(umask)
+def test_all_that_is_made_is_its_owners_alone(tmp_path, documents):
+    """Also what a command is told to write: a backup, a report, an export; and what is restored."""
+    made = tmp_path / "made"
+    made.mkdir()
+    root = made / "graph"
+    before = os.umask(0o002)
     try:
-        with tgraph.open(tmp_path / "graph", create=True, settings=FAST) as graph:
+        with tgraph.open(root, create=True, settings=FAST) as graph:
             graph.index([documents])
             graph.ask("Where did the Aurora sail from?")
+            graph.trace().to_html(made / "trace.html")
+            graph.backup(made / "saved.tar")
+        tgraph.restore(made / "saved.tar", made / "restored")
+        flags = ("last", "--root", root, "--output")
+        assert run("trace", "--format", "html", *flags, made / "report.html").exit_code == 0
+        assert run("export", *flags, made / "export.ttl").exit_code == 0
+        with tgraph.open(root, settings=FAST) as graph:
+            graph.repair()
+            graph.purge("a.md", reason="It was private.")
     finally:
         os.umask(before)
-    found = modes(tmp_path / "graph")
-    assert len(found) > 20
-    assert {path: oct(mode) for path, mode in found.items() if mode & 0o077} == {}
+    found = modes(made)
+    assert len(found) > 40
+    assert {path for path, mode in found.items() if mode & 0o077} == {"."}
+
+
+def test_a_report_that_is_written_again_keeps_its_permissions(tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("old")
+    report.chmod(0o644)
+    write_private(report, b"new")
+    assert (report.read_bytes(), stat.S_IMODE(report.stat().st_mode)) == (b"new", 0o644)
 
 
 def test_in_a_folder_that_was_there_the_collections_are_private(tmp_path, documents):
