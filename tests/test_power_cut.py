@@ -108,8 +108,8 @@ class Told:
 
 @pytest.fixture(scope="module")
 def synced(tmp_path_factory: pytest.TempPathFactory) -> Synced:
-    if COMPILER is None:
-        pytest.skip("there is no C compiler, which makes what watches the syncs")
+    if COMPILER is None or sys.platform != "linux":
+        pytest.skip("what watches the syncs is made by a C compiler, and for Linux")
     folder = tmp_path_factory.mktemp("power")
     documents = folder / "documents"
     documents.mkdir()
@@ -131,9 +131,10 @@ def assert_nothing_lost(root: Path, told: Told) -> None:
         purged = {line["document"] for line in told.of("purge")}
         for line in told.of("ask"):
             assert line["session"] in sessions
-            trace = graph.trace(line["session"])
+            answer = graph.trace(line["session"]).answer
             if not purged:
-                assert trace.answer == line["text"]
+                being_purged = answer.startswith("[erased ") and told.of("retract")
+                assert answer == line["text"] or being_purged
         for line in told.of("stage"):
             stage = line["iri"] and NamedNode(line["iri"])
             assert not stage or next(graph.read().match(stage), None)
