@@ -1,9 +1,9 @@
 """Power cuts: what a disk holds that forgets all that was not synced, at each sync of a process.
 
-``Synced`` runs a process whose ``fsync`` and ``fdatasync`` are watched (``synced.c``, by
-``LD_PRELOAD``), and makes anew what would be there if the power failed between two of them, in the
-worst case that POSIX allows for what was not asked for: a file has the content that it had when it
-was last synced, a folder the names that it had then.
+``Synced`` runs a process whose system calls that change the disk are watched (``synced.c``, by
+``LD_PRELOAD``), tells their order, and makes anew what would be there if the power failed between
+two syncs, in the worst case that POSIX allows for what was not asked for: a file has the content
+that it had when it was last synced, a folder the names that it had then.
 """
 
 from __future__ import annotations
@@ -14,9 +14,21 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 SOURCE = Path(__file__).with_name("synced.c")
 COMPILER = shutil.which("cc")
+
+
+CALLS = {"f": "fsync", "d": "fsync", "s": "sync", "w": "write", "r": "rename", "u": "unlink"}
+
+
+class SystemCall(NamedTuple):
+    """What a process did to a path; ``target`` is the new one of a ``rename``."""
+
+    name: str
+    path: str
+    target: str = ""
 
 
 @dataclass
@@ -72,23 +84,34 @@ class Synced:
         given = {name: str(value) for name, value in watched.items()}
         subprocess.run(command, check=True, env={**os.environ, **(environment or {}), **given})
 
-    def disks(self) -> Iterator[tuple[str, Disk]]:
-        """The disk after each sync, with the path that was synced; it is changed in place."""
-        disk = Disk()
+    def _entries(self) -> Iterator[tuple[str, str, str, bytes]]:
+        """What was logged: its kind, which file or folder, its path or name, the data."""
         data = self.log.read_bytes()
         at = 0
-        names: dict[str, tuple[str, bool]] = {}
-        synced, identity = "", ""
         while at < len(data):
             end = data.index(b"\n", at)
             kind, own, length, size = data[at:end].decode().split(" ")
             name = os.fsdecode(data[end + 1 : end + 1 + int(length)])
             at = end + 1 + int(length) + int(size)
+            yield kind, own, name, data[at - int(size) : at]
+
+    def calls(self) -> Iterator[SystemCall]:
+        """The system calls that changed the disk, in their order."""
+        for kind, _, path, data in self._entries():
+            if kind in CALLS:
+                yield SystemCall(CALLS[kind], path, os.fsdecode(data) if kind == "r" else "")
+
+    def disks(self) -> Iterator[tuple[str, Disk]]:
+        """The disk after each sync, with the path that was synced; it is changed in place."""
+        disk = Disk()
+        names: dict[str, tuple[str, bool]] = {}
+        synced, identity = "", ""
+        for kind, own, name, data in self._entries():
             if kind in "fd":
                 synced, identity, names = name, own, {}
                 disk.roots[synced] = own
             if kind == "f":
-                disk.files[own] = data[at - int(size) : at]
+                disk.files[own] = data
                 yield synced, disk
             elif kind in "FD":
                 names[name] = own, kind == "D"

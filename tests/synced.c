@@ -1,5 +1,6 @@
-/* Logs what each fsync and fdatasync below SYNCED_ROOT, and of the file SYNCED_TOLD, makes durable:
-   of a file its content, of a folder its names. tests/power.py reads the log. */
+/* Logs, below SYNCED_ROOT and of the file SYNCED_TOLD, which system calls change the disk (write,
+   rename, unlink, sync), and what each fsync and fdatasync makes durable: of a file its content, of a
+   folder its names. tests/power.py reads the log. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MOST = 4096 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -51,34 +54,114 @@ static void put_folder(FILE *log, int fd, const struct statx *at, const char *pa
     put(log, 'e', at, "", "", 0);
 }
 
-static void note(int fd) {
+static int is_watched(const char *path) {
     const char *root = getenv("SYNCED_ROOT"), *told = getenv("SYNCED_TOLD");
-    const char *log_path = getenv("SYNCED_LOG");
-    char self[64], path[4096];
-    struct statx at;
+    return root && told && (!strncmp(path, root, strlen(root)) || !strcmp(path, told));
+}
+
+static int path_of(int fd, char *path) {
+    char self[64];
     snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(self, path, sizeof path - 1);
-    if (length < 0 || !root || !told || !log_path) return;
+    ssize_t length = readlink(self, path, MOST - 1);
+    if (length < 0) return 0;
     path[length] = 0;
-    if (strncmp(path, root, strlen(root)) && strcmp(path, told)) return;
-    if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &at)) return;
+    return 1;
+}
+
+static int complete(int folder, const char *path, char *whole) {
+    if (*path == '/') return snprintf(whole, 2 * MOST, "%s", path) < MOST;
+    if (folder == AT_FDCWD ? !getcwd(whole, MOST) : !path_of(folder, whole)) return 0;
+    size_t length = strlen(whole);
+    return snprintf(whole + length, 2 * MOST - length, "/%s", path) < MOST;
+}
+
+static FILE *opened_log(void) {
+    const char *path = getenv("SYNCED_LOG");
     pthread_mutex_lock(&lock);
-    FILE *log = fopen(log_path, "ab");
-    if (log) {
-        (S_ISDIR(at.stx_mode) ? put_folder : put_file)(log, fd, &at, path);
-        fclose(log);
-    }
+    return path ? fopen(path, "ab") : NULL;
+}
+
+static void close_log(FILE *log) {
+    if (log) fclose(log);
     pthread_mutex_unlock(&lock);
 }
 
+static void note_sync(int fd) {
+    char path[MOST];
+    struct statx at;
+    if (!path_of(fd, path) || !is_watched(path)) return;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &at)) return;
+    FILE *log = opened_log();
+    if (log) (S_ISDIR(at.stx_mode) ? put_folder : put_file)(log, fd, &at, path);
+    close_log(log);
+}
+
+static void note_call(char kind, const char *path, const char *data) {
+    struct statx none = {0};
+    FILE *log = opened_log();
+    if (log) put(log, kind, &none, path, data, strlen(data));
+    close_log(log);
+}
+
+static void note_write(int fd) {
+    char path[MOST];
+    if (fd > 2 && path_of(fd, path) && is_watched(path)) note_call('w', path, "");
+}
+
+static void note_names(char kind, int folder, const char *path, int to, const char *target) {
+    char from_path[2 * MOST], to_path[2 * MOST];
+    if (complete(folder, path, from_path) && complete(to, target, to_path) && is_watched(from_path))
+        note_call(kind, from_path, kind == 'r' ? to_path : "");
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
 int fsync(int fd) {
-    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
-    note(fd);
-    return real(fd);
+    note_sync(fd);
+    return REAL(fsync)(fd);
 }
 
 int fdatasync(int fd) {
-    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fdatasync");
-    note(fd);
-    return real(fd);
+    note_sync(fd);
+    return REAL(fdatasync)(fd);
+}
+
+void sync(void) {
+    note_call('s', getenv("SYNCED_ROOT"), "");
+    REAL(sync)();
+}
+
+ssize_t write(int fd, const void *data, size_t size) {
+    note_write(fd);
+    return REAL(write)(fd, data, size);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
+    note_write(fd);
+    return REAL(pwrite)(fd, data, size, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
+    note_write(fd);
+    return REAL(pwrite64)(fd, data, size, offset);
+}
+
+int rename(const char *path, const char *target) {
+    note_names('r', AT_FDCWD, path, AT_FDCWD, target);
+    return REAL(rename)(path, target);
+}
+
+int renameat(int folder, const char *path, int to, const char *target) {
+    note_names('r', folder, path, to, target);
+    return REAL(renameat)(folder, path, to, target);
+}
+
+int unlink(const char *path) {
+    note_names('u', AT_FDCWD, path, AT_FDCWD, path);
+    return REAL(unlink)(path);
+}
+
+int unlinkat(int folder, const char *path, int flags) {
+    note_names('u', folder, path, folder, path);
+    return REAL(unlinkat)(folder, path, flags);
 }

@@ -21,12 +21,16 @@ from tgraph.engine.ask.method_factory import mode_for
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.registry import AutoSettings
 
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
+PAGES = [
+    *(REPOSITORY / name for name in ("README.md", "SECURITY.md")),
+    *sorted((REPOSITORY / "docs").rglob("*.md")),
+]
 COLD = ("README.md", "tutorial.md")
 """Pages whose commands are run as a reader's shell runs them, each loading what it needs; those of
 the others come from a process that has loaded it already."""
 
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+_TEST = re.compile(r"`((?:tests/[\w/]*)?test_\w+(?:\.py)?)`")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +75,17 @@ def test_links_of_a_page_lead_somewhere(page: Path):
     for target in _LINK.findall(page.read_text("utf-8")):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_tests_that_pages_name_are_there():
+    """Each guarantee names what holds it, by file or by function."""
+    files = list((REPOSITORY / "tests").rglob("test_*.py"))
+    known = {part for file in files for part in (file.name, str(file.relative_to(REPOSITORY)))}
+    for file in files:
+        known |= set(re.findall(r"^def (test_\w+)", file.read_text("utf-8"), re.MULTILINE))
+    said = {name for page in PAGES for name in _TEST.findall(page.read_text("utf-8"))}
+    assert len(said) > 20
+    assert said <= known
 
 
 @pytest.fixture(scope="module")

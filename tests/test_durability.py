@@ -228,6 +228,7 @@ def test_a_run_that_died_leaves_no_staging(indexed: Path, tmp_path: Path) -> Non
     (collection(root).path / ".current.json.1.1.tmp").write_text("half")
     collection(root).journals.mkdir(exist_ok=True)
     (collection(root).journals / ".x.journal.tmp").write_text("")
+    (collection(root).vectors / ".edge.rows.1.tmp").write_text("of a repair that died")
     assert start(ask, root).end() == 0
     assert_tidy(root)
 

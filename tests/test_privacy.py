@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.ingest.files import SourceFile, Unread, discover
 from tgraph.rendering import as_cell
 from tgraph.settings import MASK, without_secrets
+from tgraph.store.files import write_private
 
 FAST = {"embedding.provider": "hashing"}
 
@@ -44,18 +47,38 @@ def modes(root: Path) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("umask", [0o022, 0o002])
-def test_a_new_graph_is_its_owners_alone(tmp_path, documents, umask):
-    before = os.umask(umask)
+def test_all_that_is_made_is_its_owners_alone(tmp_path, documents):
+    """Also what a command is told to write: a backup, a report, an export; and what is restored."""
+    made = tmp_path / "made"
+    made.mkdir()
+    root = made / "graph"
+    before = os.umask(0o002)
     try:
-        with tgraph.open(tmp_path / "graph", create=True, settings=FAST) as graph:
+        with tgraph.open(root, create=True, settings=FAST) as graph:
             graph.index([documents])
             graph.ask("Where did the Aurora sail from?")
+            graph.trace().to_html(made / "trace.html")
+            graph.backup(made / "saved.tar")
+        tgraph.restore(made / "saved.tar", made / "restored")
+        flags = ("last", "--root", root, "--output")
+        assert run("trace", "--format", "html", *flags, made / "report.html").exit_code == 0
+        assert run("export", *flags, made / "export.ttl").exit_code == 0
+        with tgraph.open(root, settings=FAST) as graph:
+            graph.repair()
+            graph.purge("a.md", reason="It was private.")
     finally:
         os.umask(before)
-    found = modes(tmp_path / "graph")
-    assert len(found) > 20
-    assert {path: oct(mode) for path, mode in found.items() if mode & 0o077} == {}
+    found = modes(made)
+    assert len(found) > 40
+    assert {path for path, mode in found.items() if mode & 0o077} == {"."}
+
+
+def test_a_report_that_is_written_again_keeps_its_permissions(tmp_path):
+    report = tmp_path / "report.html"
+    report.write_text("old")
+    report.chmod(0o644)
+    write_private(report, b"new")
+    assert (report.read_bytes(), stat.S_IMODE(report.stat().st_mode)) == (b"new", 0o644)
 
 
 def test_in_a_folder_that_was_there_the_collections_are_private(tmp_path, documents):
@@ -90,6 +113,34 @@ def test_the_doctor_says_who_else_can_read(tmp_path, documents):
         path.chmod(0o755)
     said = " ".join(run("doctor", "--root", root).output.split())
     assert "its group and everybody can read documents and questions" in said
+
+
+# --- who ---
+
+
+def on_record(root: Path, person: str | None) -> str:
+    """Everything that is stated in a graph in which a person, if set, has indexed and asked."""
+    given = {**FAST, "person": person} if person else FAST
+    with tgraph.open(root, create=True, settings=given) as graph:
+        graph.index(["documents"])
+        graph.ask("Where did the Aurora sail from?")
+    with tgraph.open(root, settings=FAST) as graph:
+        assert graph.audit("shapes").passed
+        assert graph.replay("last").same
+        return "\n".join(map(str, graph.read().match()))
+
+
+@pytest.mark.usefixtures("documents")
+def test_who_asks_is_on_record_only_where_set(tmp_path, monkeypatch):
+    """Nor are the user, the machine or the folder, where documents are named within it."""
+    for name in ("USER", "LOGNAME", "USERNAME"):
+        monkeypatch.setenv(name, "somebody-in-particular")
+    monkeypatch.chdir(tmp_path)
+    said = on_record(tmp_path / "a", None)
+    assert v.agent_iri("person", "", "") not in said
+    for name in ("somebody-in-particular", str(tmp_path), f'"{socket.gethostname()}"'):
+        assert name not in said
+    assert v.agent_iri("person", "Ada Archivist", "") in on_record(tmp_path / "b", "Ada Archivist")
 
 
 # --- links ---

@@ -228,7 +228,9 @@ class _CommonSettings(BaseSettings):
     collection: str = "default"
     explain_collection: str = "explainability"
     person: str | None = Field(
-        None, min_length=1, description="who is on record for decisions made by hand; unset: nobody"
+        None,
+        min_length=1,
+        description="who is on record for questions and decisions made by hand; unset: nobody",
     )
     prompts: Path | None = Field(None, description="a folder whose files replace tgraph's prompts")
     chat: ChatSettings = ChatSettings()

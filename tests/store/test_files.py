@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -250,3 +251,15 @@ def test_what_the_librarian_lacks(tmp_path: Path) -> None:
     for name in ("../../etc/passwd", "0" * 63, "G" * 64):
         with pytest.raises(StoreError, match="not a content hash"):
             librarian.get(name)
+
+
+def test_a_folder_of_contents_that_are_not_durable_is_made_so_for_one_that_is(
+    tmp_path: Path, synced: set[tuple[int, int]]
+) -> None:
+    """Or a power cut takes the folder, with the content that was acknowledged in it."""
+    librarian = Librarian(tmp_path)
+    librarian.put(b"0")
+    alike = [b"%d" % n for n in range(1000) if sha256(b"%d" % n).hexdigest()[:2] == "aa"]
+    librarian.put(alike[0], durable=False)
+    synced.clear()
+    assert on_disk(librarian, librarian.put(alike[1]), synced)

@@ -147,13 +147,13 @@ def write_blocks(blocks: Iterable[bytes], notation: Notation) -> None:
 
 
 def write_result(data: bytes, target: Path | None) -> None:
-    """The bytes to a file, whole or not at all, or to stdout. What is no file, such as
-    ``/dev/null`` or a named pipe, is written to and stays what it is."""
+    """The bytes to a file, whole or not at all and for its owner alone, or to stdout. What is no
+    file, such as ``/dev/null`` or a named pipe, is written to and stays what it is."""
     if target is None:
         write_bytes(data)
         return
     from tgraph.errors import UsageError
-    from tgraph.store.files import write_atomic
+    from tgraph.store.files import write_private
 
     try:
         if not target.absolute().parent.is_dir():
@@ -161,7 +161,7 @@ def write_result(data: bytes, target: Path | None) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
         else:
-            write_atomic(target.resolve(), data, durable=False)
+            write_private(target.resolve(), data)
     except OSError as error:
         raise UsageError(f"{target} can't be written: {error.strerror}.") from error
 

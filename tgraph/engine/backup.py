@@ -36,7 +36,16 @@ from tgraph.errors import (
 from tgraph.librarian import Librarian
 from tgraph.record.ledger import Ledger
 from tgraph.settings import load_settings
-from tgraph.store.files import FileLock, disk_errors, move, sweep, sync_folder, temporary
+from tgraph.store.files import (
+    FileLock,
+    disk_errors,
+    make_folder,
+    move,
+    new_file,
+    sweep,
+    sync_folder,
+    temporary,
+)
 from tgraph.store.folder import MARKER, CollectionFolder, GraphFolder
 from tgraph.store.snapshot import Snapshot
 from tgraph.store.sums import sums_of
@@ -337,8 +346,8 @@ def _unpack(file: Path, target: Path, progress: OnProgress) -> dict[str, Any]:
 
     def keep(name: str, content: Iterator[bytes]) -> None:
         path = target / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as out:
+        make_folder(path.parent, durable=False)
+        with new_file(path) as out:
             out.writelines(content)
 
     return _read(

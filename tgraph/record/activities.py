@@ -25,6 +25,11 @@ _CLASSES = {
 }
 
 
+def responsible(person: str | None) -> tuple[Agent, ...]:
+    """Who does what somebody asks for: tgraph, and the person where the settings name one."""
+    return (SOFTWARE, *([Agent("person", person)] if person else []))
+
+
 def agent_quads(agents: Iterable[Agent]) -> list[Quad]:
     """Each agent as a ``prov:SoftwareAgent`` by the class of its kind, or a ``prov:Person``."""
     out = Statements(v.SOURCE_GRAPH)

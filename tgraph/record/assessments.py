@@ -10,7 +10,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.model import Agent, Prompt
-from tgraph.record.activities import SOFTWARE, Activity, state_invalidation
+from tgraph.record.activities import SOFTWARE, Activity, responsible, state_invalidation
 from tgraph.record.bundle import (
     EVALUATION,
     INFLUENCE,
@@ -301,7 +301,7 @@ class InvalidationRecord(BundleRecord):
             explain_collection,
             (v.tg("reason"), reason),
             (v.tg("collection"), collection),
-            agents=(SOFTWARE, *([Agent("person", person)] if person else [])),
+            agents=responsible(person),
             used=(document,),
         )
         ended = self._clock()

@@ -178,7 +178,7 @@ class Ledger:
         """What processes that died left behind, and nobody will ask for."""
         folder = self.folder
         caches = folder.cache.glob("*/")
-        count = sum(map(sweep, (folder.path, folder.journals, *caches)))
+        count = sum(map(sweep, (folder.path, folder.journals, folder.vectors, *caches)))
         count += self.librarian.sweep()
         remove_abandoned(folder)
         if count:

@@ -29,7 +29,7 @@ from tgraph.model import (
     Selection,
     Sentence,
 )
-from tgraph.record.activities import SOFTWARE, Activity
+from tgraph.record.activities import SOFTWARE, Activity, responsible
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
 from tgraph.store.statements import Pair, Value, iri, trig_row
 
@@ -112,8 +112,10 @@ class SessionRecord(BundleRecord):
         generation: int,
         collection: str,
         explain_collection: str,
+        person: str | None = None,
     ) -> None:
-        """The session has begun: the question, how it will be answered and on which knowledge."""
+        """The session has begun: the question, how it will be answered and on which knowledge, and
+        the ``person`` who asks, where the settings name one."""
         self._begin(
             "GraphRAG query session",
             explain_collection,
@@ -121,6 +123,7 @@ class SessionRecord(BundleRecord):
             (v.tg("mode"), mode),
             (v.tg("collection"), collection),
             (v.tg("generation"), generation),
+            agents=responsible(person),
             parameters=parameters,
         )
 

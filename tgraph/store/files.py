@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -112,6 +113,15 @@ def write_atomic(
         move(file, path, durable=durable)
 
 
+def write_private(path: Path, data: bytes) -> None:
+    """As ``write_atomic``, for the owner alone; a file that was there keeps its permissions."""
+    permissions = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+    with temporary(path.parent, path.name) as file:
+        os.fchmod(file.fileno(), permissions)
+        file.write(data)
+        move(file, path, durable=False)
+
+
 @contextmanager
 def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
     """A new locked file in the folder, for ``move``; it is gone afterwards where it was not moved.
@@ -120,7 +130,7 @@ def temporary(scratch: Path, name: str) -> Iterator[BinaryIO]:
     """
     while True:
         path = f"{scratch}{os.sep}.{name}.{os.getpid()}.{time.monotonic_ns()}.tmp"
-        with _new(path) as file:
+        with new_file(path) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             if not os.fstat(file.fileno()).st_nlink:  # swept in the moment before it was locked
                 continue
@@ -141,7 +151,8 @@ def _opener(path: str, flags: int) -> int:
     return os.open(path, flags, allowed_in(os.path.dirname(path) or "."))  # noqa: PTH120
 
 
-def _new(path: str) -> BinaryIO:
+def new_file(path: Path | str) -> BinaryIO:
+    """A file that must not be there yet, as wide as the folder that it is made in."""
     try:
         return open(path, "xb", opener=_opener)
     except FileNotFoundError:

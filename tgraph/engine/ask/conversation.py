@@ -141,9 +141,10 @@ def _asked(
         opened.message("The filters leave nothing to answer from.")
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
-    asking = QuestionRun(method, context, record, opened.settings.explain_collection)
+    settings = opened.settings
+    asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
-    own = recorded(opened.settings, method.mode, history, count, chosen=auto)
+    own = recorded(settings, method.mode, history, count, chosen=auto)
     parameters = {**own, **filters.parameters}
     opened.asking += 1
     try:

@@ -113,11 +113,13 @@ class QuestionRun:
         context: Context,
         record: SessionRecord,
         explain_collection: str,
+        person: str | None = None,
     ) -> None:
         self._method = method
         self._context = context.for_question(record.call)
         self._record = record
         self._explain_collection = explain_collection
+        self._person = person
 
     def stream(
         self,
@@ -139,6 +141,7 @@ class QuestionRun:
                 generation,
                 collection,
                 self._explain_collection,
+                self._person,
             )
             answer = yield from self._stages(question)
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)

@@ -24,8 +24,7 @@ from tgraph.explain.audit.impact import Impact, read_impact
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import is_retracted, standing_accessions
-from tgraph.model import Agent
-from tgraph.record.activities import SOFTWARE, state_invalidation
+from tgraph.record.activities import responsible, state_invalidation
 from tgraph.record.assessments import InvalidationRecord
 from tgraph.record.merges import curation_quads, rejoin_quads, split_quads
 from tgraph.store.base import Store
@@ -83,8 +82,7 @@ class CurationRun(Run):
     ) -> None:
         context.copy.add(quads)
         follow_up(context, touched, started, contexts=document is not None)
-        person = context.settings.person
-        agents = [SOFTWARE, *([Agent("person", person)] if person else [])]
+        agents = responsible(context.settings.person)
         ended = context.clock()
         context.copy.add(curation_quads(self.iri, label, reason, started, ended, agents, document))
         self._commit(context)

@@ -33,10 +33,10 @@ from tgraph.explain.integrity.erasures import Rewritings, erasure_of_document, l
 from tgraph.explain.trace.documents import find_document, list_documents
 from tgraph.librarian import Librarian
 from tgraph.models.base import canonical_json
-from tgraph.record.activities import agent_quads
+from tgraph.record.activities import agent_quads, responsible
 from tgraph.record.bundle import ERASURE
 from tgraph.record.chain import Chain, canonical_hash
-from tgraph.record.erasure.commit import PreparedErasure, Rewriting, erasing_agents, erasure_quads
+from tgraph.record.erasure.commit import PreparedErasure, Rewriting, erasure_quads
 from tgraph.record.erasure.document_texts import DocumentTexts, strings
 from tgraph.record.erasure.rewriter import Marks, Rewriter
 from tgraph.record.erasure.scope import find_scope
@@ -285,7 +285,7 @@ class _CollectionRewriting:
 
     def _agents(self, chain: Chain) -> list[Quad]:
         """Who erases, where nobody was named so before: a small batch of its own."""
-        agents = agent_quads(erasing_agents(self._purging.settings.person))
+        agents = agent_quads(responsible(self._purging.settings.person))
         new = [q for q in agents if next(self._store.match(*q), None) is None]
         if not new:
             return []

@@ -189,7 +189,8 @@ class SessionReplay:
                 return f"{lost} The mode {method.mode} can't retrieve without them."
             method = found
         record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
-        asking = QuestionRun(method, context, record, self.settings.explain_collection)
+        own = self.settings.explain_collection
+        asking = QuestionRun(method, context, record, own, session.person)
         count = session.parameters.get(COUNT)
         values = {
             **recorded(

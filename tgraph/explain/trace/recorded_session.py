@@ -121,7 +121,8 @@ def read_request(store: Store, texts: ReadText, call: TraceCall) -> tuple[str, S
 @dataclass(frozen=True, slots=True)
 class RecordedSession:
     """A session as it was asked: ``chat``, ``embedder`` and ``reader`` are who was called, None for
-    nobody; ``prompts`` the texts of the prompts used, by name."""
+    nobody; ``prompts`` the texts of the prompts used, by name; ``person`` who asked, where the
+    record names somebody."""
 
     iri: str
     uuid: str
@@ -136,6 +137,7 @@ class RecordedSession:
     embedder: Agent | None
     reader: Agent | None
     prompts: Mapping[str, str]
+    person: str | None
 
     @property
     def said(self) -> BundleReader:
@@ -173,6 +175,7 @@ def read_recorded(store: Store, librarian: Librarian, bundle: str, session: str)
         embedder=next((call.agent for call in calls if call.kind == "embedding"), None),
         reader=next((call.agent for call in calls if call.kind == "reading"), None),
         prompts={call.prompt.name: call.prompt.text for call in calls if call.prompt},
+        person=_person(store, said, session),
     )
 
 
@@ -196,6 +199,11 @@ def _call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> C
 def _prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
     sha256 = text_value(store, iri, v.tg("contentHash"))
     return Prompt(text_value(store, iri, v.RDFS_LABEL), librarian.get_text(sha256), sha256)
+
+
+def _person(store: Store, said: BundleReader, session: str) -> str | None:
+    agents = (_agent(store, iri) for iri in said.all(session, "wasAssociatedWith"))
+    return next((agent.name for agent in agents if agent.kind == "person"), None)
 
 
 def _chat(store: Store, said: BundleReader, calls: Iterable[Call]) -> Agent | None:

@@ -12,6 +12,7 @@ from tgraph.errors import UsageError
 from tgraph.explain.trace.judgements import RecordedInfluence
 from tgraph.model import EntityMatch, Quotation
 from tgraph.rendering import brief, render
+from tgraph.store.files import write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +297,10 @@ class Trace:
         return "; ".join(f"{level} level: {words}" for level, words in levels)
 
     def to_html(self, path: str | Path) -> None:
-        """Write the report of the session, one file that needs nothing else."""
+        """Write the report of the session, one file that needs nothing else and is its owner's."""
         if self.report is None:
             raise UsageError("This trace was not read from a graph.", "Use `kg.trace(ID)`.")
-        Path(path).write_text(self.report(), "utf-8")
+        write_private(Path(path), self.report().encode())
 
     __repr__ = brief
 

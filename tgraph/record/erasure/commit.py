@@ -13,8 +13,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.model import Agent
-from tgraph.record.activities import SOFTWARE, Activity, state_entity
+from tgraph.record.activities import Activity, responsible, state_entity
 from tgraph.store.files import (
     disk_errors,
     make_folder,
@@ -78,7 +77,6 @@ class PreparedErasure:
                 if brought_in.exists():  # what is gone there would bring the text back
                     sync_folder(brought_in)
             write_json(self.path / _COMMIT, values)
-            sync_folder(self.path)
 
     # --- carrying out ---
 
@@ -142,11 +140,6 @@ class Rewriting:
     after: str
 
 
-def erasing_agents(person: str | None) -> list[Agent]:
-    """Who erases: tgraph, and the person who decided if one is named."""
-    return [SOFTWARE, *([Agent("person", person)] if person else [])]
-
-
 def erasure_quads(
     uuid: str,
     document: str,
@@ -160,7 +153,7 @@ def erasure_quads(
     """The bundle of an erasure: the hashes of what it rewrote, and those of the texts it removed
     from the librarian (design, section 3.7)."""
     out = Statements(NamedNode(v.bundle_iri(uuid)))
-    kinds, agents = ("Erasure",), erasing_agents(person)
+    kinds, agents = ("Erasure",), responsible(person)
     subject = Activity(
         v.erasure_iri(uuid), kinds, "Erasure of a document", *times, agents, used=(document,)
     ).state(
