@@ -51,7 +51,8 @@ def test_jsonl_is_the_stream_with_the_answer_in_its_last_line(terminal):
     events = [json.loads(line) for line in terminal.ask("--jsonl", QUESTION).stdout.splitlines()]
     for event in events:
         jsonschema.validate(event, schemas()["ask-event"])
-    assert [e["message_type"] for e in events][:4] == ["explain"] * 3 + ["chunk"]
+    kinds = [e["message_type"] for e in events]
+    assert kinds == ["explain"] * 4 + ["chunk"] * (len(kinds) - 4)
     assert [e["end_of_session"] for e in events] == [False] * (len(events) - 1) + [True]
     text = "".join(e["response"] for e in events)
     assert events[-1]["answer"]["answer"] == text
@@ -65,6 +66,9 @@ def test_explainable_shows_each_stage_with_reasons_and_quotes(terminal):
     stages = ["[session]", "[retrieval]", "[selection]", "[answer]"]
     places = [shown.index(stage) for stage in stages]
     assert places == sorted(places)
+    begun, written = shown.split("[answer]")[1:]
+    assert "Sentences:" not in begun
+    assert "Sentences: 6, 6 with citations" in written
     for expected in ("Reasoning:", "Score:", "“", "characters", "Retrieved:"):
         assert expected in shown
 
