@@ -218,6 +218,11 @@ def unaided(terminal, *flags: str):
         (["-m", "basic", "-e", "3"], "--entity-limit has no effect in the mode basic."),
         (["-m", "lightrag-local", "--high-keyword", "y"], "--high-keyword has no effect"),
         (["-m", "bypass", "--document", "curie.md"], "--document has no effect in the mode bypass"),
+        (["-m", "bypass", "-g", "curie.md"], "--graph has no effect in the mode bypass"),
+        (["-m", "basic", "--graph-seeds", "x"], "--graph-seeds has no effect in the mode basic"),
+        (["-m", "basic", "--edge-score-limit", "3"], "--edge-score-limit has no effect in the"),
+        (["-m", "graph", "--max-reranker-input", "3"], "--max-reranker-input has no effect in the"),
+        (["-m", "auto", "--max-reranker-input", "3"], "no effect without a reranker"),
     ],
 )
 def test_a_flag_that_does_nothing_in_the_mode_is_said_to(terminal, flags, note):
@@ -236,6 +241,38 @@ def test_a_flag_that_does_nothing_in_the_mode_is_said_to(terminal, flags, note):
 )
 def test_a_flag_that_does_something_is_not_remarked_on(terminal, flags):
     assert not notes(terminal.ask(QUESTION, *flags, code=None))
+
+
+def recorded(terminal, *flags: str) -> dict[str, str]:
+    """The parameters of the session that is asked with the flags."""
+    terminal.ask("-m", "graph", *flags, QUESTION, code=None)
+    shown = terminal("trace", "-r", str(terminal.root), "--format", "json").stdout
+    return dict(json.loads(shown)["parameters"])
+
+
+def test_trustgraph_s_flags_are_taken_as_it_writes_them_and_recorded(terminal):
+    found = recorded(
+        terminal,
+        *("--grounding-seeds", '["Polonium", "Paris"]', "--languages", '["en", "en-GB"]'),
+        *("--traversal-instructions", '[{"types": [], "relationships": [], "graphs": []}]'),
+        *("-g", "curie.md", "--edge-score-limit", "30"),
+    )
+    assert found["grounding-seeds"] == '["Polonium", "Paris"]'
+    assert json.loads(json.loads(found["traversal-instructions"])[0])["types"] == []
+    assert found["filter-language"] == '["en", "en-GB"]'
+    assert found["filter-document"] == '["curie.md"]'
+    assert found["edge-score-limit"] == "30"
+
+
+def test_trustgraph_s_size_of_a_batch_is_taken_with_a_note(terminal):
+    result = terminal("sparql", "-r", str(terminal.root), "-b", "20", "ASK { ?s ?p ?o }")
+    assert "--batch-size has no effect" in result.stderr
+
+
+def test_the_default_graph_is_all_that_is_known(terminal):
+    assert not [name for name in recorded(terminal, "-g", "") if name.startswith("filter-")]
+    refused = terminal.ask("-g", "urn:graph:source", QUESTION, code=2)
+    assert "No document that stands is called 'urn:graph:source'" in refused.stderr
 
 
 def test_flags_for_a_model_do_nothing_without_one(terminal):

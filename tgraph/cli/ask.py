@@ -18,7 +18,6 @@ from tgraph.cli.options import (
     filter_options,
     filters_of,
     mode_option,
-    reranking,
     settings_of,
     without_effect,
 )
@@ -70,7 +69,9 @@ class Ask:
         with opened(self._settings) as graph:
             model = graph.settings.uses_model()
             self._laid_out = not model and is_terminal() and not (self._json or self._jsonl)
-            for note in without_effect(self._given, self._mode, model=model):
+            rerank = graph.settings.rerank
+            reranker = bool(rerank.provider or rerank.base_url)
+            for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
                 say(note)
             stream = graph.stream(
                 question, self._mode, history=self._history, filters=self._filters
@@ -279,7 +280,6 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 )
 @filter_options
 @answer_options
-@reranking
 @chat_options
 @connection
 @common
