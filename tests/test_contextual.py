@@ -16,6 +16,7 @@ from rdflib import Graph
 
 from tests import corpora
 from tests.small_reader import small_cross_encoder
+from tgraph.cli.options import settings_of
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
@@ -396,7 +397,7 @@ def test_the_reader_ranks_the_chunks_anew(corpus: Corpus, tmp_path: Path) -> Non
 def test_only_the_pool_is_ranked(corpus: Corpus, tmp_path: Path) -> None:
     corpus.index()
     plain = corpus.retrieve("Who built the Fram?").candidates
-    settings = by_reader(corpus, tmp_path, **{"rerank.pool": 1})
+    settings = by_reader(corpus, tmp_path, **settings_of({"max_reranker_input": 1}))
     ranked = corpus.retrieve("Who built the Fram?", **settings).candidates
     assert [c.item for c in ranked] == [c.item for c in plain]
     assert ranked[0].reasons[0].startswith("it was ranked at")

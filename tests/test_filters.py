@@ -20,6 +20,7 @@ from tgraph.index.sources import document_of_chunk, text_value
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.retrieve.filters import admitted_documents
 from tgraph.retrieve.subset import narrowed
+from tgraph.store.base import text_of
 from tgraph.testing import ScriptedModel
 
 QUESTION = "Where did Roald Amundsen sail from?"
@@ -120,6 +121,27 @@ def test_filters_that_leave_nothing_leave_no_evidence(opened, mode):
     assert answer.mode == mode
     assert opened.said[-1] == "The filters leave nothing to answer from."
     assert calls == (len(opened.model.requests) if opened.model else 0)
+
+
+def test_languages_are_those_that_documents_state_or_read_as(tmp_path):
+    texts = {
+        "stated.md": "---\nlanguage: de-AT\n---\nRoald Amundsen sailed from Oslo.\n",
+        "read.txt": "Roald Amundsen sailed from Bergen, and he was in the Antarctic.\n",
+        "zh.txt": "罗阿尔德·阿蒙森从奥斯陆出发，到达了南极。\n",
+    }
+    with made(tmp_path, texts) as (graph, _):
+        for languages, path in (("de", "stated.md"), ("EN-gb", "read.txt"), ("zh", "zh.txt")):
+            context = narrowed(graph.context(), Filters(languages=(languages,)))
+            stands = context.store.match(None, v.RDF_TYPE, v.tg("Chunk"), v.SOURCE_GRAPH)
+            found = {document_of_chunk(text_of(quad.subject)) for quad in stands}
+            assert found == admitted_documents(Filters(documents=(path,)), graph.context().store)
+        spoken = Filters(languages=("de", "zh"))
+        answer = graph.ask(QUESTION, "graph", history=[], filters=spoken)
+        assert {source.path for source in answer.sources} == {str(tmp_path / "stated.md")}
+        assert graph.trace().parameters["filter-language"] == '["de", "zh"]'
+        assert graph.replay().same
+        with pytest.raises(UsageError, match=r"'fr'.*The languages are: de, en, zh"):
+            graph.ask(QUESTION, filters=Filters(languages=("fr",)))
 
 
 def test_without_filters_everything_is_there_again(opened):

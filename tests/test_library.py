@@ -14,6 +14,7 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.errors import NotAGraphError, StoreError, UsageError
+from tgraph.explain.audit.shacl import check_shapes
 from tgraph.model import Turn
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
@@ -23,6 +24,7 @@ TEXT = """# Marie Curie
 Marie Curie discovered Polonium in Paris. Pierre Curie worked with Marie Curie at the Sorbonne.
 Henri Becquerel shared the Nobel Prize with Marie Curie.
 """
+CATALOGUE = v.collection_iri("explainability")
 QUESTION = "What did Marie Curie discover?"
 
 
@@ -65,11 +67,9 @@ def test_every_citation_is_the_text_at_its_place(graph):
 def test_messages_come_in_the_order_of_the_specification(graph):
     messages = list(graph.stream(QUESTION))
     kinds = [message.message_type for message in messages]
-    last_explain = len(kinds) - 2
-    assert kinds[:3] == ["explain"] * 3
-    assert kinds[3:last_explain] == ["chunk"] * (last_explain - 3)
-    assert kinds[last_explain:] == ["explain", "chunk"]
-    assert messages[-1].end_of_session
+    assert kinds == ["explain"] * 4 + ["chunk"] * (len(kinds) - 4)
+    assert len(kinds) > 5
+    assert [m.end_of_session for m in messages] == [False] * (len(kinds) - 1) + [True]
     assert [m.explain_id.rsplit(":", 2)[1] for m in messages if m.explain_id] == [
         "session",
         "retrieval",
@@ -123,12 +123,27 @@ def test_a_stream_that_is_left_is_recorded_as_interrupted(graph):
     assert graph.sessions()[0].status == "interrupted"
 
 
-def test_a_stream_that_is_left_after_the_answer_has_ended_once(graph):
+def test_an_answer_that_was_begun_and_never_finished_is_none(graph):
+    """Its message precedes the first sentence; it has what it derives from, and no text."""
     stream = graph.stream(QUESTION)
     told = next(message for message in stream if ":answer:" in (message.explain_id or ""))
     stream.close()
+    store, session = graph.read(), graph.sessions()[0]
+    begun, entity = NamedNode(told.explain_id), v.prov("Entity")
+    assert session.status == "interrupted"
+    assert [q.object for q in store.match(begun, v.RDF_TYPE, None)] == [entity]
+    assert [q.object.value for q in store.match(begun, v.prov("wasDerivedFrom"))] == [
+        told.explain_id.replace(":answer:", ":selection:")
+    ]
+    assert graph.trace(session.explain_id).answer == ""
+    assert check_shapes(store, CATALOGUE, session.explain_id) == ()
+
+
+def test_a_stream_that_is_left_after_the_answer_has_ended_once(graph):
+    stream = graph.stream(QUESTION)
+    assert next(message for message in stream if message.end_of_session)
+    stream.close()
     session = graph.sessions(1)[0]
-    assert told.explain_id.endswith(session.explain_id.rpartition(":")[2])
     ended = graph.read().match(NamedNode(session.explain_id), v.tg("status"))
     assert [quad.object.value for quad in ended] == ["completed"]
 

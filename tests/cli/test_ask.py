@@ -51,7 +51,8 @@ def test_jsonl_is_the_stream_with_the_answer_in_its_last_line(terminal):
     events = [json.loads(line) for line in terminal.ask("--jsonl", QUESTION).stdout.splitlines()]
     for event in events:
         jsonschema.validate(event, schemas()["ask-event"])
-    assert [e["message_type"] for e in events][:4] == ["explain"] * 3 + ["chunk"]
+    kinds = [e["message_type"] for e in events]
+    assert kinds == ["explain"] * 4 + ["chunk"] * (len(kinds) - 4)
     assert [e["end_of_session"] for e in events] == [False] * (len(events) - 1) + [True]
     text = "".join(e["response"] for e in events)
     assert events[-1]["answer"]["answer"] == text
@@ -65,6 +66,9 @@ def test_explainable_shows_each_stage_with_reasons_and_quotes(terminal):
     stages = ["[session]", "[retrieval]", "[selection]", "[answer]"]
     places = [shown.index(stage) for stage in stages]
     assert places == sorted(places)
+    begun, written = shown.split("[answer]")[1:]
+    assert "Sentences:" not in begun
+    assert "Sentences: 6, 6 with citations" in written
     for expected in ("Reasoning:", "Score:", "“", "characters", "Retrieved:"):
         assert expected in shown
 
@@ -222,6 +226,11 @@ def unaided(terminal, *flags: str):
         (["-m", "basic", "-e", "3"], "--entity-limit has no effect in the mode basic."),
         (["-m", "lightrag-local", "--high-keyword", "y"], "--high-keyword has no effect"),
         (["-m", "bypass", "--document", "curie.md"], "--document has no effect in the mode bypass"),
+        (["-m", "bypass", "-g", "curie.md"], "--graph has no effect in the mode bypass"),
+        (["-m", "basic", "--graph-seeds", "x"], "--graph-seeds has no effect in the mode basic"),
+        (["-m", "basic", "--edge-score-limit", "3"], "--edge-score-limit has no effect in the"),
+        (["-m", "graph", "--max-reranker-input", "3"], "--max-reranker-input has no effect in the"),
+        (["-m", "auto", "--max-reranker-input", "3"], "no effect without a reranker"),
     ],
 )
 def test_a_flag_that_does_nothing_in_the_mode_is_said_to(terminal, flags, note):
@@ -240,6 +249,38 @@ def test_a_flag_that_does_nothing_in_the_mode_is_said_to(terminal, flags, note):
 )
 def test_a_flag_that_does_something_is_not_remarked_on(terminal, flags):
     assert not notes(terminal.ask(QUESTION, *flags, code=None))
+
+
+def recorded(terminal, *flags: str) -> dict[str, str]:
+    """The parameters of the session that is asked with the flags."""
+    terminal.ask("-m", "graph", *flags, QUESTION, code=None)
+    shown = terminal("trace", "-r", str(terminal.root), "--format", "json").stdout
+    return dict(json.loads(shown)["parameters"])
+
+
+def test_trustgraph_s_flags_are_taken_as_it_writes_them_and_recorded(terminal):
+    found = recorded(
+        terminal,
+        *("--grounding-seeds", '["Polonium", "Paris"]', "--languages", '["en", "en-GB"]'),
+        *("--traversal-instructions", '[{"types": [], "relationships": [], "graphs": []}]'),
+        *("-g", "curie.md", "--edge-score-limit", "30"),
+    )
+    assert found["grounding-seeds"] == '["Polonium", "Paris"]'
+    assert json.loads(json.loads(found["traversal-instructions"])[0])["types"] == []
+    assert found["filter-language"] == '["en", "en-GB"]'
+    assert found["filter-document"] == '["curie.md"]'
+    assert found["edge-score-limit"] == "30"
+
+
+def test_trustgraph_s_size_of_a_batch_is_taken_with_a_note(terminal):
+    result = terminal("sparql", "-r", str(terminal.root), "-b", "20", "ASK { ?s ?p ?o }")
+    assert "--batch-size has no effect" in result.stderr
+
+
+def test_the_default_graph_is_all_that_is_known(terminal):
+    assert not [name for name in recorded(terminal, "-g", "") if name.startswith("filter-")]
+    refused = terminal.ask("-g", "urn:graph:source", QUESTION, code=2)
+    assert "No document that stands is called 'urn:graph:source'" in refused.stderr
 
 
 def test_flags_for_a_model_do_nothing_without_one(terminal):

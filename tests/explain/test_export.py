@@ -53,8 +53,11 @@ def records(tmp_path_factory: pytest.TempPathFactory):
     with made(folder, {"curie.md": TEXT}, scripted=True) as (kg, _):
         kg.index(write(folder, {"curie.md": f"{TEXT}Marie Curie was born in Warsaw.\n"}))
         asked = {mode: kg.ask(f"{QUESTION} {EVIL}", mode, history=[]).session for mode in MODES}
+        nothing = kg.ask("Who is zxcvb qwrtp?", "graph", history=[])
+        assert nothing.no_evidence
         verified = kg.verify(asked["graph"]).verification
         analysed = kg.influence(asked["graph"]).analysis
+        asked["no evidence"] = nothing.session
         yield kg, {**asked, "verification": verified, "influence": analysed}
 
 
@@ -524,7 +527,12 @@ def by_subject(quads: list[Quad], *predicates: NamedNode) -> dict[Term, set[Term
     return found
 
 
-@pytest.mark.parametrize("name", MODES)
+ASIDE = [v.tg(name) for name in ("Call", "Rating", "EntityMatch")]
+SMALLER = 0.85
+"""What is left of the smallest records; of those that saw hundreds of reports it is a twentieth."""
+
+
+@pytest.mark.parametrize("name", [*MODES, "no evidence"])
 def test_the_core_is_whole_in_itself_and_small(records, name):
     kg, iris = records
     session = iris[name]
@@ -536,7 +544,7 @@ def test_the_core_is_whole_in_itself_and_small(records, name):
     for quad in core:
         if quad.predicate in relations:
             assert quad.object in types, quad
-        assert quad.object not in (v.tg("Call"), v.tg("Rating"))
+        assert quad.object not in ASIDE
     answer = NamedNode(v.answer_iri(session.removeprefix(v.session_iri(""))))
     origins = by_subject(core, v.prov("wasDerivedFrom"))
     reached: set[Term] = set()
@@ -548,7 +556,7 @@ def test_the_core_is_whole_in_itself_and_small(records, name):
     cited = [c for s in kg.trace(session).sentences for c in s.citations]
     assert {c.document for c in cited} <= {_value(node) for node in reached}
     small, large = (sum(statements(prov_document(each)).values()) for each in (core, whole))
-    assert small < large
+    assert small < SMALLER * large, (small, large)
     rejected = {quad.subject for quad in whole if quad.predicate == v.tg("rejectionReason")}
     assert not rejected & {term for quad in core for term in (quad.subject, quad.object)}
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tgraph
 from tgraph.engine.components import Components
+from tgraph.errors import UsageError
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.settings import load_settings
@@ -22,7 +24,7 @@ TEXT = "name,town,friend\n" + "".join(
 QUESTION = "In which town does Clara live?"
 
 
-def open_graph(folder: Path, **limits: int):
+def open_graph(folder: Path, **limits: object):
     settings = {f"graph.{name}": value for name, value in limits.items()}
     parts = Components(load_settings(None, settings), folder / "cache", embedder=HashingEmbedder())
     return tgraph.open(folder / "graph", create=True, parts=parts, settings=settings)
@@ -37,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def retrieve(folder: Path, text: str = QUESTION, **limits: int):
+def retrieve(folder: Path, text: str = QUESTION, **limits: Any):
     with open_graph(folder, **limits) as kg:
         return GraphRetriever().retrieve(Question(text, concepts=("Clara",)), kg.context())
 
@@ -74,6 +76,76 @@ def test_the_triples_of_one_entity_are_limited(folder):
 @pytest.mark.parametrize("limit", [1, 2])
 def test_seeds_are_limited(folder, limit):
     assert len(retrieve(folder, entity_limit=limit).matches) <= limit
+
+
+def test_of_the_candidates_only_some_are_judged(folder):
+    every, judged = retrieve(folder), retrieve(folder, edge_score_limit=3)
+    assert judged.candidates == every.candidates[:3]
+    assert judged.dropped["edge score limit"] == len(every.candidates) - 3
+    fewer = retrieve(folder, edge_score_limit=3, max_subgraph_size=2)
+    assert fewer.candidates == judged.candidates[:2]
+
+
+@pytest.mark.parametrize("seed", ["Oslo", "urn:trustgraph:entity:oslo", '["Oslo"]'])
+def test_given_entities_are_the_only_seeds(folder, seed):
+    found = retrieve(folder, graph_seeds=[seed], max_path_length=1)
+    assert [match.label for match in found.matches] == ["Oslo"]
+    assert [c.edge.text for c in found.candidates] == ["Ada town Oslo"]
+
+
+def test_each_hop_follows_what_its_instructions_say(folder):
+    hops = ['{"relationships": ["TOWN"]}', '{"relationships": ["friend"], "types": ["person"]}']
+    seeds: dict[str, Any] = {"graph_seeds": ["Oslo"], "max_path_length": 2}
+    said = {(c.hop, c.edge.text) for c in retrieve(folder, **seeds).candidates}
+    assert (1, "People mentions Ada") in said
+    expected = {(0, "Ada town Oslo"), (1, "Ada friend Berta"), (1, "Hanna friend Ada")}
+    for given in (hops, [f"[{', '.join(hops)}]"]):
+        found = retrieve(folder, **seeds, traversal_instructions=given)
+        assert {(c.hop, c.edge.text) for c in found.candidates} == expected
+        assert found.dropped["not in the traversal instructions"] > 0
+    towns = retrieve(folder, graph_seeds=["Ada"], traversal_instructions=['{"types": ["place"]}'])
+    assert {c.edge.text for c in towns.candidates if c.hop == 0} == {"Ada town Oslo"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"graph_seeds": ["Nobody"]}, "no entity called 'Nobody'"),
+        ({"graph_seeds": ["Ada"], "grounding_seeds": ["Ada"]}, "exclude each other"),
+        ({"traversal_instructions": ['{"relationships": ["enemy"]}']}, "No relationship is called"),
+        ({"traversal_instructions": ['{"types": ["ghost"]}']}, "No entity is of the type"),
+        ({"traversal_instructions": ['{"graphs": ["urn:graph:source"]}']}, "filter --graph"),
+        ({"traversal_instructions": ["[1"]}, "traversal_instructions"),
+    ],
+)
+def test_instructions_that_mean_nothing_are_refused(folder, given, said):
+    with pytest.raises(UsageError, match=said):
+        retrieve(folder, **given)
+
+
+def test_given_concepts_are_on_record_and_replayed(folder):
+    with open_graph(folder, grounding_seeds=["Oslo"], edge_score_limit=5) as kg:
+        session = kg.ask("Who lives there?", "graph", history=[]).session
+    with open_graph(folder) as kg:
+        found, again = kg.trace(session), kg.replay(session)
+        why = str(kg.why_not(session, "Kiel"))
+        other = kg.trace(kg.ask("Who lives there?", "graph", history=[]).session)
+    assert found.concepts == ("Oslo",)
+    assert [m.label for m in found.matches if m.method == "name"] == ["Oslo"]
+    assert "Oslo" not in other.concepts
+    assert found.parameters["grounding-seeds"] == '["Oslo"]'
+    assert found.edge_count > len((*found.selected, *found.rejected)) == 5
+    assert again.same
+    assert "edge-score-limit" in why
+
+
+def test_given_entities_need_no_concepts(folder):
+    with open_graph(folder, graph_seeds=["Oslo"]) as kg:
+        session = kg.ask("Who lives there?", "graph", history=[]).session
+        found, again = kg.trace(session), kg.replay(session)
+    assert "Concept extraction" not in [step.label for step in found.steps]
+    assert [match.label for match in found.matches] == ["Oslo"]
+    assert again.same
 
 
 def test_a_longer_path_reaches_farther(folder):

@@ -62,6 +62,18 @@ class ModelKeywords(ModelStep):
         return Keywords(_cleaned(reply.low), _cleaned(reply.high))
 
 
+class GivenConcepts:
+    """What the question is about, as a user gave it."""
+
+    agent = Agent("method", "given-concepts", __version__)
+
+    def __init__(self, given: Iterable[str]) -> None:
+        self._given = _cleaned(given)
+
+    def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
+        return self._given
+
+
 class GivenKeywords:
     """Keywords that a user gave; the ``finder`` finds those of the other levels of ``needed``."""
 

@@ -18,7 +18,6 @@ from tgraph.cli.options import (
     filter_options,
     filters_of,
     mode_option,
-    reranking,
     settings_of,
     without_effect,
 )
@@ -60,6 +59,7 @@ class Ask:
         self._filters = filters_of(options)
         self._settings = settings_of(options)
         self._begun = False
+        self._last_stage = ""
         self._laid_out = False
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
@@ -70,12 +70,15 @@ class Ask:
         with opened(self._settings) as graph:
             model = graph.settings.uses_model()
             self._laid_out = not model and is_terminal() and not (self._json or self._jsonl)
-            for note in without_effect(self._given, self._mode, model=model):
+            rerank = graph.settings.rerank
+            reranker = bool(rerank.provider or rerank.base_url)
+            for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
                 say(note)
             stream = graph.stream(
                 question, self._mode, history=self._history, filters=self._filters
             )
             answer = self._listen(graph, stream)
+            written = self._written(graph, answer)
         if self._json:
             from tgraph.cli.schemas import ASK
 
@@ -87,6 +90,8 @@ class Ask:
                 click.echo(safe(answer.text), nl=False)
             click.echo()
             _evidence(answer)
+        for line in written:
+            say(line)
         if self._show_usage:
             usage = answer.usage
             say(
@@ -129,10 +134,9 @@ class Ask:
 
     def _message(self, graph: KnowledgeGraph, session: str, message: GraphRagResponse) -> None:
         if self._explain and message.message_type == "explain":
-            from tgraph.explain.render.wording import stage_lines
-
             assert message.explain_id is not None
-            for line in stage_lines(graph.trace_so_far(session), message.explain_id):
+            self._last_stage = message.explain_id
+            for line in self._stage(graph, session, message.explain_id):
                 say(line)
         if self._jsonl:
             if not message.end_of_session:
@@ -140,6 +144,16 @@ class Ask:
         elif message.message_type == "chunk" and not self._together:
             click.echo(safe(message.response) + _mark(message), nl=False)
             self._begun = True
+
+    @staticmethod
+    def _stage(graph: KnowledgeGraph, session: str, stage: str) -> Sequence[str]:
+        from tgraph.explain.render.wording import stage_lines
+
+        return tuple(stage_lines(graph.trace_so_far(session), stage))
+
+    def _written(self, graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
+        """The answer's stage once more, when all of it is on record."""
+        return self._stage(graph, answer.session, self._last_stage) if self._explain else ()
 
     @property
     def _together(self) -> bool:
@@ -267,7 +281,6 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 )
 @filter_options
 @answer_options
-@reranking
 @chat_options
 @connection
 @common

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache, partial, reduce
 from pathlib import Path
@@ -71,8 +72,8 @@ connection = _all(
 )
 """TrustGraph's connection flags: taken, and ignored with a note, since there is no server."""
 
-reranking = _all(_nothing("--edge-score-limit"), _nothing("--max-reranker-input"))
-"""TrustGraph's limits of a reranker between the stages: taken, and ignored with a note."""
+batches = _nothing("-b", "--batch-size")
+"""TrustGraph's size of a batch of rows: taken, and ignored with a note, since rows are streamed."""
 
 answer_options = _all(
     click.option(
@@ -114,6 +115,19 @@ filter_options = _all(
         metavar="TYPE",
         help="Only entities of this type, and what speaks of them (repeatable).",
     ),
+    click.option(
+        "--languages",
+        multiple=True,
+        metavar="TAG[,TAG]",
+        help="Only documents in these languages: as they state, else as they read; also a JSON"
+        " list.",
+    ),
+    click.option(
+        "-g",
+        "--graph",
+        metavar="GRAPH",
+        help='Only this graph: each document is one; "" is all that is known, as without.',
+    ),
 )
 """What a question may be answered from, in every mode; the collection is `-C`."""
 
@@ -122,7 +136,15 @@ def filters_of(flags: dict[str, Any]) -> Filters:
     """The filters among a command's flags, which are taken out of them."""
     from tgraph.retrieve.filters import Filters
 
-    return Filters(flags.pop("document"), flags.pop("since"), flags.pop("until"), flags.pop("type"))
+    graph = flags.pop("graph")
+    languages = [part for text in flags.pop("languages") for part in re.split(r'[\[\]",\s]+', text)]
+    return Filters(
+        (*flags.pop("document"), *([graph] if graph else [])),
+        flags.pop("since"),
+        flags.pop("until"),
+        flags.pop("type"),
+        tuple(filter(None, languages)),
+    )
 
 
 chat_options = _all(
@@ -230,7 +252,7 @@ def _default(flag: Flag) -> str:
 
     section, _, name = _settings_of_modes()[flag.parameter][0].partition(".")
     value = getattr(getattr(ModeSettings(), section), name)
-    return str(value) if value is not False else "no"
+    return {None: "all", False: "no"}.get(value, str(value))
 
 
 def _modes() -> Mapping[str, Mode]:
@@ -250,7 +272,15 @@ def _settings_of_modes() -> Mapping[str, Sequence[str]]:
     return {name: list(settings) for name, settings in found.items()}
 
 
-OF_DOCUMENTS = ("general_knowledge", "document", "since", "until", "type")
+OF_DOCUMENTS = (
+    "general_knowledge",
+    "document",
+    "since",
+    "until",
+    "type",
+    "languages",
+    "graph",
+)
 """Flags of ``ask`` that only a mode without documents has no use for."""
 
 
@@ -269,16 +299,27 @@ FOR_A_MODEL = {"response_type", "general_knowledge"}
 """Flags of ``ask`` that have an effect only where a language model writes the answer."""
 
 
-def without_effect(given: Collection[str], mode: str, *, model: bool) -> list[str]:
-    """A note on those of the flags that the mode, or having no model, leaves without an effect.
+FOR_A_RERANKER = {"max_reranker_input"}
+"""Flags of ``ask`` that have an effect only where texts are ranked anew."""
+
+
+def without_effect(given: Collection[str], mode: str, *, model: bool, reranker: bool) -> list[str]:
+    """A note on those of the flags that the mode, or having no model or no reranker, leaves without
+    an effect.
 
     Each mode may be what ``auto`` chooses, so that it has a use for all of them.
     """
     modes, serves = _modes(), modes_of_flags()
     idle = [name for name in given if mode in modes and mode not in serves.get(name, modes)]
     found = [_no_effect(idle, f"in the mode {mode}")] if idle else []
-    unread = [name for name in given if name in FOR_A_MODEL and name not in idle and not model]
-    return [*found, _no_effect(unread, "without a language model")] if unread else found
+    missing = (
+        (FOR_A_MODEL, model, "without a language model"),
+        (FOR_A_RERANKER, reranker, "without a reranker (settings: rerank)"),
+    )
+    for names, there, where in missing:
+        unread = [name for name in given if name in names and name not in idle and not there]
+        found += [_no_effect(unread, where)] if unread else []
+    return found
 
 
 def _no_effect(names: Sequence[str], where: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.options import common, connection
+from tgraph.cli.options import batches, common, connection
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import many, one_line, one_text, say, show, table, write_blocks
 
@@ -41,6 +41,7 @@ FORMATS = ("table", "json", "csv", "tsv", "xml", "turtle", "ntriples")
 )
 @click.option("--update", is_flag=True, help="Allow an update, which changes the graph as a whole.")
 @connection
+@batches
 @common
 def sparql(
     text: str | None, query: str | None, file: Any, format: str | None, update: bool, **bounds: Any

@@ -6,7 +6,7 @@ disk; what is sent to the user afterwards can be looked up by its IRI, come what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -347,6 +347,22 @@ class SessionRecord(BundleRecord):
                 rows.append(trig_row(str(each.candidate.rank), (reason, each.reason)))
         self.out.add_rows(self._prefix, rows)
 
+    def answer_begun(self, step: str) -> str:
+        """The answer is being written: what it derives from, and where its text will be kept. It is
+        a ``tg:Answer`` when it is whole; one that never is remains an entity without a text."""
+        subject = v.answer_iri(self.uuid)
+        self._answer(subject, "", step, [])
+        self._write()
+        return subject
+
+    def _answer(
+        self, subject: str, kind: str, step: str, cited: Iterable[str], *pairs: Pair
+    ) -> None:
+        document = (v.tg("document"), iri(v.answer_text_iri(self.uuid)))
+        origins = [self.selection_iri, *cited]
+        label = "GraphRAG answer"
+        self.entity(subject, kind, document, *pairs, label=label, by=step, origins=origins)
+
     def answer(
         self,
         step: str,
@@ -361,16 +377,8 @@ class SessionRecord(BundleRecord):
         and what a reader must know beside it."""
         subject = v.answer_iri(self.uuid)
         cited = dict.fromkeys(c.edge_selection for s in sentences for c in s.citations)
-        self.entity(
-            subject,
-            "Answer",
-            (v.tg("document"), iri(v.answer_text_iri(self.uuid))),
-            (v.tg("confidence"), confidence),
-            (v.tg("shortAnswer"), short or None),
-            label="GraphRAG answer",
-            by=step,
-            origins=[self.selection_iri, *cited],
-        )
+        known = (v.tg("confidence"), confidence), (v.tg("shortAnswer"), short or None)
+        self._answer(subject, "Answer", step, cited, *known)
         kept = (v.tg("contentHash"), self.keep(text))
         self.entity(v.answer_text_iri(self.uuid), "AnswerText", kept)
         self.dropped(subject, dropped or {})

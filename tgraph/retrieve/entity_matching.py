@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
+from tgraph.errors import UsageError, nearest_names
 from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import Triple as Statement
@@ -38,6 +39,33 @@ def match_entities(question: Question, nearest: Hits, context: Context) -> list[
     ranked = sorted(found.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
     ranked = ranked[: context.limits.entity_limit]
     return labelled(ranked, context.store)
+
+
+def match_given(names: Sequence[str], context: Context) -> list[EntityMatch]:
+    """The entities that a user starts from. ``UsageError`` for a name that no entity has."""
+    found = {
+        entity: EntityMatch(entity, "", name, 1.0, "name")
+        for name in names
+        for entity in entities_named(name, context.store)
+    }
+    return labelled(list(found.values()), context.store)
+
+
+def entities_named(name: str, store: Store) -> list[str]:
+    """The entities of that name or IRI. ``UsageError`` where there is none."""
+    found = [name] if is_entity(name, store) else match_names(name, store)
+    if not found:
+        nearest = nearest_names(name, entity_names(store))
+        raise UsageError(f"There is no entity called {name!r}.", nearest)
+    return found
+
+
+def is_entity(iri: str, store: Store) -> bool:
+    """Whether the text is the IRI of an entity that knowledge has."""
+    if not iri.startswith(f"{v.URN}entity:"):
+        return False
+    typed = store.match(NamedNode(iri), v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
+    return next(typed, None) is not None
 
 
 def labelled(matches: Sequence[EntityMatch], store: Store) -> list[EntityMatch]:

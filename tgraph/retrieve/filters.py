@@ -14,7 +14,11 @@ from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
+from tgraph.index.sources import Texts, chunks_of_document, page_of_chunk
 from tgraph.store.base import Store, text_of
+
+UNDETERMINED = "und"
+"""What BCP 47 calls a language that isn't known."""
 
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ].*)?")
 Span = tuple[date, date]
@@ -28,17 +32,19 @@ class Filters:
     and ``until`` are dates (``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``), both inclusive: a document's
     own date counts where it states one in such a form, else the day on which it was taken in.
     ``types`` are types of entities: what is left are entities of one of them, edges and claims that
-    one of these stands in, and chunks that speak of one.
+    one of these stands in, and chunks that speak of one. ``languages`` are those of documents (BCP
+    47): what a document states counts, else what its text reads as.
     """
 
     documents: tuple[str, ...] = ()
     since: str | None = None
     until: str | None = None
     types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         dated = self.since is not None or self.until is not None
-        return bool(self.documents or self.types) or dated
+        return bool(self.documents or self.types or self.languages) or dated
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -48,6 +54,7 @@ class Filters:
             "filter-since": self.since or "",
             "filter-until": self.until or "",
             "filter-type": _listed(self.types),
+            "filter-language": _listed(self.languages),
         }
         return {name: text for name, text in said.items() if text}
 
@@ -81,14 +88,48 @@ def admitted_documents(filters: Filters, store: Store) -> set[str]:
     return {d.iri for d in known if d.iri in named and d.days[0] <= last and d.days[1] >= first}
 
 
+def in_languages(
+    documents: Iterable[str], languages: Iterable[str], store: Store, texts: Texts
+) -> set[str]:
+    """The documents in one of the languages. ``UsageError`` for one that none of them is in."""
+    found: dict[str, set[str]] = {}
+    for document in documents:
+        found.setdefault(_language(document, store, texts), set()).add(document)
+    wanted = {_primary(language) for language in languages}
+    for language in sorted(wanted - found.keys()):
+        raise UsageError(
+            f"No document is in the language {language!r}.",
+            nearest_names(language, found, lead="The languages are"),
+        )
+    return {document for language in wanted for document in found[language]}
+
+
+def _language(document: str, store: Store, texts: Texts) -> str:
+    for stated in _texts(store, NamedNode(document), v.dcterms("language")):
+        return _primary(stated)
+    from tgraph.extract.language import language_of
+
+    number = page_of_chunk(next(chunks_of_document(store, document), document))
+    read: str = language_of(texts.of_page(document, number))
+    return UNDETERMINED if read == "other" else read
+
+
+def _primary(language: str) -> str:
+    """The language of a tag, without country and script."""
+    return re.split("[-_]", language.strip().casefold())[0]
+
+
 def admitted_entities(filters: Filters, store: Store) -> set[str] | None:
     """The entities of the types, by IRI; None where no type is asked for. ``UsageError`` for a type
     that no entity has."""
-    if not filters.types:
-        return None
+    return set(entities_of_types(filters.types, store)) if filters.types else None
+
+
+def entities_of_types(wanted_types: Iterable[str], store: Store) -> frozenset[str]:
+    """The entities of one of the types, by IRI. ``UsageError`` for a type that no entity has."""
     types = _types(store)
     found: set[str] = set()
-    for wanted in filters.types:
+    for wanted in wanted_types:
         classes = types.get(wanted.casefold().strip())
         if classes is None:
             raise UsageError(
@@ -98,7 +139,7 @@ def admitted_entities(filters: Filters, store: Store) -> set[str] | None:
         for node in classes:
             quads = store.match(None, v.RDF_TYPE, node, v.KNOWLEDGE_GRAPH)
             found.update(q.subject.value for q in quads if isinstance(q.subject, NamedNode))
-    return found
+    return frozenset(found)
 
 
 # --- documents ------------------------------------------------------------------------------------

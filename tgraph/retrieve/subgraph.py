@@ -15,9 +15,11 @@ from itertools import islice
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.errors import UsageError, nearest_names
 from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.labels import Triple, local_name
+from tgraph.retrieve.filters import entities_of_types
+from tgraph.retrieve.labels import Triple, labels_of, local_name
 from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.similarity import Similarity
@@ -35,6 +37,58 @@ READ_EVIDENCE = 12
 Edges = dict[str, Triple]
 
 
+@dataclass(frozen=True, slots=True)
+class HopFilter:
+    """Which edges a hop may follow: those of the relationships, to the entities; None is all."""
+
+    relationships: frozenset[str] | None
+    entities: frozenset[str] | None
+
+    def admits(self, triple: Triple, entity: str) -> bool:
+        """Whether the edge may be followed from that entity, one of its ends."""
+        if self.relationships is not None and triple[1].value not in self.relationships:
+            return False
+        others = [end for end in ends(triple) if end != entity]
+        return self.entities is None or any(end in self.entities for end in others)
+
+
+def hop_filters(context: Context) -> tuple[HopFilter, ...]:
+    """The traversal instructions, with what their names mean in this state. ``UsageError`` for a
+    type that no entity has, or a relationship that no edge has."""
+    steps = context.limits.traversal
+    if not steps:
+        return ()
+    predicates = context.once("relationships by label", lambda: relationships(context.store))
+    return tuple(
+        HopFilter(
+            _of_labels(step.relationships, predicates) if step.relationships else None,
+            entities_of_types(step.types, context.store) if step.types else None,
+        )
+        for step in steps
+    )
+
+
+def _of_labels(names: Sequence[str], known: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    found: set[str] = set()
+    for name in names:
+        meant = known.get(name.casefold().strip()) or known.get(name)
+        if not meant:
+            raise UsageError(f"No relationship is called {name!r}.", nearest_names(name, known))
+        found |= meant
+    return frozenset(found)
+
+
+def relationships(store: Store) -> dict[str, frozenset[str]]:
+    """The predicates of all edges, by their label in lower case and by their IRI."""
+    quads = store.match(None, None, None, v.KNOWLEDGE_GRAPH)
+    used = {quad.predicate for quad in quads if is_statement(quad.predicate)}
+    found: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
+    for predicate, label in labels_of(store, sorted(used, key=str)).items():
+        key = label.casefold()
+        found[key] = found.get(key, frozenset()) | {text_of(predicate)}
+    return found
+
+
 @dataclass(slots=True)
 class Subgraph:
     """Edges found so far: triple and hop by IRI, and what the limits left out."""
@@ -42,6 +96,7 @@ class Subgraph:
     edges: dict[str, tuple[Triple, int]] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=dict)
     reached: dict[str, int] = field(default_factory=dict)
+    hops: Sequence[HopFilter] = ()
     _taken: dict[str, int] = field(default_factory=dict)
 
     def drop(self, reason: str, count: int) -> None:
@@ -58,10 +113,17 @@ class Subgraph:
         self.reached.setdefault(entity, hop)
         self._taken[entity] = self._taken.get(entity, 0) + 1
 
+    def follows(self, iri: str, triple: Triple, entity: str) -> bool:
+        """Whether an edge may be followed from an entity that was reached."""
+        hop = self.reached[entity]
+        return hop >= len(self.hops) or self.hops[hop].admits(triple, entity)
+
     def admit(self, iri: str, triple: Triple, context: Context) -> None:
         """Add an edge of an entity that was visited, if its share of triples isn't used up."""
         for end in sorted(ends(triple), key=lambda e: (self.reached.get(e, 99), e)):
-            if end in self.reached and self._taken[end] < context.limits.triple_limit:
+            if end not in self.reached or not self.follows(iri, triple, end):
+                continue
+            if self._taken[end] < context.limits.triple_limit:
                 self.take(iri, triple, self.reached[end], end)
                 return
 
@@ -75,7 +137,7 @@ def grow(
     seeds: Sequence[str], inquiry: AnalysedQuestion, meaning: Similarity, context: Context
 ) -> Subgraph:
     """``max_path_length`` hops from the seeds, ``triple_limit`` triples an entity, the nearest."""
-    subgraph = Subgraph()
+    subgraph = Subgraph(hops=hop_filters(context))
     visited: set[str] = set()
     frontier = list(seeds)
     for hop in range(context.limits.max_path_length):
@@ -86,6 +148,9 @@ def grow(
         for entity, edges in around.items():
             subgraph.reached.setdefault(entity, hop)
             subgraph._taken.setdefault(entity, 0)
+            followed = {i: t for i, t in edges.items() if subgraph.follows(i, t, entity)}
+            subgraph.drop("not in the traversal instructions", len(edges) - len(followed))
+            edges = followed
             taken = _taken_of(entity, edges, inquiry, meaning, context)
             subgraph.drop("triple limit", len(edges) - len(taken))
             for iri in taken:

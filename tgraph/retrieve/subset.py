@@ -18,7 +18,12 @@ from tgraph.index.sources import derived
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.retrieve.base import Context
-from tgraph.retrieve.filters import Filters, admitted_documents, admitted_entities
+from tgraph.retrieve.filters import (
+    Filters,
+    admitted_documents,
+    admitted_entities,
+    in_languages,
+)
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -333,6 +338,8 @@ def is_empty(context: Context) -> bool:
 
 def _narrow(context: Context, filters: Filters) -> Context:
     documents = admitted_documents(filters, context.store)
+    if filters.languages:
+        documents = in_languages(documents, filters.languages, context.store, context.texts)
     entities = admitted_entities(filters, context.store)
     store = OxigraphStore.memory(Admitted(context.store, documents, entities).quads())
     texts = context.texts.over(store)

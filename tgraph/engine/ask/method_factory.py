@@ -30,7 +30,7 @@ from tgraph.retrieve.reports import reports_at_hand
 from tgraph.version import __version__
 
 if TYPE_CHECKING:
-    from tgraph.answer.base import Selector, Synthesiser
+    from tgraph.answer.base import ConceptFinder, Selector, Synthesiser
     from tgraph.answer.keywords import KeywordFinder
     from tgraph.engine.ask.map_reduce import GlobalSearch
     from tgraph.retrieve.base import Rank, SeedFilter
@@ -84,7 +84,7 @@ def _two_stages(mode: Mode, parts: Components) -> Method:
         _retriever(mode, parts),
         _selector(selecting, parts),
         parts.synthesiser(selecting.tokens if judged else selecting.tokens + PROMPT),
-        parts.concepts if mode.concepts else None,
+        _concepts(mode, parts),
         sharpens=not judged,
         reads=True,
         by_model=parts.chat is not None,
@@ -220,6 +220,17 @@ def _selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Shared):
         return BudgetSelector(selecting.tokens, selecting.shares)
     return CappedSelector(selecting.tokens, selecting.caps)
+
+
+def _concepts(mode: Mode, parts: Components) -> ConceptFinder | None:
+    """Who finds what a question is about; nobody where the entities to start from are given."""
+    limits = parts.settings.graph
+    if not mode.concepts or limits.graph_seeds:
+        return None
+    from tgraph.answer.keywords import GivenConcepts
+
+    given = limits.grounding_seeds
+    return GivenConcepts(given) if given else parts.concepts
 
 
 def _keywords(mode: Mode, parts: Components) -> KeywordFinder | None:

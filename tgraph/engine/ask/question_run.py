@@ -128,7 +128,9 @@ class QuestionRun:
         generation: int,
         collection: str,
     ) -> Stream:
-        """Messages in the specification's order; each stage is durable before its message.
+        """Messages in the specification's order; each stage is durable before its message. The
+        answer's comes before its first sentence, when it is on record that it is being written;
+        what it says is on record before the last message.
 
         A failure is recorded with its error and raised; so is an interruption.
         """
@@ -151,7 +153,7 @@ class QuestionRun:
         yield self._explain(self._record.session)
         question, selection = yield from self._gather(question)
         sentences, notes, step = yield from self._synthesise(question, selection)
-        return (yield from self._answer(question, selection, sentences, notes, step))
+        return self._answer(question, selection, sentences, notes, step)
 
     def _gather(
         self, question: Question
@@ -175,12 +177,15 @@ class QuestionRun:
             for draft in synthesiser.synthesise(question, selection, notes, record.call):
                 sentence = cite(with_grounds(draft, self._context), record.uuid)
                 sentence = set_apart(well_cited(sentence, self._context), sentences)
+                if not sentences:
+                    yield self._explain(record.answer_begun(step))
                 sentences.append(sentence)
                 lead = sentence.lead if len(sentences) > 1 else ""
                 yield SentenceMessage(
                     message_type="chunk", response=lead + sentence.text, sentence=sentence
                 )
         if not sentences:
+            yield self._explain(record.answer_begun(step))
             yield GraphRagResponse(message_type="chunk", response=NO_EVIDENCE)
         return sentences, notes, step
 
@@ -191,7 +196,7 @@ class QuestionRun:
         sentences: list[Sentence],
         notes: Notes,
         step: str,
-    ) -> Stream:
+    ) -> Answer:
         record, judgement = self._record, selection.judgement
         text = joined(sentences) or NO_EVIDENCE
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
@@ -207,9 +212,8 @@ class QuestionRun:
         said = judgement is not None and not doubts and _is_said(judgement, sentences)
         short = judgement.answer if judgement and said else ""
         confidence = judgement.confidence if judgement else None
-        stage = record.answer(step, text, sentences, notes.dropped, told, short, confidence)
+        record.answer(step, text, sentences, notes.dropped, told, short, confidence)
         record.finish("completed" if sentences else "no-evidence")
-        yield self._explain(stage)
         return Answer(
             question=question.text,
             mode=self._method.mode,

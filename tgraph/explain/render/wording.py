@@ -89,11 +89,13 @@ def _selection(trace: Trace) -> Iterator[str]:
 
 
 def _answer(trace: Trace) -> Iterator[str]:
+    yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
+    if not trace.answer:  # it is being written
+        return
     cited = sum(1 for sentence in trace.sentences if sentence.citations)
     yield f"Sentences: {len(trace.sentences)}, {cited} with citations"
     if trace.confidence_text:
         yield f"Confidence: {flat(trace.confidence_text)}"
-    yield f"Document: {v.answer_text_iri(trace.explain_id.removeprefix(v.session_iri('')))}"
     for reason, count in trace.dropped.items():
         yield f"Dropped: {reason} ({count})"
 

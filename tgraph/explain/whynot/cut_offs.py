@@ -123,11 +123,12 @@ def _listed(every: list[str], trace: Trace, expected: Expected, context: Context
     rank = next((n for n, iri in enumerate(every, 1) if iri in expected.in_items), 0)
     if not rank:
         return None
-    cutoff = context.limits.max_subgraph_size
+    name, cutoff = "max-subgraph-size", context.limits.max_subgraph_size
     if rank <= cutoff:  # the mode counts otherwise
         cutoff = len(_candidates(trace).intersection(every))
+        name = "edge-score-limit" if cutoff == context.limits.edge_score_limit else name
     why = f"it came {nth(rank)} of {len(every)} that were retrieved, and the first {cutoff} became"
-    return CutOff("max-subgraph-size", cutoff, rank, f"{why} candidates (max-subgraph-size)")
+    return CutOff(name, cutoff, rank, f"{why} candidates ({name})")
 
 
 _ASKED = [each.name for each in fields(AskedAction)]

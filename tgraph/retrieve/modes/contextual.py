@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from tgraph.retrieve.modes.base import DocsRow, Mode, Need, Section
+from tgraph.retrieve.modes.base import DocsRow, Flag, Mode, Need, Section
 from tgraph.retrieve.modes.basic import only_chunks
 
 
@@ -45,6 +45,10 @@ class RerankSettings(Section):
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")
 
 
+RERANKER_INPUT = Flag(
+    ("--max-reranker-input",), "Chunks that a reranker ranks anew (contextual).", "limits", least=1
+)
+
 CONTEXTUAL = Mode(
     "contextual",
     DocsRow(
@@ -64,5 +68,6 @@ CONTEXTUAL = Mode(
         " from here on.",
     ),
     reads_text=True,
+    flags={RERANKER_INPUT: "rerank.pool"},
     orders="tgraph.retrieve.search.contextual:contextual_orders",
 )

@@ -18,7 +18,7 @@ from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
 from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import edge_cost
-from tgraph.retrieve.entity_matching import match_entities, match_names, triple_of
+from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triple_of
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.labels import described as with_description
 from tgraph.retrieve.orders import (
@@ -103,7 +103,9 @@ class GraphRetriever:
         meaning = meaning_of(inquiry, context)
         halves = [_Halves(description, counts, context) for description in descriptions(text)]
         nearest = _nearest([meaning, *(half for pair in halves for half in pair.meanings)])
-        matches = match_entities(question, nearest, context)
+        seeds = context.limits.graph_seeds
+        given = match_given(seeds, context) if seeds else None
+        matches = given or match_entities(question, nearest, context)
         subgraph = grow([match.entity for match in matches], inquiry, meaning, context)
         found = _GraphCandidates(subgraph, context)
         found.read(reading_order(subgraph, meaning, matches))
@@ -342,6 +344,8 @@ def _rank(
     ranked = sorted(scored, key=lambda iri: (-scored[iri][0], iri))
     limits, subgraph = found.context.limits, found.subgraph
     subgraph.drop("subgraph size", max(0, len(ranked) - limits.max_subgraph_size))
+    kept = min(len(ranked), limits.max_subgraph_size)
+    subgraph.drop("edge score limit", max(0, kept - limits.judged))
     names = {match.entity: match.label for match in matches if match.method == "name"}
     candidates = tuple(
         Candidate(
@@ -354,7 +358,7 @@ def _rank(
             tokens=edge_cost(found.edges[iri], places, found.context),
             bridge=rated.bridge(scored[iri][1].place),
         )
-        for rank, iri in enumerate(ranked[: limits.max_subgraph_size], 1)
+        for rank, iri in enumerate(ranked[: limits.judged], 1)
     )
     return Retrieval(
         candidates=candidates,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode
 
-from tgraph.errors import TgraphError, UsageError, nearest_names
+from tgraph.errors import TgraphError, UsageError
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.knowledge import claims_of
 from tgraph.model import (
@@ -44,7 +44,7 @@ from tgraph.retrieve.candidates import (
     known_entities,
     ranked,
 )
-from tgraph.retrieve.entity_matching import entity_names, labelled, match_names
+from tgraph.retrieve.entity_matching import entities_named, labelled, match_names
 from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import (
@@ -126,12 +126,14 @@ def match_by_vector(
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
     or exclude that no entity has; to exclude, filters may have left out who has it.
     """
-    included = [_named(name, context) for name in settings.include]
+    included = [entities_named(name, context.store) for name in settings.include]
     excluded = {
         entity
         for name in settings.exclude
         for entity in (
-            match_names(name, context.store) if context.filters else _named(name, context)
+            match_names(name, context.store)
+            if context.filters
+            else entities_named(name, context.store)
         )
     }
     text = in_conversation(question)
@@ -148,14 +150,6 @@ def match_by_vector(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
     return labelled(list(found.values()), context.store)
-
-
-def _named(name: str, context: Context) -> list[str]:
-    found = match_names(name, context.store)
-    if not found:
-        nearest = nearest_names(name, entity_names(context.store))
-        raise UsageError(f"There is no entity called {name!r}.", nearest)
-    return found
 
 
 def claim_item(claim: Claim) -> Item:
