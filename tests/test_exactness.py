@@ -1,0 +1,277 @@
+"""Knowledge is a function of the standing documents, the merges and the settings: whatever has
+happened to a graph, it says what a fresh index of what stands says.
+
+``HISTORIES=200`` makes so many random histories of each kind of graph.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+import tgraph
+from tests.workers import knowledge
+from tgraph.engine.components import Components
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.index.vectors.items import KINDS
+from tgraph.index.vectors.vector_index import load
+from tgraph.models.base import ChatRequest
+from tgraph.settings import load_settings
+from tgraph.testing import HashingEmbedder, ScriptedModel
+from tgraph.testing.script import plausible_reply
+from tgraph.vocabulary import document_iri
+
+HISTORIES = int(os.environ.get("HISTORIES", "2"))
+STEPS = 10
+TEXTS = (
+    "# Notes\n\nRobert Falcon Scott, known as Scott, led the Terra Nova Expedition in 1910.\n",
+    "# Pole\n\nScott reached the South Pole. Scott wrote a diary.\n",
+    "# Ivanhoe\n\nWalter Scott, known as Scott, wrote Ivanhoe.\n",
+    "# Ships\n\nThe Terra Nova carried Edgar Evans. He served under Robert Falcon Scott.\n",
+    "# Denial\n\nScott did not reach the South Pole. Roald Amundsen reached the South Pole.\n",
+    "# Bergen\n\nRoald Amundsen, known as Amundsen, met Scott in Bergen. He was born in 1872.\n",
+    "# Fram\n\nAmundsen sailed the Fram. The Fram was built by Colin Archer.\n",
+    "# Rival\n\nAmundsen reached the South Pole. ROALD AMUNDSEN sailed the Fram.\n",
+    "# Weather\n\nit was cold and dark all winter.\n",
+)
+"""They share names and aliases, contradict each other, and have titles of their own: one that is
+made of a file's name is that of the file in which a text was first read."""
+NAMES = ("one.md", "two.md", "three.md")
+KNOWN_AS = re.compile(r"([A-Z][\w ]+), known as ([A-Z]\w+)")
+
+
+def read_names(request: ChatRequest) -> str:
+    """What the model finds in a chunk: what it would, and who is known as what."""
+    reply = json.loads(plausible_reply(request.prompt.name, request.messages))
+    aliases = dict(KNOWN_AS.findall(request.messages[-1]["content"]))
+    for entity in reply["entities"]:
+        entity["aliases"] = [aliases[entity["name"]]] if entity["name"] in aliases else []
+    return json.dumps(reply)
+
+
+Values = dict[str, Any]
+KINDS_OF_GRAPH: dict[str, Values] = {
+    "embedded": {},
+    "model": {"claims.enabled": True},
+    "fast": {"extract.method": "fast"},
+}
+MADE = {"raptor.enabled": True, "contextual_search.enabled": True}
+"""What is else made when a question first needs it, and kept from then on."""
+
+Pair = tuple[str, str]
+Exact = dict[str, frozenset[Any]]
+"""What the promise is about, by what it is called."""
+
+
+@cache
+def replies() -> Path:
+    """Where what was extracted and replied is kept: the same text gets the same reply."""
+    return Path(mkdtemp(prefix="replies"))
+
+
+def opened(root: Path, kind: str) -> KnowledgeGraph:
+    values = {"embedding.provider": "hashing", **MADE, **KINDS_OF_GRAPH[kind]}
+    chat = ScriptedModel({"extract_graph": read_names}) if kind == "model" else None
+    parts = Components(
+        load_settings(None, values), replies(), chat=chat, embedder=HashingEmbedder()
+    )
+    return tgraph.open(root, create=True, settings=values, parts=parts)
+
+
+def exact(graph: KnowledgeGraph) -> Exact:
+    """All triples of knowledge, the names that are one, and the vectors."""
+    found: Exact = {
+        "knowledge": frozenset(knowledge(graph.read())),
+        "merges": frozenset((merge.absorbed, merge.canonical) for merge in graph.merges()),
+    }
+    folder = graph._opened.folder
+    for kind in KINDS:
+        vectors = load(folder.vectors, kind)
+        lines = zip(vectors.owners.tolist(), vectors.hashes, vectors.rows.tolist(), strict=True)
+        found[f"{kind} vectors"] = frozenset(
+            (vectors.keys[owner], text.tobytes(), vectors.matrix[row].tobytes())
+            for owner, text, row in lines
+        )
+    return found
+
+
+@cache
+def fresh(kind: str, standing: frozenset[tuple[str, str]], apart: frozenset[Pair]) -> Exact:
+    """The same of a fresh index of the texts, in which those names are told apart."""
+    with TemporaryDirectory() as folder, opened(Path(folder) / "graph", kind) as graph:
+        for name, text in standing:
+            (Path(folder) / name).write_text(text)
+        graph.index(sorted(Path(folder).glob("*.md")))
+        while together := sorted(pair for pair in apart if in_one(graph, pair)):
+            graph.split(*together[0], reason="They are two.")
+        return exact(graph)
+
+
+def in_one(graph: KnowledgeGraph, pair: Pair) -> bool:
+    canonical = {merge.absorbed: merge.canonical for merge in graph.merges()}
+    first, second = (canonical.get(entity, entity) for entity in pair)
+    return first == second
+
+
+class History(RuleBasedStateMachine):
+    """What may happen to a graph, and what stands after it."""
+
+    kind: str
+    taken_steps: Counter[str]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        self.folder = Path(self.stack.enter_context(TemporaryDirectory()))
+        self.graph = self.stack.enter_context(opened(self.folder / "graph", self.kind))
+        self.standing: dict[Path, str] = {}
+        self.known: set[str] = set()
+        self.retracted: set[str] = set()
+        self.erased: set[str] = set()
+
+    def teardown(self) -> None:
+        self.stack.close()
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / "texts" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def taken(self, path: Path, text: str) -> None:
+        if text not in self.erased | self.retracted:
+            self.standing[path] = text
+            self.known.add(text)
+
+    @initialize(texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=3, unique=True))
+    def begin(self, texts: list[str]) -> None:
+        self.taken_steps["begin"] += 1
+        self.index(dict(zip(NAMES, texts, strict=False)))
+
+    @rule(name=st.sampled_from(NAMES), text=st.sampled_from(TEXTS))
+    def add_or_change(self, name: str, text: str) -> None:
+        self.index({name: text})
+
+    @rule(texts=st.lists(st.sampled_from(TEXTS), min_size=2, max_size=3))
+    def add_or_change_several(self, texts: list[str]) -> None:
+        self.index(dict(zip(NAMES, texts, strict=False)))
+
+    def index(self, texts: dict[str, str]) -> None:
+        self.taken_steps["add or change"] += 1
+        paths = {self.write(name, text): text for name, text in texts.items()}
+        self.graph.index(list(paths))
+        for path, text in paths.items():
+            self.taken(path, text)
+
+    @precondition(lambda self: self.retracted)
+    @rule(data=st.data(), name=st.sampled_from(NAMES))
+    def reinstate(self, data: st.DataObject, name: str) -> None:
+        self.taken_steps["reinstate"] += 1
+        text = data.draw(st.sampled_from(sorted(self.retracted)))
+        self.retracted.remove(text)
+        path = self.write(name, text)
+        self.graph.index([path], reinstate=True)
+        self.taken(path, text)
+
+    @precondition(lambda self: self.standing)
+    @rule(data=st.data())
+    def retract(self, data: st.DataObject) -> None:
+        self.taken_steps["retract"] += 1
+        text = data.draw(st.sampled_from(sorted(set(self.standing.values()))))
+        self.graph.retract(document(text), reason="It is wrong.")
+        self.retracted.add(text)
+        self.ended(text)
+
+    @precondition(lambda self: self.known)
+    @rule(data=st.data())
+    def purge(self, data: st.DataObject) -> None:
+        self.taken_steps["purge"] += 1
+        text = data.draw(st.sampled_from(sorted(self.known)))
+        self.graph.purge(document(text), reason="It is wrong.")
+        self.known.remove(text)
+        self.retracted.discard(text)
+        self.erased.add(text)
+        self.ended(text)
+
+    def ended(self, text: str) -> None:
+        self.standing = {path: said for path, said in self.standing.items() if said != text}
+
+    @precondition(lambda self: self.graph.merges())
+    @rule(data=st.data())
+    def split(self, data: st.DataObject) -> None:
+        self.taken_steps["split"] += 1
+        merge = data.draw(st.sampled_from(self.graph.merges()))
+        self.graph.split(merge.absorbed, merge.canonical, reason="They are two.")
+
+    @precondition(lambda self: self.graph.splits())
+    @rule(data=st.data())
+    def rejoin(self, data: st.DataObject) -> None:
+        self.taken_steps["rejoin"] += 1
+        split = data.draw(st.sampled_from(self.graph.splits()))
+        self.graph.rejoin(*split.entities, reason="They are one.")
+
+    @precondition(lambda self: self.standing)
+    @rule(data=st.data(), what=st.sampled_from(["ask", "audit", "remove"]))
+    def change_nothing(self, data: st.DataObject, what: str) -> None:
+        """What was read stands until it is retracted, whatever becomes of its file."""
+        self.taken_steps[what] += 1
+        if what == "ask":
+            self.graph.ask("Who reached the South Pole?", history=[])
+        elif what == "audit":
+            assert self.graph.audit("knowledge").rows == ()
+        else:
+            path = data.draw(st.sampled_from(sorted(self.standing)))
+            path.unlink(missing_ok=True)
+            self.graph.index([path.parent])
+
+    @invariant()
+    def is_as_if_fresh(self) -> None:
+        if not self.known and not self.erased:
+            return  # nothing has been published yet
+        apart = frozenset(split.entities for split in self.graph.splits())
+        standing = frozenset((path.name, text) for path, text in self.standing.items())
+        expected = fresh(self.kind, standing, apart)
+        for name, found in exact(self.graph).items():
+            assert sorted(map(str, found - expected[name])) == [], f"{name}: too much"
+            assert sorted(map(str, expected[name] - found)) == [], f"{name}: too little"
+
+
+def document(text: str) -> str:
+    from hashlib import sha256
+
+    return document_iri(sha256(text.encode()).hexdigest())
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_GRAPH)
+def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
+    from hypothesis.stateful import run_state_machine_as_test
+
+    steps: Counter[str] = Counter()
+    run_state_machine_as_test(
+        type(f"{kind.title()}History", (History,), {"kind": kind, "taken_steps": steps}),
+        settings=settings(
+            max_examples=HISTORIES,
+            phases=[Phase.generate] if os.environ.get("NOSHRINK") else list(Phase),
+            stateful_step_count=STEPS,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    print(f"{kind}: {steps['begin']} histories, {steps.total()} steps: {dict(steps)}")
