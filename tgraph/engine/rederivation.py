@@ -3,20 +3,19 @@
 It is done by the code of an index run, on a private copy of which nothing is kept: knowledge and
 the merges are taken out, everything that the record holds is touched, and what comes of it is
 compared with what was there. Documents are not read again, and no model is asked: what it once
-replied to the same request is on record.
+wrote of the same is on record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
-from itertools import islice, product
-from json import loads
+from itertools import islice
 from typing import Any
 
-from pyoxigraph import Literal, NamedNode, Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.update import difference
@@ -30,15 +29,15 @@ from tgraph.engine.index.run import BUSY, Run
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.named_audits import KNOWLEDGE, AuditResult
+from tgraph.explain.trace.recorded_session import agent_on_record
 from tgraph.index.chunk_contexts import standing_contexts
 from tgraph.index.knowledge import Touched
+from tgraph.index.reports.report import read_reports
+from tgraph.index.sources import text_value
 from tgraph.index.standing_knowledge import StandingEvidence, value
 from tgraph.index.summary_tree import standing_tree
-from tgraph.librarian import Librarian
-from tgraph.model import NO_USAGE, Agent
-from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink, request_hash
-from tgraph.models.recorded_calls import reply_of
-from tgraph.models.server_capabilities import Format, Limit, ServerCapabilities
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
 from tgraph.record.merges import standing_merges
 from tgraph.record.recorder import RunRecord
 from tgraph.store.base import Store
@@ -79,13 +78,25 @@ class Rederivation(Run):
         return sorted([*rows, *(_row("is missing", triple) for triple in lacking)], key=_place)
 
     def _asking_nobody(self, context: IndexContext, standing: Store) -> IndexContext:
-        """The context, in which a model's replies are those on record and nothing is kept."""
-        parts, librarian = self._setup.parts, context.librarian
-        if parts.chat is not None:
-            chat = RepliesOnRecord(parts.chat.agent, standing, librarian)
-            cache = context.copy.path / "cache"
+        """The context, in which a model only has written what is on record, and nothing is kept."""
+        parts, agent = self._setup.parts, _writer(standing)
+        if agent is None and parts.chat is not None:
+            agent = parts.chat.agent
+        if agent is not None:
+            cache, chat = context.copy.path / "cache", NobodyToAsk(agent)
             parts = Components(context.settings, cache, chat=chat, embedder=context.embedder)
-        return replace(context, parts=parts, record=_Unkept(librarian, self.iri, context.uuid))
+        record = _Unkept(context.librarian, self.iri, context.uuid)
+        return replace(context, parts=parts, record=record)
+
+
+def _writer(standing: Store) -> Agent | None:
+    """The model that wrote the reports that stand: another may be set by now, or none."""
+    for report in read_reports(standing).values():
+        activity = text_value(standing, report.iri, v.prov("wasGeneratedBy"))
+        agent = text_value(standing, activity, v.prov("wasAssociatedWith")) if activity else ""
+        if agent and (found := agent_on_record(standing, agent)).kind == "model":
+            return found
+    return None
 
 
 def _derive_anew(context: IndexContext, standing: Store) -> None:
@@ -97,7 +108,7 @@ def _derive_anew(context: IndexContext, standing: Store) -> None:
     copy.remove(list(copy.store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)))
     _derive_all(context, started)
     cluster(context)
-    write_reports(context)
+    write_reports(context, read_reports(standing))
     update_contexts(context, wanted=bool(standing_contexts(standing)))
     if context.settings.raptor.enabled or standing_tree(standing):
         grow_tree_anew(context, context.ledger)
@@ -153,46 +164,14 @@ class _Unkept(RunRecord):
         return sha256(data).hexdigest()
 
 
-class RepliesOnRecord:
-    """A ``ChatModel`` that gives what was replied to the same request in any run on record."""
+class NobodyToAsk:
+    """A ``ChatModel`` in name: what it has not written before is not written now."""
 
-    def __init__(self, agent: Agent, store: Store, librarian: Librarian) -> None:
+    def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._store = store
-        self._librarian = librarian
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
-        """The reply. ``ModelError`` where there is none."""
-        for kept in self._kept(request):
-            said = loads(self._librarian.get_text(kept))["reply"]
-            if "error" not in said:
-                return reply_of(said, NO_USAGE)
-        raise ModelError(f"No reply to this request of {request.prompt.name} is on record.")
+        raise ModelError(f"What {self.agent.name} would say is not on record.")
 
-    def stream(
-        self, request: ChatRequest, sink: CallSink = no_sink
-    ) -> Generator[str, None, ChatReply]:
-        """The reply in one piece."""
-        reply = self.complete(request, sink)
-        yield reply.text
-        return reply
-
-    def _kept(self, request: ChatRequest) -> Iterator[str]:
-        """The librarian's keys of the calls, in whatever words they were made."""
-        for words in _DIALECTS:
-            body = words.body(request, self.agent.name, stream=False)
-            asked = Literal(request_hash("chat", body))
-            for call in self._store.match(None, v.tg("requestHash"), asked, v.SOURCE_GRAPH):
-                yield from (
-                    value(quad.object)
-                    for quad in self._store.match(
-                        call.subject, v.tg("contentHash"), None, v.SOURCE_GRAPH
-                    )
-                )
-
-
-_FORMATS: tuple[Format, ...] = ("json_schema", "json_object", "none")
-_LIMITS: tuple[Limit, ...] = ("max_tokens", "max_completion_tokens", "none")
-_DIALECTS = tuple(
-    ServerCapabilities(*words) for words in product(_FORMATS, _LIMITS, (True, False), (True, False))
-)
+    def stream(self, request: ChatRequest, sink: CallSink = no_sink) -> Iterator[str]:
+        raise ModelError(f"What {self.agent.name} would say is not on record.")

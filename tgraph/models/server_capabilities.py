@@ -18,7 +18,6 @@ from tgraph.models.base import ChatRequest
 from tgraph.resources import read_text
 
 Format = Choice["json_schema", "json_object", "none"]
-Limit = Choice["max_tokens", "max_completion_tokens", "none"]
 _LESS: Mapping[Format, Format] = {"json_schema": "json_object", "json_object": "none"}
 _FORMAT_WORDS = re.compile(r"response[_ ]format|json[_ ]?schema|json_object|schema|grammar|strict")
 
@@ -28,7 +27,7 @@ class ServerCapabilities:
     """The parameters that a server takes."""
 
     format: Format = "json_schema"
-    limit: Limit = "max_tokens"
+    limit: Choice["max_tokens", "max_completion_tokens", "none"] = "max_tokens"
     temperature: bool = True
     seed: bool = True
     stream_options: bool = True

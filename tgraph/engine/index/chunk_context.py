@@ -76,12 +76,14 @@ class _Contexts(Phase[Setting, str, Situator]):
         super().__init__(context, maker)
         self._standing = standing
         self._linked = linked
+        self._written: dict[str, str] = {}
 
     def missing(self) -> Iterator[Setting]:
         """The chunks that lack a context, each in its document."""
         store, key, made_with = self.context.copy.store, self.maker.key, v.tg("inputHash")
         known = {c for c, iri in self._linked.items() if text_value(store, iri, made_with) == key}
         wanted = [chunk for chunk in self._standing if chunk not in known]
+        self._written = _written(store, wanted, key) if self.by_model else {}
         texts = Texts(store, self.context.librarian)
         for document in dict.fromkeys(self._standing[chunk] for chunk in wanted):
             yield from self._of_document(document, texts, set(wanted))
@@ -99,7 +101,8 @@ class _Contexts(Phase[Setting, str, Situator]):
                 yield Setting(chunk, title, whole, starts[chunk.page] + chunk.start, names)
 
     def make(self, item: Setting, maker: Situator, sink: CallSink) -> str:
-        return maker.situate(item, sink)
+        known = self._written.get(item.chunk.iri) if maker.agent.kind == "model" else None
+        return maker.situate(item, sink) if known is None else known
 
     def stand_in(self) -> Situator:
         return StructuralSituator(self.context.settings.contextual_search.names)
@@ -118,6 +121,16 @@ class _Contexts(Phase[Setting, str, Situator]):
         if before is not None and before != situated.iri:
             context.copy.remove([context_link(chunk, before)])
         context.copy.add([context_link(chunk, situated.iri)])
+
+
+def _written(store: Store, chunks: Sequence[str], key: str) -> dict[str, str]:
+    """The contexts that a model once wrote for these chunks: what comes back finds its own."""
+    return {
+        chunk: text_value(store, context, v.tg("text"))
+        for chunk in chunks
+        for context in sorted(derived(store, chunk, "ChunkContext"))
+        if text_value(store, context, v.tg("inputHash")) == key
+    }
 
 
 def _joined(
