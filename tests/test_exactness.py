@@ -12,11 +12,13 @@ import re
 from collections import Counter
 from contextlib import ExitStack
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,19 +27,24 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
+from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
 from tests.workers import knowledge
+from tgraph import vocabulary as v
+from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.index.vectors.items import KINDS
 from tgraph.index.vectors.vector_index import load
 from tgraph.models.base import ChatRequest
 from tgraph.settings import load_settings
+from tgraph.store.folder import GraphFolder
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel
 from tgraph.testing.script import plausible_reply
-from tgraph.vocabulary import document_iri
 
 HISTORIES = int(os.environ.get("HISTORIES", "2"))
 STEPS = 10
@@ -255,15 +262,11 @@ class History(RuleBasedStateMachine):
 
 
 def document(text: str) -> str:
-    from hashlib import sha256
-
-    return document_iri(sha256(text.encode()).hexdigest())
+    return v.document_iri(sha256(text.encode()).hexdigest())
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_GRAPH)
 def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
-    from hypothesis.stateful import run_state_machine_as_test
-
     steps: Counter[str] = Counter()
     run_state_machine_as_test(
         type(f"{kind.title()}History", (History,), {"kind": kind, "taken_steps": steps}),
@@ -275,3 +278,82 @@ def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
         ),
     )
     print(f"{kind}: {steps['begin']} histories, {steps.total()} steps: {dict(steps)}")
+
+
+def test_the_context_of_a_chunk_depends_on_no_other_document(tmp_path: Path) -> None:
+    """Which names of a fast reading are kept depends on all; its contexts are told all of them."""
+    texts = {
+        "one.md": "# Polar\n\nRoald Amundsen met Scott, and Scott left Roald Amundsen.\n",
+        "two.md": "# Others\n\nRoald Amundsen met Scott. In Bergen Roald Amundsen met Scott.\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with opened(tmp_path / "graph", "fast") as graph:
+        for name in texts:
+            graph.index([tmp_path / name])
+        assert exact(graph) == fresh("fast", frozenset(texts.items()), frozenset())
+
+
+def altered(root: Path, removed: list[Quad], added: list[Quad]) -> None:
+    """Change the store behind tgraph's back."""
+    store = OxigraphStore.open(GraphFolder.open(root).collection("default").store)
+    store.remove(removed)
+    store.extend(added)
+    store.flush()
+    store.close()
+
+
+def test_the_audit_finds_each_triple_that_does_not_follow(tmp_path: Path) -> None:
+    with opened(tmp_path / "g", "model") as graph:
+        for number in (0, 1, 6):
+            (tmp_path / f"{number}.md").write_text(TEXTS[number])
+        graph.index(sorted(tmp_path.glob("*.md")))
+        assert graph.audit("knowledge").passed
+        found = sorted(knowledge(graph.read()), key=str)
+        merges = list(graph.read().match(None, v.tg("absorbed")))
+        assert graph.audit("knowledge").rows == ()
+    weight = next(quad for quad in found if quad.predicate == v.tg("weight"))
+    label = next(quad for quad in found if quad.predicate == v.RDFS_LABEL)
+    finding = next(quad for quad in found if quad.predicate == v.tg("member"))
+    heavier = Quad(weight.subject, weight.predicate, Literal(99.0))
+    (merge,) = merges
+    gone = Quad(merge.subject, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)
+    invented = Quad(label.subject, NamedNode(v.relation_iri("invented")), label.subject)
+    altered(tmp_path / "g", [weight, label, finding, gone], [heavier, invented])
+    with opened(tmp_path / "g", "model") as graph:
+        result = graph.audit("knowledge")
+    expected = {("does not follow", quad) for quad in (heavier, invented)}
+    expected |= {("is missing", quad) for quad in (weight, label, finding)}
+    rows = {(problem, *map(as_shown, quad.triple)) for problem, quad in expected}
+    assert {row for row in result.rows if row[2] != v.tg("canonical").value} == rows
+    (lost,) = (row for row in result.rows if row[2] == v.tg("canonical").value)
+    assert lost[:2] == ("is missing", v.entity_iri("Scott"))
+    assert result.passed is False
+
+
+def as_shown(term: object) -> str:
+    return term.value if isinstance(term, NamedNode) else str(term)
+
+
+def test_the_command_tells_by_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TGRAPH_EMBEDDING__PROVIDER", "hashing")
+    (tmp_path / "a.md").write_text(TEXTS[5])
+    with opened(tmp_path / "g", "embedded") as graph:
+        graph.index([tmp_path / "a.md"])
+    command = ["audit", "knowledge", "-r", str(tmp_path / "g")]
+    done = CliRunner().invoke(cli, command)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "Knowledge against the record: all is well." in done.stderr
+    made_up = [
+        Quad(NamedNode(v.entity_iri("Bergen")), v.tg("description"), Literal(f"It is {number}."))
+        for number in range(60)
+    ]
+    altered(tmp_path / "g", [], made_up)
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 4
+    assert done.stdout.count("does not follow") == 50
+    assert "10 more rows; --json lists all of them." in done.stderr
+    assert "60 violations" in done.stderr
+    assert len(json.loads(CliRunner().invoke(cli, [*command, "--json"]).stdout)) == 60
