@@ -238,7 +238,7 @@ class History(RuleBasedStateMachine):
 
     @precondition(lambda self: self.standing)
     @rule(data=st.data(), what=st.sampled_from(["ask", "audit", "remove"]))
-    def change_nothing(self, data: st.DataObject, what: str) -> None:
+    def look_or_remove(self, data: st.DataObject, what: str) -> None:
         """What was read stands until it is retracted, whatever becomes of its file."""
         self.taken_steps[what] += 1
         if what == "ask":
@@ -249,6 +249,8 @@ class History(RuleBasedStateMachine):
             path = data.draw(st.sampled_from(sorted(self.standing)))
             path.unlink(missing_ok=True)
             self.graph.index([path.parent])
+            for other in path.parent.iterdir():  # one may have been out while it was retracted
+                self.taken(other, other.read_text())
 
     @invariant()
     def is_as_if_fresh(self) -> None:
