@@ -6,9 +6,11 @@ happened to a graph, it says what a fresh index of what stands says.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 from collections import Counter
 from contextlib import ExitStack
 from functools import cache
@@ -48,7 +50,10 @@ from tgraph.testing.script import plausible_reply
 
 HISTORIES = os.environ.get("HISTORIES")
 FEW = 2
-STEPS = 10
+STEPS = 10 if HISTORIES else 7
+MEMORY = Path("/dev/shm")
+PLACE = MEMORY if os.access(MEMORY, os.W_OK) else None
+"""Where folders are made: none of this is about disks, which take most of the time."""
 TEXTS = (
     "# Notes\n\nRobert Falcon Scott, known as Scott, led the Terra Nova Expedition in 1910.\n",
     "# Pole\n\nScott reached the South Pole. Scott wrote a diary.\n",
@@ -92,7 +97,9 @@ Exact = dict[str, frozenset[Any]]
 @cache
 def replies() -> Path:
     """Where what was extracted and replied is kept: the same text gets the same reply."""
-    return Path(mkdtemp(prefix="replies"))
+    folder = Path(mkdtemp(prefix="replies", dir=PLACE))
+    atexit.register(shutil.rmtree, folder)
+    return folder
 
 
 def opened(root: Path, kind: str) -> KnowledgeGraph:
@@ -124,7 +131,7 @@ def exact(graph: KnowledgeGraph) -> Exact:
 @cache
 def fresh(kind: str, standing: frozenset[tuple[str, str]], apart: frozenset[Pair]) -> Exact:
     """The same of a fresh index of the texts, in which those names are told apart."""
-    with TemporaryDirectory() as folder, opened(Path(folder) / "graph", kind) as graph:
+    with TemporaryDirectory(dir=PLACE) as folder, opened(Path(folder) / "graph", kind) as graph:
         for name, text in standing:
             (Path(folder) / name).write_text(text)
         graph.index(sorted(Path(folder).glob("*.md")))
@@ -148,7 +155,7 @@ class History(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.stack = ExitStack()
-        self.folder = Path(self.stack.enter_context(TemporaryDirectory()))
+        self.folder = Path(self.stack.enter_context(TemporaryDirectory(dir=PLACE)))
         self.graph = self.stack.enter_context(opened(self.folder / "graph", self.kind))
         self.standing: dict[Path, str] = {}
         self.known: set[str] = set()
