@@ -63,6 +63,8 @@ TEXTS = (
     "# Bergen\n\nRoald Amundsen, known as Amundsen, met Scott in Bergen. He was born in 1872.\n",
     "# Fram\n\nAmundsen sailed the Fram. The Fram was built by Colin Archer.\n",
     "# Rival\n\nAmundsen reached the South Pole. ROALD AMUNDSEN sailed the Fram.\n",
+    "# Oslo\n\nRoald Amundsen, known as Amundsen, left Oslo. Amundsen bought the Fram.\n",
+    "# Death\n\nRobert Falcon Scott, known as Scott, died in 1912. Scott met Edgar Evans.\n",
     "# Weather\n\nit was cold and dark all winter.\n",
 )
 """They share names and aliases, contradict each other, and have titles of their own: one that is
