@@ -55,28 +55,28 @@ MEMORY = Path("/dev/shm")
 PLACE = MEMORY if os.access(MEMORY, os.W_OK) else None
 """Where folders are made: none of this is about disks, which take most of the time."""
 TEXTS = (
-    "# Notes\n\nRobert Falcon Scott, known as Scott, led the Terra Nova Expedition in 1910.\n",
-    "# Pole\n\nScott reached the South Pole. Scott wrote a diary.\n",
-    "# Ivanhoe\n\nWalter Scott, known as Scott, wrote Ivanhoe.\n",
-    "# Ships\n\nThe Terra Nova carried Edgar Evans. He served under Robert Falcon Scott.\n",
-    "# Denial\n\nScott did not reach the South Pole. Roald Amundsen reached the South Pole.\n",
-    "# Bergen\n\nRoald Amundsen, known as Amundsen, met Scott in Bergen. He was born in 1872.\n",
+    "# Notes\n\nErnest Nansen (also called Nansen) met Edgar Evans in Oslo. He sailed in 1910.\n",
+    "# Pole\n\nNansen reached the South Pole. Nansen wrote a diary.\n",
+    "# Cousins\n\nGustav Amundsen (also called Amundsen) met Odd Nansen (also called Nansen).\n",
+    "# Ships\n\nThe Terra Nova carried Edgar Evans. He served under Ernest Nansen.\n",
+    "# Denial\n\nNansen did not reach the South Pole. Roald Amundsen reached the South Pole.\n",
+    "# Bergen\n\nRoald Amundsen (also called Amundsen) met Nansen in Oslo. He was born in 1872.\n",
     "# Fram\n\nAmundsen sailed the Fram. The Fram was built by Colin Archer.\n",
     "# Rival\n\nAmundsen reached the South Pole. ROALD AMUNDSEN sailed the Fram.\n",
-    "# Oslo\n\nRoald Amundsen, known as Amundsen, left Oslo. Amundsen bought the Fram.\n",
-    "# Death\n\nRobert Falcon Scott, known as Scott, died in 1912. Scott met Edgar Evans.\n",
+    "# Oslo\n\nRoald Amundsen (also called Amundsen) left Oslo. Amundsen bought the Fram.\n",
+    "# Death\n\nErnest Nansen (also called Nansen) died in 1912. Nansen met Edgar Evans.\n",
     "# Weather\n\nit was cold and dark all winter.\n",
 )
 """They share names and aliases, contradict each other, and have titles of their own: one that is
 made of a file's name is that of the file in which a text was first read."""
 NAMES = ("one.md", "two.md", "three.md")
-KNOWN_AS = re.compile(r"([A-Z][\w ]+), known as ([A-Z]\w+)")
+ALSO_CALLED = re.compile(r"([A-Z][\w ]+) \(also called ([A-Z]\w+)\)")
 
 
 def read_names(request: ChatRequest) -> str:
     """What the model finds in a chunk: what it would, and who is known as what."""
     reply = json.loads(plausible_reply(request.prompt.name, request.messages))
-    aliases = dict(KNOWN_AS.findall(request.messages[-1]["content"]))
+    aliases = dict(ALSO_CALLED.findall(request.messages[-1]["content"]))
     for entity in reply["entities"]:
         entity["aliases"] = [aliases[entity["name"]]] if entity["name"] in aliases else []
     return json.dumps(reply)
@@ -297,8 +297,8 @@ def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
 def test_the_context_of_a_chunk_depends_on_no_other_document(tmp_path: Path) -> None:
     """Which names of a fast reading are kept depends on all; its contexts are told all of them."""
     texts = {
-        "one.md": "# Polar\n\nRoald Amundsen met Scott, and Scott left Roald Amundsen.\n",
-        "two.md": "# Others\n\nRoald Amundsen met Scott. In Bergen Roald Amundsen met Scott.\n",
+        "one.md": "# Polar\n\nRoald Amundsen met Nansen, and Nansen left Roald Amundsen.\n",
+        "two.md": "# Others\n\nRoald Amundsen met Nansen. In Bergen Roald Amundsen met Nansen.\n",
     }
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
@@ -341,7 +341,7 @@ def test_the_audit_finds_each_triple_that_does_not_follow(tmp_path: Path) -> Non
     rows = {(problem, *map(as_shown, quad.triple)) for problem, quad in expected}
     assert {row for row in result.rows if row[2] != v.tg("canonical").value} == rows
     (lost,) = (row for row in result.rows if row[2] == v.tg("canonical").value)
-    assert lost[:2] == ("is missing", v.entity_iri("Scott"))
+    assert lost[:2] == ("is missing", v.entity_iri("Nansen"))
     assert result.passed is False
 
 
