@@ -85,7 +85,7 @@ def read_names(request: ChatRequest) -> str:
 Values = dict[str, Any]
 KINDS_OF_GRAPH: dict[str, Values] = {
     "embedded": {},
-    "model": {"claims.enabled": True},
+    "model": {"claims.enabled": True, "contextual_search.by_model": True},
     "fast": {"extract.method": "fast"},
 }
 MADE = {"raptor.enabled": True, "contextual_search.enabled": True}
