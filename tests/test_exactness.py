@@ -294,6 +294,17 @@ def test_every_history_ends_in_what_a_fresh_index_says(kind: str) -> None:
     print(f"{kind}: {steps['begin']} histories, {steps.total()} steps: {dict(steps)}")
 
 
+def test_a_name_that_another_document_claimed_is_an_entity_again(tmp_path: Path) -> None:
+    """Nothing that speaks of it has changed; random histories come by this seldom."""
+    for number in (1, 2):
+        (tmp_path / f"{number}.md").write_text(TEXTS[number])
+    with opened(tmp_path / "graph", "embedded") as graph:
+        graph.index(sorted(tmp_path.glob("*.md")))
+        assert [merge.absorbed_name for merge in graph.merges()] == ["Nansen"]
+        graph.retract(document(TEXTS[2]), reason="It is wrong.")
+        assert exact(graph) == fresh("embedded", frozenset([("1.md", TEXTS[1])]), frozenset())
+
+
 def test_the_context_of_a_chunk_depends_on_no_other_document(tmp_path: Path) -> None:
     """Which names of a fast reading are kept depends on all; its contexts are told all of them."""
     texts = {
