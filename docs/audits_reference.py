@@ -68,8 +68,9 @@ HEAD = """# Audits
 
 Made by `python docs/audits_reference.py > docs/reference/audits.md`; a test keeps it current. Each
 audit is a SPARQL query in `sparql/audit/`, whose header says what stands here (`shapes`,
-`integrity` and part of `contradictions` are code). `tgraph audit NAME [ARG]...` runs it, in Python
-`kg.audit(NAME, ...)` does. An audit that is a check ends with exit code 4 if it has rows.
+`integrity`, `knowledge` and part of `contradictions` are code). `tgraph audit NAME [ARG]...` runs
+it, in Python `kg.audit(NAME, ...)` does. An audit that is a check ends with exit code 4 if it has
+rows.
 
 The example results are the first rows that each gives for a small record: four documents, six
 questions, two verifications; then one document was retracted, one changed, and the model and a
@@ -79,7 +80,7 @@ Where an audit finds nothing in it, the rows are of a second record, spoilt on p
 contradict each other, nothing can be extracted from one, the model writes a sentence from one fact
 and cites another; an answer was evaluated, one analysed for influence, and a document changed. Then
 the store was altered behind tgraph's back: a session read knowledge newer than itself, ended a
-second time in 1900, is an entity too, and retrieved from its own answer.
+second time in 1900, is an entity too, and retrieved from its own answer; a ship became a tractor.
 """
 
 
@@ -195,6 +196,7 @@ def _spoil(root: Path, uuid: str) -> None:
         Quad(session, v.prov("endedAtTime"), early, graph),
         Quad(session, v.RDF_TYPE, v.prov("Entity"), graph),
         Quad(retrieval, v.prov("wasDerivedFrom"), answer, graph),
+        Quad(NamedNode(v.entity_iri("Belgica")), v.tg("description"), Literal("a tractor")),
     ]
     collection = GraphFolder.open(root).collection("default", create=False)
     for kept in (collection.store, *collection.snapshots.glob("*/store")):

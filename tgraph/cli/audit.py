@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _LEAST, _INDENT = 20, "  "
 _TEXT_INDENT = " " * 6
+SHOWN = 50
+"""Violations that are listed as text; JSON has all of them."""
 _indented = partial(
     fill,
     width=100,
@@ -140,7 +142,12 @@ def print_audit(result: AuditResult, format: str) -> None:
         csv.writer(out, lineterminator="\n").writerows([columns, *rows])
         write_bytes(out.getvalue().encode("utf-8", "replace"))
     elif result.rows:
-        _show_whole_words(columns, [[one_line(cell) for cell in row] for row in result.rows])
+        most = None if result.passed is None else SHOWN
+        shown = [[one_line(cell) for cell in row] for row in result.rows[:most]]
+        _show_whole_words(columns, shown)
+        if len(result.rows) > len(shown):
+            more = many(len(result.rows) - len(shown), "more row")
+            say(f"{more}; --json lists all of them.")
     if result.passed:
         say(f"{result.audit.title}: all is well.")
     elif result.passed is False:
@@ -193,10 +200,6 @@ def _widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
         narrow = [n for n, have in enumerate(found) if have < wanted[n]]
         found[min(narrow, key=found.__getitem__)] += 1
     return found
-
-
-SHOWN = 50
-"""Problems that are listed as text; JSON has all of them."""
 
 
 def print_integrity(found: Integrity, *, as_json: bool) -> None:

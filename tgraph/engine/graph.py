@@ -468,12 +468,16 @@ class KnowledgeGraph:
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
         """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
-        from tgraph.explain.audit.named_audits import INTEGRITY, find_audit, run_audit
+        from tgraph.explain.audit.named_audits import INTEGRITY, KNOWLEDGE, find_audit, run_audit
 
         if name == INTEGRITY.name:
             from tgraph.engine.checks import audit_integrity
 
             return audit_integrity(self._opened, *arguments)
+        if name == KNOWLEDGE.name:
+            from tgraph.engine.rederivation import audit_knowledge
+
+            return audit_knowledge(self._opened, *arguments)
         return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
 
     def integrity(

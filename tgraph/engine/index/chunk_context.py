@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext, Made, Phase
@@ -16,9 +16,12 @@ from tgraph.index.chunk_contexts import (
     names_that_matter,
     standing_contexts,
 )
+from tgraph.index.cooccurrence import decode
 from tgraph.index.sources import (
     Texts,
     chunks_of_document,
+    derived,
+    page_of_chunk,
     standing_chunks,
     stored_chunk,
     text_value,
@@ -27,7 +30,7 @@ from tgraph.model import Chunk
 from tgraph.models.base import CallSink
 from tgraph.record.activities import is_recorded
 from tgraph.record.summaries import ChunkContext, context_link, context_quads
-from tgraph.store.base import Store, select
+from tgraph.store.base import Store, select, text_of
 
 
 def lacks_contexts(store: Store) -> bool:
@@ -73,12 +76,14 @@ class _Contexts(Phase[Setting, str, Situator]):
         super().__init__(context, maker)
         self._standing = standing
         self._linked = linked
+        self._written: dict[str, str] = {}
 
     def missing(self) -> Iterator[Setting]:
         """The chunks that lack a context, each in its document."""
         store, key, made_with = self.context.copy.store, self.maker.key, v.tg("inputHash")
         known = {c for c, iri in self._linked.items() if text_value(store, iri, made_with) == key}
         wanted = [chunk for chunk in self._standing if chunk not in known]
+        self._written = _written(store, wanted, key) if self.by_model else {}
         texts = Texts(store, self.context.librarian)
         for document in dict.fromkeys(self._standing[chunk] for chunk in wanted):
             yield from self._of_document(document, texts, set(wanted))
@@ -86,7 +91,7 @@ class _Contexts(Phase[Setting, str, Situator]):
     def _of_document(self, document: str, texts: Texts, wanted: set[str]) -> Iterator[Setting]:
         store = self.context.copy.store
         chunks = [stored_chunk(store, texts, c) for c in chunks_of_document(store, document)]
-        named = _names(store, document)
+        named = _names(store, texts, document)
         most = self.context.settings.contextual_search.names
         names = names_that_matter(((c.text, named.get(c.iri, ())) for c in chunks), most)
         title = text_value(store, document, v.dcterms("title"))
@@ -96,7 +101,8 @@ class _Contexts(Phase[Setting, str, Situator]):
                 yield Setting(chunk, title, whole, starts[chunk.page] + chunk.start, names)
 
     def make(self, item: Setting, maker: Situator, sink: CallSink) -> str:
-        return maker.situate(item, sink)
+        known = self._written.get(item.chunk.iri) if maker.agent.kind == "model" else None
+        return maker.situate(item, sink) if known is None else known
 
     def stand_in(self) -> Situator:
         return StructuralSituator(self.context.settings.contextual_search.names)
@@ -117,6 +123,16 @@ class _Contexts(Phase[Setting, str, Situator]):
         context.copy.add([context_link(chunk, situated.iri)])
 
 
+def _written(store: Store, chunks: Sequence[str], key: str) -> dict[str, str]:
+    """The contexts that a model once wrote for these chunks: what comes back finds its own."""
+    return {
+        chunk: text_value(store, context, v.tg("text"))
+        for chunk in chunks
+        for context in sorted(derived(store, chunk, "ChunkContext"))
+        if text_value(store, context, v.tg("inputHash")) == key
+    }
+
+
 def _joined(
     texts: Texts, document: str, chunks: Sequence[Chunk]
 ) -> tuple[str, dict[int | None, int]]:
@@ -128,14 +144,20 @@ def _joined(
     return whole.rstrip("\n"), starts
 
 
-def _names(store: Store, document: str) -> dict[str, list[str]]:
-    """The names that were found in each chunk of the document."""
+def _names(store: Store, texts: Texts, document: str) -> dict[str, list[str]]:
+    """The names that were found in each chunk of the document: of fast readings all of them, for
+    which of these are kept depends on other documents."""
     chunks = list(chunks_of_document(store, document))
     nodes = [NamedNode(chunk) for chunk in chunks]
     found: dict[str, list[str]] = {}
     for row in select(store, "index/names-in-chunks", {"chunks": nodes}) if nodes else []:
-        chunk, name = row["chunk"], row["name"]
-        assert isinstance(chunk, NamedNode)
-        assert isinstance(name, Literal)
-        found.setdefault(chunk.value, []).append(name.value)
+        found.setdefault(text_of(row["chunk"]), []).append(text_of(row["name"]))
+    for chunk in chunks:
+        for reading in derived(store, chunk, "Subgraph"):
+            if kept := text_value(store, reading, v.tg("occurrences")):
+                content = texts.librarian.get_text(kept)
+                read = decode(
+                    reading, chunk, content, texts.of_page(document, page_of_chunk(chunk))
+                )
+                found[chunk] = sorted({entity.name for entity in read.entities})
     return found

@@ -141,17 +141,18 @@ AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
 
-def write_reports(context: IndexContext) -> int:
+def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | None = None) -> int:
     """Bring the reports up to date with the communities; how many were written or written anew.
 
-    A report stays as it is while what there is to show for it stays the same. A reply that can't
-    be used costs its report, which is then made without the model.
+    A report stays as it is while what there is to show for it stays the same; ``known`` are those
+    that a model is not asked for again, by default those that stand. A reply that can't be used
+    costs its report, which is then made without the model.
     """
     communities = read_communities(context.copy.store)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
-    phase = _ReportPhase(context, communities, standing)
+    phase = _ReportPhase(context, communities, standing, known or standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))
     for _, level in levels:
@@ -169,6 +170,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         context: IndexContext,
         communities: Sequence[Community],
         standing: Mapping[str, CommunityReport],
+        known: Mapping[str, CommunityReport],
     ) -> None:
         super().__init__(context, context.parts.report_writer)
         store = context.copy.store
@@ -176,7 +178,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self._communities = {community.iri: community for community in communities}
         self._standing = standing
         keys = keys_of_reports(store)
-        self._known = {keys[r.iri]: r for r in standing.values() if r.iri in keys}
+        self._known = {keys[r.iri]: r for r in known.values() if r.iri in keys}
         self._reader = DetailReader(store, Texts(store, context.librarian), context.evidence)
         name = self.maker.agent.name
         self._sizes = Sizes(encoding_for(name) if self.by_model else DEFAULT_ENCODING)

@@ -68,6 +68,15 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     return True
 
 
+def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
+    """The tree of summaries as it grows from the chunks' vectors, those published where they
+    fit."""
+    items = items_of("chunk", context.copy.store, context.librarian, context.evidence)
+    known = _previous(context, ledger, "chunk")
+    chunks = build("chunk", items, context.embedder, known, sink=context.record.call)
+    grow_tree(context, chunks, _previous(context, ledger, "summary"))
+
+
 def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
     pointer = read_pointer(ledger.folder)

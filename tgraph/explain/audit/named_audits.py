@@ -84,7 +84,7 @@ def list_audits() -> list[Audit]:
     """The audits that there are, group by group, by name."""
     found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
     audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
-    audits += [SHAPES, INTEGRITY]
+    audits += [SHAPES, INTEGRITY, KNOWLEDGE]
     return sorted(audits, key=lambda audit: (GROUPS.index(audit.group), audit.name))
 
 
@@ -141,6 +141,16 @@ INTEGRITY = Audit(
     (Parameter("head", "text", "", "a head of the chain that was saved before"),),
     ("problem", "what", "subject", "detail"),
     check="the seals of the chain, and what the record says of texts, recomputed",
+)
+
+KNOWLEDGE = Audit(
+    "knowledge",
+    "Knowledge against the record",
+    "Is knowledge what follows from the standing documents, the names that were told apart and the"
+    " settings, to the triple?",
+    (),
+    ("problem", "subject", "predicate", "object"),
+    check="every triple of knowledge and every merge, derived anew from what is on record",
 )
 
 

@@ -191,7 +191,7 @@ def _call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> C
     cached = said.one(iri, "cached") == "true"
     usage = Usage(said.number(iri, "inToken"), said.number(iri, "outToken"), int(not cached))
     started = datetime.fromisoformat(said.one(iri, "startedAtTime"))
-    agent = _agent(store, content["agent"])
+    agent = agent_on_record(store, content["agent"])
     call = recorded_call(content, agent, started, usage, cached=cached)
     return replace(call, prompt=prompt, repaired=said.one(iri, "repaired") == "true")
 
@@ -214,7 +214,7 @@ def _chat(store: Store, said: BundleReader, calls: Iterable[Call]) -> Agent | No
     for subject in sorted(said):
         kinds = {local_name(kind) for kind in said.nodes(subject, "type")}
         if "Synthesising" in kinds or "EdgeSelecting" in kinds:
-            agent = _agent(store, said.one(subject, "wasAssociatedWith"))
+            agent = agent_on_record(store, said.one(subject, "wasAssociatedWith"))
             if agent.kind == "model":
                 return agent
     return None
@@ -223,7 +223,8 @@ def _chat(store: Store, said: BundleReader, calls: Iterable[Call]) -> Agent | No
 _KINDS = {"Software": "software", "EmbeddedMethod": "method", "LanguageModel": "model"}
 
 
-def _agent(store: Store, iri: str) -> Agent:
+def agent_on_record(store: Store, iri: str) -> Agent:
+    """The agent as the record names it."""
     node = NamedNode(iri)
     types = [q.object for q in store.match(node, v.RDF_TYPE, None, v.SOURCE_GRAPH)]
     names = [local_name(t) for t in types if isinstance(t, NamedNode)]

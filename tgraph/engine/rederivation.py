@@ -1,0 +1,177 @@
+"""Knowledge derived anew from the record, and compared with what stands.
+
+It is done by the code of an index run, on a private copy of which nothing is kept: knowledge and
+the merges are taken out, everything that the record holds is touched, and what comes of it is
+compared with what was there. Documents are not read again, and no model is asked: what it once
+wrote of the same is on record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from hashlib import sha256
+from itertools import islice
+from typing import Any
+
+from pyoxigraph import NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.engine.change.update import difference
+from tgraph.engine.components import Components
+from tgraph.engine.index.chunk_context import update_contexts
+from tgraph.engine.index.community_reports import cluster, write_reports
+from tgraph.engine.index.derivation import derive, describe
+from tgraph.engine.index.embeddings import grow_tree_anew
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.run import BUSY, Run
+from tgraph.engine.open_collection import OpenCollection
+from tgraph.errors import ModelError, UsageError
+from tgraph.explain.audit.named_audits import KNOWLEDGE, AuditResult
+from tgraph.explain.trace.recorded_session import agent_on_record
+from tgraph.index.chunk_contexts import standing_contexts
+from tgraph.index.knowledge import Touched
+from tgraph.index.reports.report import read_reports
+from tgraph.index.sources import text_value
+from tgraph.index.standing_knowledge import StandingEvidence, value
+from tgraph.index.summary_tree import standing_tree
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
+from tgraph.record.merges import standing_merges
+from tgraph.record.recorder import RunRecord
+from tgraph.store.base import Store
+from tgraph.store.oxigraph import OxigraphStore
+
+_AT_ONCE = 100_000
+Row = tuple[str, str, str, str]
+
+
+def audit_knowledge(opened: OpenCollection, *arguments: str) -> AuditResult:
+    """The audit of that name."""
+    if arguments:
+        raise UsageError(f"The audit {KNOWLEDGE.name} takes no arguments.")
+    opened.read()
+    rows = tuple(Rederivation(opened.setup()).differences())
+    return AuditResult(KNOWLEDGE, rows, not rows)
+
+
+class Rederivation(Run):
+    """An index run of everything that is on record, whose result is only compared."""
+
+    kind = "rederivation"
+    busy = BUSY
+
+    def differences(self) -> list[Row]:
+        """What stands and does not follow from the record, and what follows and does not stand."""
+        with self._workshop() as context:
+            context.copy.store.backup(context.copy.path / "standing")
+            standing = OxigraphStore.snapshot(context.copy.path / "standing")
+            _derive_anew(self._asking_nobody(context, standing), standing)
+            added, missing = difference(context.copy.store, standing, v.KNOWLEDGE_GRAPH)
+            before = {Triple(*_merge(*pair)) for pair in standing_merges(standing).items()}
+            after = {Triple(*_merge(*p)) for p in standing_merges(context.copy.store).items()}
+            del standing
+        extra = [*_triples(added), *(before - after)]
+        lacking = [*_triples(missing), *(after - before)]
+        rows = [_row("does not follow", triple) for triple in extra]
+        return sorted([*rows, *(_row("is missing", triple) for triple in lacking)], key=_place)
+
+    def _asking_nobody(self, context: IndexContext, standing: Store) -> IndexContext:
+        """The context, in which a model only has written what is on record, and nothing is kept."""
+        parts, agent = self._setup.parts, _writer(standing)
+        if agent is None and parts.chat is not None:
+            agent = parts.chat.agent
+        if agent is not None:
+            cache, chat = context.copy.path / "cache", NobodyToAsk(agent)
+            parts = Components(context.settings, cache, chat=chat, embedder=context.embedder)
+        record = _Unkept(context.librarian, self.iri, context.uuid)
+        return replace(context, parts=parts, record=record)
+
+
+def _writer(standing: Store) -> Agent | None:
+    """The model that wrote the reports that stand: another may be set by now, or none."""
+    for report in read_reports(standing).values():
+        activity = text_value(standing, report.iri, v.prov("wasGeneratedBy"))
+        agent = text_value(standing, activity, v.prov("wasAssociatedWith")) if activity else ""
+        if agent and (found := agent_on_record(standing, agent)).kind == "model":
+            return found
+    return None
+
+
+def _derive_anew(context: IndexContext, standing: Store) -> None:
+    """All phases of an index run that come after reading."""
+    copy, started = context.copy, context.clock()
+    knowledge = iter(standing.match(None, None, None, v.KNOWLEDGE_GRAPH))
+    while batch := list(islice(knowledge, _AT_ONCE)):
+        copy.remove(batch)
+    copy.remove(list(copy.store.match(None, v.RDF_TYPE, v.tg("Merge"), v.SOURCE_GRAPH)))
+    _derive_all(context, started)
+    cluster(context)
+    write_reports(context, read_reports(standing))
+    update_contexts(context, wanted=bool(standing_contexts(standing)))
+    if context.settings.raptor.enabled or standing_tree(standing):
+        grow_tree_anew(context, context.ledger)
+
+
+def _derive_all(context: IndexContext, started: datetime) -> None:
+    derived = derive(context, _everything(context.copy.store), started)
+    describe(context, derived.undescribed)
+
+
+def _everything(store: Store) -> Touched:
+    """All that there is evidence of."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    edges = {edge: texts.triple(edge) for edge in _with_evidence(store, "edge")}
+    return Touched(
+        set(_with_evidence(store, "entity")),
+        {edge: triple for edge, triple in edges.items() if triple is not None},
+        set(_with_evidence(store, "claim")),
+    )
+
+
+def _with_evidence(store: Store, role: str) -> Iterator[str]:
+    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
+        yield value(quad.object)
+
+
+def _merge(absorbed: str, canonical: str) -> tuple[NamedNode, NamedNode, NamedNode]:
+    return NamedNode(absorbed), v.tg("canonical"), NamedNode(canonical)
+
+
+def _triples(quads: list[Quad]) -> Iterator[Triple]:
+    return (quad.triple for quad in quads)
+
+
+def _row(problem: str, triple: Triple) -> Row:
+    subject, predicate, obj = map(_shown, triple)
+    return problem, subject, predicate, obj
+
+
+def _shown(term: Any) -> str:
+    return term.value if isinstance(term, NamedNode) else str(term)
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    return (*row[1:], row[0])
+
+
+class _Unkept(RunRecord):
+    """Names what would be kept by its hash, and keeps nothing."""
+
+    def keep(self, content: str | bytes) -> str:
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        return sha256(data).hexdigest()
+
+
+class NobodyToAsk:
+    """A ``ChatModel`` in name: what it has not written before is not written now."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+        raise ModelError(f"What {self.agent.name} would say is not on record.")
+
+    def stream(self, request: ChatRequest, sink: CallSink = no_sink) -> Iterator[str]:
+        raise ModelError(f"What {self.agent.name} would say is not on record.")
