@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Quad, Triple
 
+from tests.examples import examples
 from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
@@ -99,7 +100,7 @@ def at_once(documents: list[str], splits: Iterable[tuple[str, str]] = ()) -> set
     return knowledge(graph.store)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(DOCUMENTS, DOCUMENTS, SPLITS, st.randoms(use_true_random=False))
 def test_the_way_does_not_matter(
     kept: list[str], passing: list[str], splits: list[tuple[str, str]], random: Random
@@ -121,7 +122,7 @@ def test_the_way_does_not_matter(
         assert graph.merges.get(first, first) != graph.merges.get(second, second)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(DOCUMENTS, SPLITS)
 def test_a_split_made_later_is_as_if_it_had_always_been(
     documents: list[str], splits: list[tuple[str, str]]
@@ -135,7 +136,7 @@ def test_a_split_made_later_is_as_if_it_had_always_been(
         assert knowledge(graph.store) == (at_once(documents, taken) if taken else before)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(DOCUMENTS)
 def test_what_knowledge_holds(documents: list[str]) -> None:
     """Each statement has its edge and both ends are entities with one label; no one is absorbed."""

@@ -30,6 +30,7 @@ from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
 from tgraph.record.session import SessionRecord
+from tgraph.store.base import text_of
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import MARK, Journal
 from tgraph.store.oxigraph import OxigraphStore
@@ -285,6 +286,28 @@ def test_an_entry_that_was_not_written_is_forgotten() -> None:
     chain.back_to(before)
     assert not chain.has("urn:b:1")
     assert chain.head == before
+
+
+def test_a_step_is_informed_by_the_one_named_or_else_by_the_one_before(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    session = SessionRecord(folder.journals, uuid(1), ticking_clock())
+    session.start("Who?", "drift", {}, 1, "default", "explainability")
+    with session.step("Priming") as first:
+        pass
+    with session.step("Asking", after=first) as second:
+        pass
+    with session.step("Asking", after=first) as third:
+        pass
+    with session.step("Synthesising") as last:
+        pass
+    session.finish("completed")
+    session.close()
+    ledger.fold()
+    with snapshot(root(folder)) as found:
+        informed = found.store.match(None, v.prov("wasInformedBy"), None)
+        said = {(text_of(quad.subject), text_of(quad.object)) for quad in informed}
+    assert said == {(second, first), (third, first), (last, third)}
 
 
 def test_texts_of_a_session_reach_the_librarian(folder: CollectionFolder, ledger: Ledger) -> None:
