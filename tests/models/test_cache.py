@@ -146,6 +146,13 @@ def test_a_reply_that_a_filter_cut_is_not_kept() -> None:
     assert CachedChat(model, cache).complete(REQUEST).text == "I can say it."
 
 
+def test_who_knows_all_the_vectors_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = CachedEmbedder(HashingEmbedder(), {})
+    first = cached.embed(["red fox", "blue sea"])
+    monkeypatch.setattr(HashingEmbedder, "embed", None)
+    assert np.array_equal(cached.embed(["blue sea", "red fox"]), first[::-1])
+
+
 @pytest.mark.parametrize("change", [lambda row: row[:-4], lambda row: row * 2, lambda row: b""])
 def test_a_vector_of_another_length_is_made_anew(change: Callable[[bytes], bytes]) -> None:
     inner, cache = HashingEmbedder(), dict[str, bytes]()

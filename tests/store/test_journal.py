@@ -114,6 +114,20 @@ def test_a_failed_append_leaves_the_frames_before(
     assert read_journal(made.path) == journal.JournalContent((FRAMES[0], FRAMES[2]), 0)
 
 
+def test_a_frame_is_on_disk_when_it_is_said_to_be(
+    tmp_path: Path, synced: set[tuple[int, int]]
+) -> None:
+    made = Journal(tmp_path / "a.journal")
+    place = made.path.stat().st_dev, made.path.stat().st_ino
+    folder = tmp_path.stat().st_dev, tmp_path.stat().st_ino
+    assert synced == {folder}, "its name is on disk before anything is in it"
+    made.append(FRAMES[0], sync=False)
+    assert place not in synced
+    made.append(FRAMES[1])
+    assert place in synced
+    made.close()
+
+
 def test_an_interruption_leaves_no_part_of_a_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

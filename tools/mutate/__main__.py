@@ -27,6 +27,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -39,17 +40,20 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from tools.mutate.operators import Mutant, chosen, mutants_of
+from tools.mutate.operators import Mutant, chosen
 
 TREE = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("mutants.toml")
 PYTEST = [
-    *("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-n", "0"),
-    *("--hypothesis-profile", "unshrunk"),
+    *("-x", "-q", "-p", "no:cacheprovider", "-n", "0", "--hypothesis-profile", "unshrunk"),
+    *(
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+    ),  # the process before the fork has loaded it
 ]
-SLOWER = 4
+SLOWER = 3
 """How many times longer than without a fault the tests may take, and ``AT_LEAST`` seconds."""
-AT_LEAST = 60
+AT_LEAST = 40
 ALIVE = "survived"
 
 
@@ -77,7 +81,7 @@ def read_modules(table: dict[str, Any]) -> list[Module]:
     for entry in table["module"]:
         file = entry["file"]
         source = (TREE / file).read_text()
-        drawn = chosen(mutants_of(file, source), entry.get("drawn", 0), table["seed"])
+        drawn = chosen(file, source, entry.get("drawn", 0), table["seed"])
         written = [_written(file, source, **each) for each in entry.get("written", ())]
         tests = tuple(entry["tests"])
         modules.append(Module(file, tests, _digest_of_tests(tests), (*drawn, *written)))
@@ -103,6 +107,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "tree"
+        self._server: subprocess.Popen[str] | None = None
         listed = ["git", "ls-files", "-z", "-co", "--exclude-standard"]
         names = subprocess.run(listed, cwd=TREE, capture_output=True, check=True, text=True).stdout
         for name in filter(None, names.split("\0")):
@@ -128,26 +133,50 @@ class Copy:
     def _tested(self, tests: Sequence[str], limit: float | None) -> str:
         temporary = self.path.parent / "tmp"
         temporary.mkdir(exist_ok=True)
-        given = [sys.executable, *PYTEST, f"--basetemp={temporary / 'tests'}", *tests]
-        environment = {**os.environ, "PYTHONPATH": str(self.path), "TMPDIR": str(temporary)}
-        log = self.path.parent / "log"
-        with log.open("w") as out:
-            process = subprocess.Popen(
-                given, cwd=self.path, env=environment, stdout=out, stderr=out,
-                start_new_session=True,
-            )  # fmt: skip
-            try:
-                code = process.wait(limit)
-            except subprocess.TimeoutExpired:
-                code = None
-            finally:
-                with suppress(ProcessLookupError):  # and whatever it started
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if self._server is None or self._server.poll() is not None:
+            self._server = self._started(temporary)
+        code = self._answer([*PYTEST, f"--basetemp={temporary / 'tests'}", *tests], limit)
         shutil.rmtree(temporary, ignore_errors=True)
         if code == 5:
             raise SystemExit(f"no test was found in {' '.join(tests)}")
         return "timed out" if code is None else "killed" if code else ALIVE
+
+    def _started(self, temporary: Path) -> subprocess.Popen[str]:
+        environment = {**os.environ, "PYTHONPATH": str(self.path), "TMPDIR": str(temporary)}
+        return subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "tools.mutate.tested"], cwd=self.path,
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def _answer(self, arguments: Sequence[str], limit: float | None) -> int | None:
+        """The exit status of a run, None where it took longer than the limit. Then it is ended,
+        and with it whatever it started."""
+        server = self._server
+        assert server
+        assert server.stdin
+        assert server.stdout
+        server.stdin.write(json.dumps(arguments) + "\n")
+        server.stdin.flush()
+        process = int(server.stdout.readline().removeprefix("pid "))
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            with suppress(ProcessLookupError):
+                os.killpg(process, signal.SIGKILL)
+
+        timer = threading.Timer(limit or 1e6, end)
+        timer.start()
+        said = server.stdout.readline()
+        timer.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(process, signal.SIGKILL)
+        return None if late.is_set() else int(said.removeprefix("exit "))
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
 
     def output(self) -> str:
         return (self.path.parent / "log").read_text()
@@ -163,9 +192,14 @@ def _forget(file: Path) -> None:
 def copies(count: int) -> Iterator[Queue[Copy]]:
     with tempfile.TemporaryDirectory(prefix="mutants-", ignore_cleanup_errors=True) as folder:
         queue: Queue[Copy] = Queue()
-        for number in range(count):
-            queue.put(Copy(Path(folder, str(number))))
-        yield queue
+        made = [Copy(Path(folder, str(number))) for number in range(count)]
+        for copy in made:
+            queue.put(copy)
+        try:
+            yield queue
+        finally:
+            for copy in made:
+                copy.close()
 
 
 class Results:

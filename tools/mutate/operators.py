@@ -83,9 +83,10 @@ class _Places:
             return
         if self._returns and not _is_field(node):
             self.found += [(".".join(self._inside), fault) for fault in self._faults(node)]
-        for child in ast.iter_child_nodes(node):
-            if not (isinstance(node, ast.AnnAssign) and child is node.annotation):
-                self._walk(child)
+        annotation = node.annotation if isinstance(node, ast.AnnAssign) else None
+        for part in ast.iter_child_nodes(node):
+            if part is not annotation:
+                self._walk(part)
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
         start = self._starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
@@ -212,9 +213,8 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def mutants_of(file: str, source: str) -> list[Mutant]:
-    """All mutants of a module, in the order of their places; each parses and is another program."""
+    """All mutants of a module, in the order of their places; some may not be Python."""
     places = _Places(source)
-    whole = ast.dump(ast.parse(source))
     found: list[Mutant] = []
     seen: Counter[str] = Counter()
     for inside, (operator, node, start, end, text) in places.found:
@@ -225,24 +225,29 @@ def mutants_of(file: str, source: str) -> list[Mutant]:
         seen[said] += 1
         digest = sha256(f"{said} {seen[said]}".encode()).hexdigest()[:6]
         changed = (data[:start] + text.encode() + data[end:]).decode()
-        try:
-            differs = ast.dump(ast.parse(changed)) != whole
-        except SyntaxError:
-            continue
-        if differs:
-            stem = file.rpartition("/")[2].removesuffix(".py")
-            name = f"{stem}.{inside}:{operator}-{digest}"
-            found.append(Mutant(name, file, line, before, after.strip(), changed))
+        stem = file.rpartition("/")[2].removesuffix(".py")
+        name = f"{stem}.{inside}:{operator}-{digest}"
+        found.append(Mutant(name, file, line, before, after.strip(), changed))
     return found
 
 
-def chosen(mutants: list[Mutant], count: int, seed: str) -> list[Mutant]:
-    """``count`` of the mutants, at most one on a line, and of one operator a quarter at most.
+def _is_another(source: str, changed: str) -> bool:
+    """Whether a changed module is one, and another program."""
+    try:
+        return ast.dump(ast.parse(changed)) != ast.dump(ast.parse(source))
+    except SyntaxError:
+        return False
+
+
+def chosen(file: str, source: str, count: int, seed: str) -> list[Mutant]:
+    """``count`` mutants of a module, at most one on a line, of one operator a quarter at most.
 
     A mutant's place in the draw depends on the seed and its own name, so that a change elsewhere in
     the module leaves most of the choice as it was.
     """
-    drawn = sorted(mutants, key=lambda m: sha256(f"{seed} {m.name}".encode()).digest())
+    drawn = sorted(
+        mutants_of(file, source), key=lambda m: sha256(f"{seed} {m.name}".encode()).digest()
+    )
     taken: list[Mutant] = []
     lines: set[int] = set()
     operators: Counter[str] = Counter()
@@ -250,7 +255,8 @@ def chosen(mutants: list[Mutant], count: int, seed: str) -> list[Mutant]:
         operator = mutant.name.rpartition(":")[2].partition("-")[0]
         if len(taken) == count:
             break
-        if mutant.line not in lines and operators[operator] < max(1, count // 4):
+        free = mutant.line not in lines and operators[operator] < max(1, count // 4)
+        if free and _is_another(source, mutant.source):
             taken.append(mutant)
             lines.add(mutant.line)
             operators[operator] += 1
