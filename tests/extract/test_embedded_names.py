@@ -51,6 +51,12 @@ def test_names_where_more_than_one_may_be_meant(text: str, expected: set[str]) -
         ("Governor Smith's wife came.", ["Smith"]),
         ("John Smith of London met Ann.", ["John Smith", "London", "Ann"]),
         ("The lakes are Wast Water and Windermere.", ["Wast Water", "Windermere"]),
+        ("The USA and NATO met in Oslo.", ["USA", "NATO", "Oslo"]),
+        ("London Mayor Boris Johnson rode.", ["London", "Boris Johnson"]),
+        (
+            "The Tokyo-London flight was full.",
+            ["Tokyo-London flight", "Tokyo-London", "Tokyo", "London"],
+        ),
         ("Formerly Zenith Ltd made clocks.", ["Zenith Ltd"]),
         ("The polar medal was his.", ["polar medal"]),
     ],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
 from tests.examples import examples
 from tests.workers import LineExtractor, knowledge
@@ -73,6 +73,15 @@ class Graph:
         for absorbed in change.unmerged:
             del self.merges[absorbed]
         self.merges |= change.merged
+
+    def renamed(self, text: str) -> Iterator[tuple[str, str]]:
+        """The edges that the text states under other names, each after what it is now."""
+        for original, triple in self._read(text).edges.items():
+            ends = (triple.subject, triple.object)
+            one, other = (NamedNode(self.merges.get(value(e), value(e))) for e in ends)
+            canonical = v.edge_iri(one, triple.predicate, other)
+            if one != other and canonical != original:
+                yield canonical, original
 
     def _read(self, text: str) -> Touched:
         if text not in self._touched:
@@ -152,6 +161,33 @@ def test_what_knowledge_holds(documents: list[str]) -> None:
     for thing in entities | {q.predicate for q in stated}:
         assert sum(q.subject == thing and q.predicate == v.RDFS_LABEL for q in quads) == 1
     assert not set(graph.merges) & {e.value for e in entities if not isinstance(e, Triple)}
+    said = {(value(q.subject), value(q.object)) for q in quads if q.predicate == v.tg("original")}
+    assert said == {pair for text in documents for pair in graph.renamed(text)}
+
+
+def test_an_edge_weighs_what_its_standing_evidence_says() -> None:
+    graph, other = Graph(), "Ivanhoe wrote R\nScott reached South Pole"
+    ends = (NamedNode(v.entity_iri(name)) for name in ("Scott", "South Pole"))
+    edge = v.edge_iri(next(ends), NamedNode(v.relation_iri("reached")), next(ends))
+
+    def weight() -> list[str]:
+        found = graph.store.match(NamedNode(edge), v.tg("weight"), None, v.KNOWLEDGE_GRAPH)
+        return [value(quad.object) for quad in found]
+
+    graph.change(add=["Scott reached South Pole", other])
+    assert weight() == ["10"]
+    graph.change(withdraw=[other])
+    assert weight() == ["5"]
+
+
+def test_an_entity_is_called_by_its_own_name_however_often_another_is_used() -> None:
+    graph = Graph()
+    often = "Scott reached South Pole\nScott wrote R\nScott wrote Ivanhoe"
+    graph.change(add=["Robert Falcon Scott = Scott", often])
+    scott = v.entity_iri("Robert Falcon Scott")
+    assert graph.merges == {v.entity_iri("Scott"): scott}
+    labels = graph.store.match(NamedNode(scott), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+    assert [value(quad.object) for quad in labels] == ["Robert Falcon Scott"]
 
 
 @pytest.mark.parametrize(
