@@ -170,14 +170,15 @@ def test_an_edge_weighs_what_its_standing_evidence_says() -> None:
     ends = (NamedNode(v.entity_iri(name)) for name in ("Scott", "South Pole"))
     edge = v.edge_iri(next(ends), NamedNode(v.relation_iri("reached")), next(ends))
 
-    def weight() -> list[str]:
-        found = graph.store.match(NamedNode(edge), v.tg("weight"), None, v.KNOWLEDGE_GRAPH)
+    def said(name: str) -> list[str]:
+        found = graph.store.match(NamedNode(edge), v.tg(name), None, v.KNOWLEDGE_GRAPH)
         return [value(quad.object) for quad in found]
 
     graph.change(add=["Scott reached South Pole", other])
-    assert weight() == ["10"]
+    assert said("weight") == ["10"]
     graph.change(withdraw=[other])
-    assert weight() == ["5"]
+    assert said("weight") == ["5"]
+    assert said("description") == ["Scott reached South Pole"]
 
 
 def test_an_entity_is_called_by_its_own_name_however_often_another_is_used() -> None:
