@@ -88,6 +88,9 @@ def test_a_longer_path_reaches_farther(folder):
     far = retrieve(folder, entity_limit=2, max_path_length=2)
     assert {c.hop for c in near.candidates} == {0}
     assert {c.hop for c in far.candidates} == {0, 1}
+    ways = {(c.hop, c.reasons[-1]) for c in far.candidates}
+    assert (1, "it lies 2 hops from a matched entity") in ways
+    assert not any(hop == 0 and "hops" in way for hop, way in ways)
 
 
 def test_of_two_edges_that_mean_as_much_the_nearer_is_read_first(folder):

@@ -22,6 +22,7 @@ from tgraph.model import Candidate, Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.ppr import PprSearchSettings
+from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.names import NameIndex
 from tgraph.retrieve.search.network import Network, network, network_of, synonyms
 from tgraph.retrieve.search.pagerank import named_shares, shares, walk_starts
@@ -157,6 +158,15 @@ def test_the_walk_leads_over_an_entity_to_a_chunk_that_shares_no_word(graph):
     alone = retrieve(graph, edge_weight=0, name_weight=0, passage_weight=0, read=0)
     chunks = [c.item.iri for c in alone.candidates if c.item.kind == "chunk"]
     assert chunks == nearest, "without a start, likeness alone decides"
+
+
+def test_two_sentences_over_a_bridge_stand_in_front(graph):
+    found = GraphRetriever().retrieve(Question(QUESTION), graph.context()).candidates
+    told, asked, *others = found
+    assert told.edge.labels == ("Fram", "be built by", "Colin Archer")
+    assert asked.edge.labels == ("Colin Archer", "be born in", "Larvik")
+    assert asked.bridge == told.evidence[0].iri
+    assert not any(candidate.bridge for candidate in (told, *others))
 
 
 def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
