@@ -183,8 +183,8 @@ def test_an_edge_weighs_what_its_standing_evidence_says() -> None:
 
 def test_an_entity_is_called_by_its_own_name_however_often_another_is_used() -> None:
     graph = Graph()
-    often = "Scott reached South Pole\nScott wrote R\nScott wrote Ivanhoe"
-    graph.change(add=["Robert Falcon Scott = Scott", often])
+    often = ["Scott reached South Pole", "Scott wrote R", "Scott wrote Ivanhoe"]
+    graph.change(add=["Robert Falcon Scott = Scott", *often])
     scott = v.entity_iri("Robert Falcon Scott")
     assert graph.merges == {v.entity_iri("Scott"): scott}
     labels = graph.store.match(NamedNode(scott), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
