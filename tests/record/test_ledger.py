@@ -27,7 +27,7 @@ from tests.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapsh
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.librarian import Librarian
-from tgraph.model import Retrieval
+from tgraph.model import Retrieval, Selection
 from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
@@ -325,6 +325,31 @@ def test_what_a_dead_process_left_is_swept(folder: CollectionFolder, ledger: Led
     left.write_bytes(b"TG")
     ledger.fold()
     assert not left.exists()
+
+
+def test_what_was_retrieved_and_selected_is_called_what_it_is(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    session = SessionRecord(folder.journals, uuid(1), ticking_clock())
+    session.start("Who?", "basic", {}, 1, "default", "explainability")
+    with session.step("Traversal") as step:
+        session.retrieval(Retrieval((), 0, items=3))
+        assert session.selection(step, Selection(())) == session.selection_iri
+    session.finish("no-evidence")
+    session.close()
+    ledger.fold()
+    with snapshot(root(folder)) as found:
+        said = {
+            (subject, name.value.rpartition("#")[2].rpartition("/")[2]): text_of(quad.object)
+            for subject in (session.retrieval_iri, session.selection_iri)
+            for name in (v.RDFS_LABEL, v.tg("itemCount"))
+            for quad in found.store.match(NamedNode(subject), name, None)
+        }
+    assert said == {
+        (session.retrieval_iri, "label"): "Retrieved items",
+        (session.retrieval_iri, "itemCount"): "3",
+        (session.selection_iri, "label"): "Selected edges",
+    }
 
 
 def test_a_step_is_informed_by_the_one_named_or_else_by_the_one_before(
