@@ -1,5 +1,5 @@
-"""Makes ``tests.workers`` importable, also in the tests' processes; hypothesis repeatable; says
-which tests share a process; keeps settings from outside away."""
+"""Makes ``tests.workers`` importable, also in the tests' processes; hypothesis repeatable, unless
+it is asked to explore; says which tests share a process; keeps settings from outside away."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
 settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile(  # other examples each time, and those that failed first
+    "explore",
+    max_examples=1_000,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=DirectoryBasedExampleDatabase(CACHE / "tgraph-hypothesis"),
+)
+settings.register_profile(  # for tools/mutate, which doesn't want to know what fails, but whether
+    "unshrunk",
+    settings.get_profile("repeatable"),
+    phases=[Phase.explicit, Phase.generate],
+)
 settings.load_profile("repeatable")
 
 LONG = ("tests/test_durability.py", "tests/test_docs.py", "tests/test_example_questions.py")

@@ -16,6 +16,7 @@ from rdflib import Graph
 
 import tgraph
 from tests import corpora
+from tests.examples import examples
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
@@ -107,7 +108,7 @@ def test_what_lies_between_belongs_to_both() -> None:
     assert {row for cluster in found for row in cluster} == set(range(41))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 40), st.integers(0, 5), st.integers(1, 60))
 def test_everything_is_in_a_cluster_and_none_is_too_large(n: int, seed: int, size: int) -> None:
     vectors = np.random.default_rng(seed).normal(size=(n, 12)).round(1)

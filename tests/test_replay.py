@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
 import tgraph
+from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.engine.ask.parameters import history_of, recorded, restored
 from tgraph.engine.components import Components
@@ -183,7 +184,7 @@ def test_a_session_whose_calls_are_gone_is_refused(graph, tmp_path):
         read_recorded(store, Librarian(tmp_path), summary.bundle, summary.explain_id)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.data())
 def test_settings_come_back_as_they_were_recorded(data):
     mode = data.draw(st.sampled_from([*MODES, "suggest"]))

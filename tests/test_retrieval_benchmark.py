@@ -69,9 +69,9 @@ def test_cross_validation_does_not_see_what_it_measures():
     other = [scored(place % 2 == 1) for place in range(20)]
     means, around = cross_validated([seen, other])
     assert means["R@2"] <= 50.0, "neither is better, so the choice can't be"
-    same, _ = cross_validated([seen, seen])
-    assert same["R@2"] == 50.0
-    assert around["R@2"] >= 0
+    assert around["R@2"] > 0, "it depends on the division which is chosen"
+    same, around = cross_validated([seen, seen])
+    assert (same["R@2"], around["R@2"]) == (50.0, 0.0)
 
 
 def test_a_data_set_is_read(folder):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.answer.entailment import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from tgraph.errors import UsageError
 from tgraph.explain.assess.evaluation import Assessment, Evaluation
@@ -244,7 +245,7 @@ def test_the_worked_example_gives_the_same_figures():
     assert evaluation.to_ragchecker() == whole
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(checked())
 def test_what_is_written_is_read_again(tmp_path_factory, item):
     full = replace(

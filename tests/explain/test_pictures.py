@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from networkx import DiGraph
 
 from tests.corpora import made
+from tests.examples import examples
 from tgraph.explain.render.layout import figures, reduced, to_svg
 from tgraph.explain.render.picture import Picture, PictureNode, to_dot
 from tgraph.explain.render.svg import NARROW, WIDE, fitted, pixels, svg
@@ -92,7 +93,7 @@ def right_edge(image: bytes) -> float:
     return max(found)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     st.lists(st.lists(st.integers(0, 60), max_size=12, unique=True), max_size=9),
     st.text(max_size=80),

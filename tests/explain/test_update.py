@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
 
 import tgraph
+from tests.examples import examples
 from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.errors import QueryError
@@ -139,7 +140,7 @@ names = st.integers(0, 5).map(lambda i: NamedNode(f"urn:x:{i}"))
 quads = st.builds(Quad, names, names, names | st.integers(0, 3).map(Literal), names)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.sets(quads, max_size=30), st.sets(quads, max_size=30))
 def test_the_difference_of_two_stores_is_that_of_their_sets(before, after):
     added, removed = difference(OxigraphStore.memory(before), OxigraphStore.memory(after))

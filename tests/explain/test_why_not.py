@@ -161,6 +161,24 @@ def test_what_was_selected_and_cited_by_no_sentence_is_not_used(folder):
     assert asked(folder, "Polonium", replies=replies).cause == "used"
 
 
+def test_what_one_edge_brought_into_the_selection_and_another_did_not_is_not_used(folder):
+    def select(request) -> str:
+        rows = [json.loads(line) for line in blocks(request.messages)["EDGES"].splitlines()]
+        chosen = [row for row in rows if {"Polonium", "Colin Archer"} & {*row["edge"].split(" | ")}]
+        return "\n".join(json.dumps({"id": row["id"], "score": 1}) for row in chosen)
+
+    def synthesise(request) -> str:
+        lines = blocks(request.messages)["EVIDENCE"].splitlines()
+        row = next(json.loads(line) for line in lines if "Polonium" in line)
+        return json.dumps({"sentence": "It was Polonium.", "citations": [row["id"]]})
+
+    replies = {"select_edges": select, "synthesise_answer": synthesise}
+    found = asked(folder, "Fram", replies=replies)
+    assert found.cause == "not-used"
+    assert [item.label for item in found.items] == ["Colin Archer built Fram"]
+    assert asked(folder, "Roald Amundsen", replies=replies).cause == "not-selected"
+
+
 def test_knowledge_that_came_later_was_not_in_the_corpus_then(folder):
     (folder / "late.txt").write_text("Ernest Shackleton bought the Nimrod.\n")
     with opened(folder) as graph:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyoxigraph import Literal
 
 from tests.chunks import chunk_of
+from tests.examples import examples
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.model import Extraction
 from tgraph.vocabulary import canonical, xsd
@@ -358,7 +359,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(PIECES | st.text(max_size=6), max_size=30).map("".join), st.text(max_size=12))
 @example("İİİ Scott met İ.", "İ")
 def test_spans_are_exact_for_any_text(text: str, title: str) -> None:

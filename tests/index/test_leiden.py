@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
 
 QUALITIES = ("modularity", "cpm", "surprise")
@@ -44,7 +45,7 @@ def by_level(groups: list[Group], level: int) -> list[tuple[int, ...]]:
     return [group.nodes for group in groups if group.level == level]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.integers(2, 60),
     st.integers(0, 80),

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.errors import StoreError, UsageError
 from tgraph.index.vectors import files
 from tgraph.index.vectors.files import Hnsw
@@ -85,7 +86,7 @@ sentences = st.lists(st.sampled_from(["sun", "moon", "sea", "tree", "ox"]), max_
 item_lists = st.lists(st.tuples(names, sentences), max_size=25)
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 @given(
     items=item_lists,
     asked=st.lists(sentences, min_size=1, max_size=3),
@@ -364,7 +365,7 @@ def test_a_file_too_large_to_read_whole_is_checked_by_size_header_and_verify(tmp
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_flipped_byte_of_the_manifest_is_noticed(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("set")
     _saved(folder, ITEMS[:3])

@@ -72,6 +72,18 @@ def test_chunks_slice_their_page_exactly_and_cover_it(texts, size, overlap, by, 
         assert all(page.text[index].isspace() for index in missing)
 
 
+@pytest.mark.parametrize("size", [30, 50])
+def test_of_a_long_paragraph_each_sentence_is_read_with_those_beside_it(size):
+    told = [f"The {n}th ship sailed from Larvik to Tromsø in the spring." for n in range(9)]
+    source = document(" ".join(told))
+    chunks = chunk_document(source, size, size // 2, "tokens")
+    assert len(chunks) > 2
+    for chunk in chunks:
+        assert len(chunk.segments) == 1, "one stretch, for it is read as one"
+    read = [segment.text for chunk in chunks for segment in chunk.segments]
+    assert all(any(sentence in text for text in read) for sentence in told)
+
+
 def test_windows_are_full_and_overlap_as_asked():
     text = " ".join(f"word{number}" for number in range(2000))
     chunks = chunk_document(document(text), size=100, overlap=20)

@@ -64,8 +64,24 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
+def nests(text: str) -> bool:
+    """Whether each tag is closed within the inline that it was opened in, as in "~~<b>x</b>~~" and
+    not in "~~<b>~~x~~</b>~~", of which the strikethroughs are two."""
+    closing: list[str] = []
+    for token in (child for whole in READER.parseInline(text) for child in whole.children or []):
+        kind = token.content if token.type == "html_inline" else token.type
+        if kind.endswith("_open") or kind in ("<b>", "<i>"):
+            closing.append(kind.replace("_open", "_close").replace("<", "</"))
+        elif (kind.endswith("_close") or kind in ("</b>", "</i>")) and (
+            not closing or closing.pop() != kind
+        ):
+            return False
+    return not closing
+
+
 def read(text: str) -> Segment:
     """The segment of a paragraph whose mark-up is all read."""
+    assume(nests(text))
     (segment,) = segments(text, MARKDOWN)
     assume(not MARKS & set(segment.text.replace("x ` y", "")))
     assert flat(segment.text) == plain(text)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.ingest.base import DEFAULT_LIMITS
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.files import load, readable_stem
@@ -81,7 +82,7 @@ def check_exact(document: Document) -> None:
             assert pages[chunk.page][chunk.start : chunk.end] == chunk.text
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(text=PROSE)
 def test_every_loader_gives_exact_chunks(word, book, text):
     for name, data in files(text, word, book).items():

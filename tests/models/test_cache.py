@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -14,7 +14,7 @@ import pytest
 
 from tgraph.errors import ModelError
 from tgraph.model import Prompt, Usage
-from tgraph.models.base import Call, ChatRequest, decode_vectors
+from tgraph.models.base import Call, CallSink, ChatReply, ChatRequest, decode_vectors, no_sink
 from tgraph.models.embedding import windows
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.openai import OpenAIChat, OpenAIEmbedder
@@ -121,6 +121,46 @@ def test_an_entry_that_says_something_else_is_ignored(value: bytes) -> None:
     model = ScriptedModel({"say": "Right."})
     cache = {chat_key(model.agent, REQUEST): value}
     assert CachedChat(model, cache).complete(REQUEST).text == "Right."
+
+
+def test_the_reply_to_another_request_is_no_reply(tmp_path: Path) -> None:
+    """A whole entry, but under the key of another: copied, say, or of equal beginnings."""
+    model = ScriptedModel({"say": ["One.", "Two."]})
+    other, cache = replace(REQUEST, seed=1), CacheFolder(tmp_path)
+    CachedChat(model, cache).complete(REQUEST)
+    cache[chat_key(model.agent, other)] = cache[chat_key(model.agent, REQUEST)]
+    assert CachedChat(model, cache).complete(other).text == "Two."
+
+
+def test_a_reply_that_a_filter_cut_is_not_kept() -> None:
+    class Filtered(ScriptedModel):
+        def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
+            def filtered(call: Call) -> None:
+                sink(replace(call, reply={**call.reply, "finish_reason": "content_filter"}))
+
+            return super().complete(request, filtered)
+
+    model, cache = Filtered({"say": ["I can", "I can say it."]}), dict[str, bytes]()
+    assert CachedChat(model, cache).complete(REQUEST).text == "I can"
+    assert not cache
+    assert CachedChat(model, cache).complete(REQUEST).text == "I can say it."
+
+
+def test_who_knows_all_the_vectors_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = CachedEmbedder(HashingEmbedder(), {})
+    first = cached.embed(["red fox", "blue sea"])
+    monkeypatch.setattr(HashingEmbedder, "embed", None)
+    assert np.array_equal(cached.embed(["blue sea", "red fox"]), first[::-1])
+
+
+@pytest.mark.parametrize("change", [lambda row: row[:-4], lambda row: row * 2, lambda row: b""])
+def test_a_vector_of_another_length_is_made_anew(change: Callable[[bytes], bytes]) -> None:
+    inner, cache = HashingEmbedder(), dict[str, bytes]()
+    first = CachedEmbedder(inner, cache).embed(["red fox"])
+    [(key, row)] = cache.items()
+    cache[key] = change(row)
+    assert np.array_equal(CachedEmbedder(inner, cache).embed(["red fox"]), first)
+    assert cache == {key: row}
 
 
 def test_a_cache_that_can_not_be_written_is_no_obstacle(

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph import resources
 from tgraph.errors import ModelError, UsageError
 from tgraph.models import minilm
@@ -87,7 +88,7 @@ def test_a_lone_surrogate_is_embedded_and_recorded(embedder):
     assert calls[0].request_hash
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(texts=st.lists(st.text(st.characters(), max_size=60), max_size=6))
 def test_any_unicode_gives_unit_rows_that_do_not_depend_on_each_other(embedder, texts):
     rows = embedder.embed(texts)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.small_reader import NONE, small_cross_encoder, small_reader
 from tgraph.errors import ModelError
 from tgraph.model import Agent
@@ -48,7 +49,7 @@ def test_what_is_beyond_the_tokens_that_are_read_has_no_span(reader):
     assert found.spans[1] is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.text(max_size=80), st.text(max_size=20))
 def test_spans_lie_within_their_sentences(reader, text, question):
     cut = len(text) // 2

@@ -17,6 +17,7 @@ from pyoxigraph import (
     BlankNode,
     CanonicalizationAlgorithm,
     Dataset,
+    DefaultGraph,
     Literal,
     NamedNode,
     Quad,
@@ -24,16 +25,19 @@ from pyoxigraph import (
 
 from tests.workers import CATALOGUE, assert_chain, mentioned, open_graph, snapshot
 from tgraph import vocabulary as v
+from tgraph.errors import StoreError
 from tgraph.librarian import Librarian
-from tgraph.model import Retrieval
+from tgraph.model import Retrieval, Selection
 from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
 from tgraph.record.session import SessionRecord
+from tgraph.store.base import text_of
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import MARK, Journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
+from tgraph.store.writer import WorkingCopy, writing
 from tgraph.testing import ticking_clock
 
 
@@ -285,6 +289,89 @@ def test_an_entry_that_was_not_written_is_forgotten() -> None:
     chain.back_to(before)
     assert not chain.has("urn:b:1")
     assert chain.head == before
+
+
+def test_a_staged_change_waits_and_is_applied_sealed_and_published(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    new = Quad(NamedNode("urn:x:a"), NamedNode("urn:x:p"), Literal("new"), DefaultGraph())
+    batch = {"batch": "urn:x:batch", "hash": "0" * 64, "catalogue": CATALOGUE, "run": "urn:x:run"}
+    with writing(folder) as store:
+        copy = WorkingCopy(folder, "run", store)
+        copy.add([new])
+        copy.commit(dict(batch))
+        copy.close()
+    assert ledger.waiting()
+    assert ledger.fold() == Folded(0, 0, 1)
+    assert not ledger.waiting()
+    assert list(folder.staging.iterdir()) == []
+    with snapshot(root(folder)) as found:
+        assert list(found.store.match(new.subject)) == [new]
+        assert ledger.generation(found.store) == 1
+
+
+def test_who_finds_another_writing_is_told_and_waits_no_longer_than_asked(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    waited: list[bool] = []
+    with writing(folder), pytest.raises(StoreError, match="has been writing"):
+        ledger.fold(timeout=0.05, waiting=lambda: waited.append(True))
+    assert waited == [True]
+
+
+def test_what_a_dead_process_left_is_swept(folder: CollectionFolder, ledger: Ledger) -> None:
+    record(folder, 1)
+    left = folder.journals / f".{uuid(2)}.journal.tmp"
+    left.write_bytes(b"TG")
+    ledger.fold()
+    assert not left.exists()
+
+
+def test_what_was_retrieved_and_selected_is_called_what_it_is(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    session = SessionRecord(folder.journals, uuid(1), ticking_clock())
+    session.start("Who?", "basic", {}, 1, "default", "explainability")
+    with session.step("Traversal") as step:
+        session.retrieval(Retrieval((), 0, items=3))
+        assert session.selection(step, Selection(())) == session.selection_iri
+    session.finish("no-evidence")
+    session.close()
+    ledger.fold()
+    with snapshot(root(folder)) as found:
+        said = {
+            (subject, name.value.rpartition("#")[2].rpartition("/")[2]): text_of(quad.object)
+            for subject in (session.retrieval_iri, session.selection_iri)
+            for name in (v.RDFS_LABEL, v.tg("itemCount"))
+            for quad in found.store.match(NamedNode(subject), name, None)
+        }
+    assert said == {
+        (session.retrieval_iri, "label"): "Retrieved items",
+        (session.retrieval_iri, "itemCount"): "3",
+        (session.selection_iri, "label"): "Selected edges",
+    }
+
+
+def test_a_step_is_informed_by_the_one_named_or_else_by_the_one_before(
+    folder: CollectionFolder, ledger: Ledger
+) -> None:
+    session = SessionRecord(folder.journals, uuid(1), ticking_clock())
+    session.start("Who?", "drift", {}, 1, "default", "explainability")
+    with session.step("Priming") as first:
+        pass
+    with session.step("Asking", after=first) as second:
+        pass
+    with session.step("Asking", after=first) as third:
+        pass
+    with session.step("Synthesising") as last:
+        pass
+    session.finish("completed")
+    session.close()
+    ledger.fold()
+    with snapshot(root(folder)) as found:
+        informed = found.store.match(None, v.prov("wasInformedBy"), None)
+        said = {(text_of(quad.subject), text_of(quad.object)) for quad in informed}
+    assert said == {(second, first), (third, first), (last, third)}
 
 
 def test_texts_of_a_session_reach_the_librarian(folder: CollectionFolder, ledger: Ledger) -> None:

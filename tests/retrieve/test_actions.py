@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.retrieve.search.drift_actions import (
     LONGEST_QUERY,
     NO_CALLS,
@@ -121,7 +122,7 @@ def played(rows, breadth: int) -> ActionGraph:
     return tree
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(rows=proposals, breadth=st.integers(1, 4))
 def test_whatever_is_proposed_the_graph_has_no_cycle_and_everything_has_a_fate(rows, breadth):
     tree = played(rows, breadth)
@@ -138,7 +139,7 @@ def test_whatever_is_proposed_the_graph_has_no_cycle_and_everything_has_a_fate(r
     assert tree.dropped == again.dropped
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(texts, max_size=9), st.integers(1, 5))
 def test_usable_follow_ups_are_short_distinct_and_counted(queries, most):
     kept, dropped = usable(queries, most)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tgraph.retrieve.text.decomposition import MOST, decomposed
 
 
@@ -72,7 +73,7 @@ TOLD = "who what the a director of film that won Oslo 's born which in , where A
 WORDS = st.sampled_from(TOLD.split())
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(WORDS, min_size=3, max_size=25))
 def test_any_words_give_steps_that_need_only_those_before_them(words):
     steps = decomposed(" ".join(words))

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyoxigraph import NamedNode
 
 import tgraph
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError
 from tgraph.retrieve.base import Question
-from tgraph.retrieve.search.graph import GraphRetriever
+from tgraph.retrieve.search.graph import GraphRetriever, reading_order
+from tgraph.retrieve.subgraph import Subgraph, edges_of
+from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.question_analysis import analyse
+from tgraph.retrieve.text.sentence_ranking import meaning_of
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder
+from tgraph.vocabulary import edge_iri, entity_iri, relation_iri
 
 PEOPLE = ["Ada", "Berta", "Clara", "Dora", "Emma", "Frida", "Gerda", "Hanna"]
 TOWNS = ["Oslo", "Bergen", "Lund", "Turku", "Riga", "Visby", "Kiel", "Aarhus"]
@@ -153,6 +160,34 @@ def test_a_longer_path_reaches_farther(folder):
     far = retrieve(folder, entity_limit=2, max_path_length=2)
     assert {c.hop for c in near.candidates} == {0}
     assert {c.hop for c in far.candidates} == {0, 1}
+    ways = {(c.hop, c.reasons[-1]) for c in far.candidates}
+    assert (1, "it lies 2 hops from a matched entity") in ways
+    assert not any(hop == 0 and "hops" in way for hop, way in ways)
+
+
+def test_of_two_edges_that_mean_as_much_the_nearer_is_read_first(folder):
+    with open_graph(folder) as kg:
+        context = kg.context()
+        edges = edges_of(entity_iri("Clara"), context)
+        one, other = sorted(edges)[:2]
+        meaning = meaning_of(analyse(QUESTION, frequencies(context)), context)  # of none of them
+        for near, far in ((one, other), (other, one)):
+            subgraph = Subgraph({far: (edges[far], 1), near: (edges[near], 0)})
+            assert reading_order(subgraph, meaning, ()) == [near, far]
+
+
+def test_an_edge_without_standing_evidence_is_no_candidate(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    clara, riga = (NamedNode(entity_iri(name)) for name in ("Clara", "Riga"))
+    bare = edge_iri(clara, NamedNode(relation_iri("town")), riga)
+    with open_graph(copy) as kg:
+        kg.update(
+            f"INSERT DATA {{ {clara} <{relation_iri('town')}> {riga} ."
+            f" <{bare}> a tg:Edge ; tg:weight 1.0 }}"
+        )
+    found = retrieve(copy)
+    assert found.dropped["edge without standing evidence"] == 1
+    assert bare not in [c.item.iri for c in found.candidates]
 
 
 def test_evidence_is_limited(folder):

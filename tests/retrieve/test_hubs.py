@@ -66,6 +66,8 @@ def test_the_right_edge_of_a_hub_is_a_candidate(context):
     found = GraphRetriever().retrieve(Question(QUESTION, concepts=("Marcus Varro",)), context)
     assert any("observatory" in c.evidence[0].quote for c in found.candidates)
     assert found.dropped["triple limit"] > EDGES // 2
+    quotes = " ".join(c.evidence[0].quote for c in found.candidates)
+    assert "Vicus349" in quotes, "what stands beside it is read too"
 
 
 def test_a_question_without_words_of_the_sentences_ranks_by_meaning(context):

@@ -9,19 +9,23 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 import tgraph
+from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.methods import TwoStages
 from tgraph.engine.components import Components
 from tgraph.index.vectors.vector_index import build
-from tgraph.model import Edge
+from tgraph.model import Candidate, Edge
 from tgraph.models.base import Call
 from tgraph.retrieve.base import Question
+from tgraph.retrieve.modes.ppr import PprSearchSettings
+from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.names import NameIndex
 from tgraph.retrieve.search.network import Network, network, network_of, synonyms
-from tgraph.retrieve.search.pagerank import named_shares, shares
+from tgraph.retrieve.search.pagerank import named_shares, shares, walk_starts
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
@@ -53,7 +57,7 @@ def networks(draw):
     return made(entities, chunks, ties), ties, starts, size
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(networks(), st.sampled_from([0.5, 0.85]))
 def test_the_walk_is_personalised_pagerank(drawn, damping):
     found, ties, starts, size = drawn
@@ -68,7 +72,7 @@ def test_the_walk_is_personalised_pagerank(drawn, damping):
     assert walk == pytest.approx(wanted, abs=1e-6)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(networks())
 def test_a_walk_is_a_distribution_that_leaves_alone_what_it_cannot_reach(drawn):
     found, ties, starts, size = drawn
@@ -149,8 +153,20 @@ def test_the_walk_leads_over_an_entity_to_a_chunk_that_shares_no_word(graph):
     found = titles(retrieve(graph))
     assert found[0] == "Fram"
     assert found.index("Colin Archer") < found.index("Bread")
-    alone = titles(retrieve(graph, edge_weight=0, name_weight=0, passage_weight=0))
-    assert set(alone) == set(found), "without a start, likeness alone decides"
+    vector = np.asarray(HashingEmbedder().embed([QUESTION]))
+    nearest = [iri for iri, _ in graph.context().vectors["chunk"].search(vector, len(found))[0]]
+    alone = retrieve(graph, edge_weight=0, name_weight=0, passage_weight=0, read=0)
+    chunks = [c.item.iri for c in alone.candidates if c.item.kind == "chunk"]
+    assert chunks == nearest, "without a start, likeness alone decides"
+
+
+def test_two_sentences_over_a_bridge_stand_in_front(graph):
+    found = GraphRetriever().retrieve(Question(QUESTION), graph.context()).candidates
+    told, asked, *others = found
+    assert told.edge.labels == ("Fram", "be built by", "Colin Archer")
+    assert asked.edge.labels == ("Colin Archer", "be born in", "Larvik")
+    assert asked.bridge == told.evidence[0].iri
+    assert not any(candidate.bridge for candidate in (told, *others))
 
 
 def test_the_network_ties_chunks_to_what_they_are_called_after(graph):
@@ -185,6 +201,25 @@ def test_limits_hold_and_the_nearest_can_be_kept_in_front(graph):
     assert next(c for c in kept.candidates if c.item.kind == "chunk").item.iri == first
 
 
+def test_the_walk_starts_from_so_many_ends_of_edges(graph):
+    question = "Who built it, and who sailed it?"
+    for most in (1, 2):
+        matches = retrieve(graph, question, top_k_entities=most).matches
+        assert [match.method for match in matches] == ["edge"] * most
+
+
+def test_what_many_chunks_name_weighs_less():
+    names = [v.entity_iri("Paris"), v.entity_iri("Fram")]
+    index = NameIndex([("Paris", 0), ("Fram", 1)])
+    found = network(names, ["urn:chunk"], [], {0: 4, 1: 1}, {}, index)
+    one, other = map(NamedNode, names)
+    edge = Edge(one, NamedNode(v.relation_iri("left")), other, "Paris", "left", "Fram")
+    starts = walk_starts("", {}, [Candidate(edge, 1, 0.5)], found, PprSearchSettings())
+    assert {start.node: start.weight for start in starts} == pytest.approx({0: 0.2, 1: 0.8})
+    named = named_shares("Did the Fram leave Paris?", found, 1.0)
+    assert {node: share for node, (share, _) in named.items()} == pytest.approx({0: 0.2, 1: 0.8})
+
+
 def test_a_model_chooses_the_edges_to_start_from_and_its_call_is_on_record(graph):
     chat = ScriptedModel({"select_edges": '{"none": true}'})
     calls: list[Call] = []
@@ -209,6 +244,7 @@ def test_reasons_say_over_what_the_walk_came(graph):
     first = next(c for c in retrieve(graph).candidates if c.item.kind == "chunk")
     assert first.reasons[0] == "its sentences answer the question best"
     assert "Fram" in first.reasons[1]
+    assert "similar in meaning to the question" in first.reasons[2]
     plain = next(c for c in retrieve(graph, read=0).candidates if c.item.kind == "chunk")
     assert "Fram" in plain.reasons[0]
 

@@ -20,6 +20,7 @@ from pyoxigraph import (
     parse,
 )
 
+from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
 from tgraph.store.base import Solutions, Store, load_query, select
@@ -85,7 +86,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.sets(st.integers(0, 9)), st.integers(0, 5), OPERATIONS)
 def test_layers_are_one_store(
     places: Path, below: set[int], in_memory: int, operations: list[tuple[str, set[int]]]
@@ -263,7 +264,7 @@ LITERALS = st.one_of(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(st.lists(LITERALS, min_size=20, max_size=60, unique_by=str))
 def test_an_edge_has_the_same_iri_before_and_after_it_was_stored(
     places: Path, literals: list[Literal]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tgraph.errors import StoreError
 from tgraph.store import journal
+from tgraph.store.files import sweep
 from tgraph.store.journal import MAGIC, MARK, Frame, Journal, is_free, read_journal
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -74,6 +76,14 @@ def test_a_flipped_bit_costs_one_frame_and_is_noticed(path: Path) -> None:
             assert [frame for frame in FRAMES if frame not in lost] == list(content.frames)
             if lost and lost[0] is not FRAMES[-1]:
                 assert content.damaged
+            if place < len(MAGIC):
+                assert content == journal.JournalContent(tuple(FRAMES), 1)
+
+
+@pytest.mark.parametrize("data", [b"nothing of ours", b"TGJ0", b"\xff"])
+def test_what_is_no_journal_is_one_damage(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+    assert read_journal(path) == journal.JournalContent((), len(data) >= len(MAGIC))
 
 
 def test_a_last_frame_with_a_wrong_checksum_is_damage(path: Path) -> None:
@@ -104,6 +114,20 @@ def test_a_failed_append_leaves_the_frames_before(
     assert read_journal(made.path) == journal.JournalContent((FRAMES[0], FRAMES[2]), 0)
 
 
+def test_a_frame_is_on_disk_when_it_is_said_to_be(
+    tmp_path: Path, synced: set[tuple[int, int]]
+) -> None:
+    made = Journal(tmp_path / "a.journal")
+    place = made.path.stat().st_dev, made.path.stat().st_ino
+    folder = tmp_path.stat().st_dev, tmp_path.stat().st_ino
+    assert synced == {folder}, "its name is on disk before anything is in it"
+    made.append(FRAMES[0], sync=False)
+    assert place not in synced
+    made.append(FRAMES[1])
+    assert place in synced
+    made.close()
+
+
 def test_an_interruption_leaves_no_part_of_a_frame(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +147,7 @@ def test_an_interruption_leaves_no_part_of_a_frame(
 def test_a_journal_is_free_when_its_owner_has_let_go(tmp_path: Path) -> None:
     path = tmp_path / "a.journal"
     assert not is_free(path)
+    before = len(list(Path("/proc/self/fd").iterdir()))
     made = Journal(path)
     assert not is_free(path)
     with pytest.raises(StoreError, match="there already"):
@@ -130,6 +155,29 @@ def test_a_journal_is_free_when_its_owner_has_let_go(tmp_path: Path) -> None:
     made.close()
     made.close()
     assert is_free(path)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before, "nobody else's is closed"
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_journal_that_is_swept_before_it_is_locked_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Another process may take the file without a lock for one that a dead process left."""
+    real, left = fcntl.flock, [times]
+
+    def swept(handle: int, operation: int) -> None:
+        if left[0] and operation == fcntl.LOCK_EX:  # as a journal is locked
+            left[0] -= 1
+            assert sweep(tmp_path) == 1
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", swept)
+    if times == 3:
+        with pytest.raises(StoreError, match="No such file"):
+            Journal(tmp_path / "a.journal")
+        return
+    Journal(tmp_path / "a.journal").close()
+    assert read_journal(tmp_path / "a.journal") == journal.JournalContent((), 0)
 
 
 def test_a_journal_that_can_not_be_begun_leaves_nothing(

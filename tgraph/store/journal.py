@@ -170,7 +170,8 @@ def read_journal(path: Path) -> JournalContent:
     if len(data) < offset:
         return JournalContent(())
     if data[:offset] != MAGIC:
-        damaged, offset = 1, 0
+        first = data.find(MARK)
+        damaged, offset = 1, first if first >= 0 else len(data)
     while offset < len(data):
         found = _frame_at(data, offset)
         if found is None:
