@@ -48,11 +48,6 @@ OTHERS = (
     "What did the charwoman steal?",
 )
 
-# Measured elsewhere (two quiet cores, a stub model with no latency), CPU s and MB
-LIGHTRAG_COLD = "LightRAG 1.5.7: 2.4–3.5 s, 270–420 MB; GraphRAG: 6.5–8.3 s, 490–640 MB"
-LIGHTRAG_WARM = "LightRAG: 0.16–0.17 s (0.19 MB of text); GraphRAG local: 0.32 s (3.2 MB)"
-LIGHTRAG_INDEX = "LightRAG: 4.4 s (7.9 as shipped); GraphRAG: 13.4 s"
-TRUSTGRAPH = "TrustGraph: 338 calls (200 nodes, 1,000 edges)"
 AIM_COLD = "1.3 s, 150 MB"
 AIM_INDEX = "3 s"
 NONE = ""
@@ -137,17 +132,15 @@ class Table:
     """Prints rows as they are measured."""
 
     def __init__(self) -> None:
-        print("| what | CPU | peak memory | aim | measured elsewhere |\n|---|---|---|---|---|")
+        print("| what | CPU | peak memory | aim |\n|---|---|---|---|")
 
-    def row(
-        self, what: str, figures: Callable[[], object], aim: str = NONE, elsewhere: str = NONE
-    ) -> None:
+    def row(self, what: str, figures: Callable[[], object], aim: str = NONE) -> None:
         try:
             shown = str(figures())
         except FailedError as error:
             print(f"{what}: {error}", file=sys.stderr)
             shown = "failed | "
-        print(f"| {what} | {shown} | {aim} | {elsewhere} |", flush=True)
+        print(f"| {what} | {shown} | {aim} |", flush=True)
 
 
 EMBEDDINGS = {"hashing": "hashed vectors", "embedded": "MiniLM", "openai": "vectors over HTTP"}
@@ -156,8 +149,8 @@ EMBEDDINGS = {"hashing": "hashed vectors", "embedded": "MiniLM", "openai": "vect
 def commands(table: Table, folder: Path, text: Path, url: str, runs: int) -> None:
     """The rows that are processes of their own."""
 
-    def row(what: str, arguments: list[str], times: int, *notes: str) -> None:
-        table.row(what, partial(measure, arguments, times), *notes)
+    def row(what: str, arguments: list[str], times: int, aim: str = NONE) -> None:
+        table.row(what, partial(measure, arguments, times), aim)
 
     row("`import tgraph`", ["-c", "import tgraph"], runs, "0.15 s")
     row("`tgraph --help`", command("--help"), runs, "0.15 s")
@@ -165,8 +158,8 @@ def commands(table: Table, folder: Path, text: Path, url: str, runs: int) -> Non
         root = ["-r", str(folder / embedding)]
         model = [*root, "--base-url", url, "--embedding-provider", embedding]
         index, ask = command("index", str(text), "--quiet", *model), command("ask", *ASK, *model)
-        row(f"index, a model and {name}", index, 1, AIM_INDEX, LIGHTRAG_INDEX)
-        row(f"cold ask, a model and {name}", ask, runs, AIM_COLD, LIGHTRAG_COLD)
+        row(f"index, a model and {name}", index, 1, AIM_INDEX)
+        row(f"cold ask, a model and {name}", ask, runs, AIM_COLD)
     tight = ["-r", str(folder / "hashing"), "--base-url", url, "--embedding-provider", "hashing"]
     with settings_file(folder / "hashing", "[graph]\nmax_context_tokens = 4000\n"):
         what = "cold ask, a model and hashed vectors, edges counted against the token budget"
@@ -287,7 +280,6 @@ def in_process(table: Table, folder: Path, url: str) -> None:
         f"recording a session ({one.quads} quads): its journal, synced",
         lambda: _milliseconds(one.cpu, one.wall),
         "20 ms (300 quads)",
-        "not recorded, or asynchronous",
     )
     table.row(
         "folding it into the store: sealing, chaining, publishing",
@@ -298,13 +290,12 @@ def in_process(table: Table, folder: Path, url: str) -> None:
 def _asked_again(table: Table, root: Path, name: str, settings: dict[str, Any]) -> Recording:
     with tgraph.open(root, settings=settings) as kg:
         kg.ask(QUESTION, history=[])
-        warmed = "a tenth of these", LIGHTRAG_WARM
-        table.row(f"warm ask, a new question, {name}", partial(warm, kg, OTHERS), *warmed)
+        table.row(f"warm ask, a new question, {name}", partial(warm, kg, OTHERS))
         again = [QUESTION] * WARM_RUNS
-        table.row(f"warm ask, the same question, {name}", partial(warm, kg, again), *warmed)
+        table.row(f"warm ask, the same question, {name}", partial(warm, kg, again))
         calls, retrieved = store_calls(kg), kg.trace().edge_count
         what = f"store calls of a question, {name} ({retrieved} edges retrieved)"
-        table.row(what, lambda: f"{calls} calls | ", "a handful", TRUSTGRAPH)
+        table.row(what, lambda: f"{calls} calls | ", "a handful")
         return recording(kg)
 
 

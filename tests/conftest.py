@@ -55,6 +55,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.insert(0, items.pop(first))
 
 
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many tests were left out for want of real data: a clean clone has none of it."""
+    from tests.shared_data import REASON
+
+    skipped = terminalreporter.stats.get("skipped", [])
+    if left_out := sum(REASON in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(f"{left_out} tests of real data were left out: {REASON}.")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """The tests of a file stay in one process, whose fixtures they share; those of ``LONG`` go

@@ -14,17 +14,33 @@ from typing import Any
 import pytest
 
 import tgraph
-from tests.example import REPOSITORY, blocks, in_shell, run
+from tests.example import PRINTED_MAKING, REPOSITORY, blocks, in_shell, run
+from tests.printed import (
+    RUNNABLE,
+    Block,
+    first_difference,
+    is_printed,
+    page_blocks,
+)
 from tests.warm import PYTHON, warm_commands
 from tgraph.answer.mode_choice import EmbeddedChooser
 from tgraph.engine.ask.method_factory import mode_for
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.modes.registry import AutoSettings
 
+MADE = ("cli.md", "audits.md")
+"""Pages that a script makes from the code, which another test runs."""
 PAGES = [
     *(REPOSITORY / name for name in ("README.md", "SECURITY.md")),
     *sorted((REPOSITORY / "docs").rglob("*.md")),
 ]
+RUN = [
+    page
+    for page in PAGES
+    if page.name not in MADE
+    and any(b.language in RUNNABLE or (b.is_output and any(b.outputs())) for b in page_blocks(page))
+]
+MARKS = {("text", "figure"), ("console", "figure"), ("bash", "terminal")}
 COLD = ("README.md", "tutorial.md")
 """Pages whose commands are run as a reader's shell runs them, each loading what it needs; those of
 the others come from a process that has loaded it already."""
@@ -36,7 +52,11 @@ _TEST = re.compile(r"`((?:tests/[\w/]*)?test_\w+(?:\.py)?)`")
 @pytest.fixture(scope="module")
 def workplace(example_place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder like a checkout, with the example corpus indexed as the README does."""
-    return shutil.copytree(example_place, tmp_path_factory.mktemp("docs") / "here", symlinks=True)
+    return copied(example_place, tmp_path_factory.mktemp("docs") / "here")
+
+
+def copied(place: Path, target: Path) -> Path:
+    return shutil.copytree(place, target, symlinks=True)
 
 
 @pytest.fixture(scope="module")
@@ -53,21 +73,88 @@ def test_the_readme_begins_with_the_two_commands():
     assert "pytest" in second
 
 
+@pytest.mark.parametrize("page", RUN, ids=lambda p: p.name)
+def test_what_a_page_runs_prints_what_it_says(
+    page: Path, example_place: Path, tmp_path: Path, request: pytest.FixtureRequest
+):
+    """All blocks in their order, over a graph of the page's own."""
+    here = copied(example_place, tmp_path / "here")
+    warm = None if page.name in COLD else request.getfixturevalue("warm")
+    printed, wrong = "", []
+    for block in page_blocks(page):
+        if is_done(block):
+            printed = (here / PRINTED_MAKING).read_text("utf-8")
+        elif block.language in RUNNABLE:
+            printed = run_block(block.language, block.body, here, warm, block.mark == "terminal")
+        for command, said in block.outputs() if block.is_output else ():
+            if command:
+                printed = run_block("bash", f"({command}) || true", here, warm)
+            if not is_printed(said, printed):
+                wrong.append((first_difference(said, printed), said, printed))
+    message = "\n\n".join(
+        f"Not printed: {line}\n--- said\n{said}\n--- printed\n{printed}"
+        for line, said, printed in wrong
+    )
+    assert not wrong, message
+
+
+def is_done(block: Block) -> bool:
+    """Whether it is what made the example, or what runs these tests."""
+    making, testing = blocks(REPOSITORY / "README.md", "bash")[:2]
+    return block.body == testing or set(block.body.splitlines()) <= set(making.splitlines())
+
+
+def run_block(
+    language: str, code: str, here: Path, warm: Path | None, terminal: bool = False
+) -> str:
+    if language == "python":
+        cold = [sys.executable, "-W", "error", "-c"]
+        return run([*([str(warm / PYTHON)] if warm else cold), code], here)
+    return run(in_shell(code), here, terminal=terminal, **({"commands": warm} if warm else {}))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(REPOSITORY)))
+def test_what_is_not_printed_anew_has_its_command(page: Path):
+    """And no other marks are there than those that mean something."""
+    for block in page_blocks(page):
+        assert (block.language, block.mark) in MARKS or not block.mark, block.mark
+        assert block.mark != "figure" or block.is_explained, block.body
+
+
+_TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+_FIGURE = re.compile(r"\s*(?:\d+\.\d|\d[\d,]* ?(?:%|s|MB)\b)")
+_MAKING = re.compile(r"\bpython (?:-m )?((?:benchmarks|tools|docs)[./]\w+)")
+
+
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if p.name != "README.md" and blocks(p, "bash")], ids=lambda p: p.name
+    "page", [page for page in PAGES if page.name not in MADE], ids=lambda p: p.name
 )
-def test_commands_of_a_page_run(page: Path, workplace: Path, request: pytest.FixtureRequest):
-    options = {} if page.name in COLD else {"commands": request.getfixturevalue("warm")}
-    for script in blocks(page, "bash"):
-        run(in_shell(script), workplace, **options)
+def test_a_table_of_figures_has_the_command_that_makes_it(page: Path):
+    """In its section; a table of which a third and more are figures."""
+    text = page.read_text("utf-8")
+    for table in _TABLE.finditer(text):
+        rows = table[0].splitlines()[2:]
+        cells = [cell for row in rows for cell in row.strip("|").split("|") if cell.strip()]
+        if sum(bool(_FIGURE.match(cell)) for cell in cells) * 3 >= len(cells) > 0:
+            section = text.rfind("\n## ", 0, table.start()) + 1
+            assert _MAKING.search(text[section : table.start()]), table[0]
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
-def test_python_of_a_page_runs(page: Path, workplace: Path, request: pytest.FixtureRequest):
-    cold = [sys.executable, "-W", "error", "-c"]
-    command = cold if page.name in COLD else [str(request.getfixturevalue("warm") / PYTHON)]
-    for code in blocks(page, "python"):
-        run([*command, code], workplace)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_scripts_that_a_page_names_are_there(page: Path):
+    for name in _MAKING.findall(page.read_text("utf-8")):
+        place = REPOSITORY / name.replace(".", "/")
+        assert place.with_suffix(".py").exists() or place.exists(), name
+
+
+def test_what_is_said_to_be_printed_is_compared():
+    printed = "Took 3.2 s\n\nA  1.04\nurn:x:0123456789abcdef0\nmiddle\n├── end  of it\n"
+    assert is_printed("Took 9 s\nA 1.00\nurn:x:fedcba98765432100", printed)
+    assert is_printed("A 1.05\n…\n├── end…", printed)
+    assert not is_printed("A 1.20", printed)
+    assert not is_printed("A 1.04\nmiddle", printed)
+    assert not is_printed("iddle", printed)
+    assert first_difference("A 1.04\nmiddle\nend", printed) == "middle"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(REPOSITORY)))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
+from tests.shared_data import shared
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.graph import open_graph
@@ -93,11 +92,7 @@ def test_what_holds_no_replies_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def carol(tmp_path_factory):
-    root = Path(__file__).parent.parent
-    data = Path(os.environ.get("TGRAPH_SHARED_DATA", root.parent / "shared" / "data"))
-    folder = data / "christmas_carol"
-    if not folder.is_dir():
-        pytest.skip("the shared data (TGRAPH_SHARED_DATA) is not there")
+    folder = shared("christmas_carol")
     home = tmp_path_factory.mktemp("carol")
     model = RecordedModel(read_recorded(folder / "mock_cache.json"))
     parts = Components(load_settings(None), home / "cache", chat=model, embedder=HashingEmbedder())

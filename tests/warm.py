@@ -8,6 +8,7 @@ name.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pkgutil
@@ -107,6 +108,8 @@ def _load() -> None:
     from tgraph.extract.english import parser
 
     parser.load()
+    gc.collect()
+    gc.freeze()  # a copy that collects would write to, and so copy, all that is loaded here
 
 
 def _run(connection: socket.socket) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.shared_data import shared
 from tgraph.answer.entailment import CONTRADICTION, ENTAILMENT, LABELS, NEUTRAL
 from tgraph.errors import UsageError
 from tgraph.explain.assess.evaluation import Assessment, Evaluation
@@ -29,8 +28,6 @@ from tgraph.explain.assess.evaluation_metrics import (
     retrieval_metrics,
 )
 
-SHARED = Path(os.environ.get("TGRAPH_SHARED_DATA") or Path(__file__).parents[3] / "shared" / "data")
-EXAMPLE = SHARED / "ragchecker" / "checking_outputs.json"
 LABEL = st.sampled_from(LABELS)
 NAMES = ("response_claims", "gt_answer_claims", "answer2response", "response2answer")
 
@@ -232,10 +229,9 @@ def test_a_passage_is_found_in_a_chunk_and_across_a_border():
 
 
 def test_the_worked_example_gives_the_same_figures():
-    if not EXAMPLE.exists():
-        pytest.skip(f"there is no {EXAMPLE}")
-    whole = json.loads(EXAMPLE.read_text("utf-8"))
-    items = read_items(EXAMPLE)
+    example = shared("ragchecker/checking_outputs.json")
+    whole = json.loads(example.read_text("utf-8"))
+    items = read_items(example)
     for item, row in zip(items, whole["results"], strict=True):
         assert metrics_of(item) == row["metrics"]
         kept = ragchecker_item(item, metrics_of(item))

@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-import os
 from html import escape
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.examples import examples
+from tests.shared_data import shared
 from tgraph.ingest.base import DEFAULT_LIMITS
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.files import load, readable_stem
@@ -45,12 +45,7 @@ def table(rows: list[list[str]]) -> bytes:
 @pytest.fixture
 def shared_text() -> Path:
     """A whole real book, where the shared data is at hand."""
-    root = Path(__file__).resolve().parents[2]
-    data = Path(os.environ.get("TGRAPH_SHARED_DATA", root.parent / "shared" / "data"))
-    path = data / "christmas_carol" / "mock_data.txt"
-    if not path.is_file():
-        pytest.skip("the shared data (TGRAPH_SHARED_DATA) is not there")
-    return path
+    return shared("christmas_carol/mock_data.txt")
 
 
 def files(text: str, word, book) -> dict[str, bytes]:
