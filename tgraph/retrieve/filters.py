@@ -99,7 +99,7 @@ def in_languages(
     for language in sorted(wanted - found.keys()):
         raise UsageError(
             f"No document is in the language {language!r}.",
-            nearest_names(language, found, lead="The languages are"),
+            nearest_names(language, sorted(found), lead="The languages are"),
         )
     return {document for language in wanted for document in found[language]}
 

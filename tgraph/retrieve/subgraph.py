@@ -73,7 +73,9 @@ def _of_labels(names: Sequence[str], known: Mapping[str, frozenset[str]]) -> fro
     for name in names:
         meant = known.get(name.casefold().strip()) or known.get(name)
         if not meant:
-            raise UsageError(f"No relationship is called {name!r}.", nearest_names(name, known))
+            raise UsageError(
+                f"No relationship is called {name!r}.", nearest_names(name, sorted(known))
+            )
         found |= meant
     return frozenset(found)
 
