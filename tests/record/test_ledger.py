@@ -327,13 +327,14 @@ def test_what_a_dead_process_left_is_swept(folder: CollectionFolder, ledger: Led
     assert not left.exists()
 
 
+@pytest.mark.parametrize(("edges", "label"), [(0, "Retrieved items"), (2, "Retrieved edges")])
 def test_what_was_retrieved_and_selected_is_called_what_it_is(
-    folder: CollectionFolder, ledger: Ledger
+    folder: CollectionFolder, ledger: Ledger, edges: int, label: str
 ) -> None:
     session = SessionRecord(folder.journals, uuid(1), ticking_clock())
     session.start("Who?", "basic", {}, 1, "default", "explainability")
     with session.step("Traversal") as step:
-        session.retrieval(Retrieval((), 0, items=3))
+        session.retrieval(Retrieval((), edges, items=3))
         assert session.selection(step, Selection(())) == session.selection_iri
     session.finish("no-evidence")
     session.close()
@@ -346,7 +347,7 @@ def test_what_was_retrieved_and_selected_is_called_what_it_is(
             for quad in found.store.match(NamedNode(subject), name, None)
         }
     assert said == {
-        (session.retrieval_iri, "label"): "Retrieved items",
+        (session.retrieval_iri, "label"): label,
         (session.retrieval_iri, "itemCount"): "3",
         (session.selection_iri, "label"): "Selected edges",
     }

@@ -202,7 +202,7 @@ def _prompt(store: Store, librarian: Librarian, iri: str) -> Prompt:
 
 
 def _person(store: Store, said: BundleReader, session: str) -> str | None:
-    agents = (_agent(store, iri) for iri in said.all(session, "wasAssociatedWith"))
+    agents = (agent_on_record(store, iri) for iri in said.all(session, "wasAssociatedWith"))
     return next((agent.name for agent in agents if agent.kind == "person"), None)
 
 
