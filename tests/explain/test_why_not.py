@@ -210,6 +210,21 @@ def test_a_document_that_changed_is_judged_as_it_was(indexed, folder):
         assert graph.why_not(before.session, "Radium").notes[-1].endswith(f"since: {changed}.")
 
 
+def test_what_a_replaced_document_said_without_an_edge_is_found_in_it(indexed, folder):
+    changed = indexed / "curie.txt"
+    changed.write_text("Marie Curie discovered Radium.\n")
+    with opened(folder) as graph:
+        graph.index([changed])
+        changed.write_text(CURIE)
+        answer = graph.ask(QUESTION, history=[])
+        for expected in ("a heavy lamp", "Lamp — stood on — Desk"):
+            found = graph.why_not(answer.session, expected)
+            assert found.cause == "not-in-corpus"
+            assert "curie.txt says it, but had been replaced by a new version" in found.reason
+        found = graph.why_not(answer.session, "Lamp — stood on — Paris")
+        assert found.reason.startswith("No document that stood")
+
+
 def test_asking_why_not_asks_no_model_and_records_nothing(folder):
     model = ScriptedModel()
     parts = Components(
