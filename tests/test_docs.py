@@ -123,7 +123,7 @@ def test_what_is_not_printed_anew_has_its_command(page: Path):
 
 _TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 _FIGURE = re.compile(r"\s*(?:\d+\.\d|\d[\d,]* ?(?:%|s|MB)\b)")
-_MAKING = re.compile(r"\bpython (?:-m )?((?:benchmarks|tools|docs)[./]\w+)")
+_MAKING = re.compile(r"\bpython (?:-m )?((?:benchmarks|tools|docs)[./]\w+)|\btime (?:-v )?tgraph ")
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_a_retracted_file_stays_out_until_it_is_reinstated(made, folder, tmp_pat
         report = graph.index([made / "alone.txt", copy], message=said.append)
         assert report.retracted == (path(made, "alone.txt"), str(copy))
         assert report.indexed == ()
-        assert "was retracted and stays out; --reinstate" in said[0]
+        assert "was retracted and stays out; `tgraph index --reinstate`" in said[0]
         report = graph.index([made / "alone.txt"], reinstate=True)
         assert (report.retracted, report.indexed) == ((), (path(made, "alone.txt"),))
         assert before == set(graph.read().match(None, None, None, v.KNOWLEDGE_GRAPH))

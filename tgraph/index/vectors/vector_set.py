@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from tgraph.errors import UsageError
@@ -295,8 +296,8 @@ def _writer(array: NDArray[Any]) -> Callable[[Path], None]:
     def write(path: Path) -> None:
         import numpy as np
 
-        with path.open("wb") as file:
-            np.save(file, array, allow_pickle=False)
+        with path.open("wb") as file:  # numpy itself doesn't say why what it wrote was cut short
+            np.save(SimpleNamespace(write=file.write), array, allow_pickle=False)
 
     return write
 

@@ -41,7 +41,7 @@ def _steps(values: tuple[str, ...]) -> tuple[str, ...]:
     except ValidationError as error:
         raise ValueError(
             'each hop is a JSON object such as {"types": ["person"], "relationships": ["designed"]}'
-            " (its documents are chosen by the filter --graph)"
+            " (documents are chosen by a filter)"
         ) from error
     return values
 
