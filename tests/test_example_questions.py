@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tomllib
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,12 @@ def graph(shipped_reader: None, example_place: Path, tmp_path_factory: pytest.Te
         yield kg
 
 
+@pytest.fixture(scope="module")
+def asked(graph) -> Callable[[str], Answer]:
+    """The answer to a question, which is asked once."""
+    return cache(lambda text: graph.ask(text, history=()))
+
+
 def faults(question: dict[str, Any], answer: Answer) -> list[str]:
     text = " ".join(answer.text.split()).casefold()
     cited = {Path(source.path).name for source in answer.sources}
@@ -44,10 +52,10 @@ def faults(question: dict[str, Any], answer: Answer) -> list[str]:
     return found
 
 
-def test_most_questions_are_answered_from_the_right_place(graph):
+def test_most_questions_are_answered_from_the_right_place(asked):
     wrong = []
     for question in QUESTIONS["question"]:
-        found = faults(question, graph.ask(question["text"], history=()))
+        found = faults(question, asked(question["text"]))
         if found:
             wrong.append(question["id"])
             print(f"{question['id']}: {'; '.join(found)}")
@@ -66,10 +74,9 @@ def test_influence_is_measured_without_a_call_and_without_noise(graph):
     assert graph.influence(answer.session).items == found.items
 
 
-def test_answers_are_sentences_of_the_documents(graph):
+def test_answers_are_sentences_of_the_documents(asked):
     for question in QUESTIONS["question"][:8]:
-        answer = graph.ask(question["text"], history=())
-        for sentence in answer.sentences:
+        for sentence in asked(question["text"]).sentences:
             assert sentence.citations
             quotes = {" ".join(citation.quote.split()) for citation in sentence.citations}
             assert quotes == {sentence.text}
