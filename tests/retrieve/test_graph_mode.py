@@ -121,7 +121,7 @@ def test_each_hop_follows_what_its_instructions_say(folder):
         ({"graph_seeds": ["Ada"], "grounding_seeds": ["Ada"]}, "exclude each other"),
         ({"traversal_instructions": ['{"relationships": ["enemy"]}']}, "No relationship is called"),
         ({"traversal_instructions": ['{"types": ["ghost"]}']}, "No entity is of the type"),
-        ({"traversal_instructions": ['{"graphs": ["urn:graph:source"]}']}, "filter --graph"),
+        ({"traversal_instructions": ['{"graphs": ["urn:graph:source"]}']}, "by a filter"),
         ({"traversal_instructions": ["[1"]}, "traversal_instructions"),
     ],
 )
