@@ -4,6 +4,7 @@
     python tools/train_ranking.py rank OUT...                    # the weights [sentence]
     python tools/train_ranking.py read OUT...                    # the weights [reading]
     python tools/train_ranking.py judge OUT...                   # the weights [confidence]
+    python tools/train_ranking.py refuse OUT...                  # what is refused, by least confidence
 
 GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
@@ -155,15 +156,8 @@ def _report(groups: Sequence[tuple[Matrix, Matrix]], weights: Matrix) -> None:
 def judge(files: Sequence[Path]) -> None:
     """Prints the weights by which what was read becomes the confidence that there is an answer, and
     what of the unanswerable would be refused."""
-    questions = [q for q in _questions(files) if any(s["reading"] for s in q["sentences"])]
-    told = [
-        [reading.Features(*s["reading"]) for s in q["sentences"] if s["reading"]] for q in questions
-    ]
-    best = [max(each, key=lambda features: features.logit) for each in told]
-    x = np.array(
-        [[1.0, *reading.judgement_features(t, b)] for t, b in zip(told, best, strict=True)]
-    )
-    y = np.array([bool(q["answers"]) for q in questions])
+    found, y = _judged(files)
+    x = np.array([[1.0, *each] for each in found])
     weights = _logistic(x, y)
     _print(("bias", *reading.JudgementFeatures._fields), weights)
     logits = x @ weights
@@ -173,6 +167,28 @@ def judge(files: Sequence[Path]) -> None:
         print(
             f"# {kept:.0%} answered where it can be: {refused:.0%} refused at {_share(least):.3f}"
         )
+
+
+def refuse(files: Sequence[Path]) -> None:
+    """Prints for each file what share of its answerable and of its unanswerable questions each of
+    some thresholds refuses, by the weights that ship."""
+    thresholds = (0.2, 0.25, 0.3, 0.4)
+    for file in files:
+        found, y = _judged([file])
+        sure = np.array([each.probability for each in found])
+        told = (f"{t}: {(sure[y] < t).mean():.0%}, {(sure[~y] < t).mean():.0%}" for t in thresholds)
+        print(f"{file.stem} ({y.sum()} of {len(y)} answerable): {'; '.join(told)}")
+
+
+def _judged(files: Sequence[Path]) -> tuple[list[reading.JudgementFeatures], NDArray[np.bool_]]:
+    """What tells the confidence of each question that was read, and whether it has an answer."""
+    questions = [q for q in _questions(files) if any(s["reading"] for s in q["sentences"])]
+    told = [
+        [reading.Features(*s["reading"]) for s in q["sentences"] if s["reading"]] for q in questions
+    ]
+    best = [max(each, key=lambda features: features.logit) for each in told]
+    found = [reading.judgement_features(t, b) for t, b in zip(told, best, strict=True)]
+    return found, np.array([bool(q["answers"]) for q in questions])
 
 
 def _share(logit: Any) -> Any:
@@ -219,7 +235,7 @@ def main() -> None:
     one.add_argument("questions", type=Path)
     one.add_argument("out", type=Path)
     one.set_defaults(run=lambda a: dump(a.graph, a.questions, a.out))
-    for name, run in (("rank", rank), ("read", read), ("judge", judge)):
+    for name, run in (("rank", rank), ("read", read), ("judge", judge), ("refuse", refuse)):
         one = commands.add_parser(name)
         one.add_argument("out", type=Path, nargs="+")
         one.set_defaults(run=lambda a, run=run: run(a.out))
