@@ -4,7 +4,7 @@
     python tools/train_ranking.py rank OUT...                    # the weights [sentence]
     python tools/train_ranking.py read OUT...                    # the weights [reading]
     python tools/train_ranking.py judge OUT...                   # the weights [confidence]
-    python tools/train_ranking.py refuse OUT...                  # what is refused, by least confidence
+    python tools/train_ranking.py refuse OUT...                  # what is refused
 
 GRAPH is a folder that ``tgraph index`` made, QUESTIONS a file of JSON lines with ``q`` (the
 question), ``doc`` (the file that answers it) and ``answers`` (strings, none where the documents
