@@ -106,6 +106,34 @@ def test_items_know_their_heading_list_and_parent():
     ]
 
 
+def test_an_admonition_is_text_under_its_title():
+    page = """# Clients
+
+!!! tip "Use *one* client"
+    It keeps connections.
+
+    - Close it.
+
+    ```
+    client.close()
+    ```
+
+??? note
+\tOpen more where you must.
+
+Then go on.
+"""
+    assert [(s.kind, s.text, s.lead) for s in checked(page)[1:]] == [
+        ("display", "Use one client", ()),
+        ("prose", "It keeps connections.", ()),
+        ("item", "Close it.", ("It keeps connections.",)),
+        ("code", "client.close()", ()),
+        ("display", "Note", ()),
+        ("prose", "Open more where you must.", ()),
+        ("prose", "Then go on.", ()),
+    ]
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_are_as_they_are_stored(end: str):
     text = end.join(["# 𝔗wo", "", "It *is", "so*.", "", "| a | b |", "|---|---|", "| c | d |"])
@@ -122,6 +150,35 @@ WORDS = st.text("abc é𝔗*_`[]()!<>&;\\|~#-+=:.^{}\"' \t\n\r123", max_size=60)
 
 @given(st.lists(WORDS, max_size=8).map("\n".join))
 def test_any_markdown_gives_exact_segments(text: str):
+    checked(text)
+
+
+LINES = st.sampled_from(
+    [
+        '!!! tip "A *b* `c`"',
+        "!!! note",
+        '??? x y "',
+        "!!!",
+        "    text",
+        "\ttext",
+        "  - item",
+        "> !!! tip",
+        "    ```",
+        "```",
+        "    !!! tip",
+        "| a |",
+        "|---|",
+        "    | b |",
+        "",
+        "# H",
+        "    # H",
+        "text",
+    ]
+)
+
+
+@given(st.lists(LINES, max_size=12).map("\n".join))
+def test_any_admonition_gives_exact_segments(text: str):
     checked(text)
 
 

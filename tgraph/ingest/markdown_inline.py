@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline, backtick, image, link
+from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 if TYPE_CHECKING:
@@ -101,11 +102,13 @@ def _template(state: StateInline, silent: bool) -> bool:
 
 @cache
 def parser() -> MarkdownIt:
-    """CommonMark with tables, strikethrough and footnotes; blocks only, unless it is asked."""
+    """CommonMark with tables, strikethrough, footnotes and admonitions (``!!! tip``); blocks only,
+    unless it is asked."""
     made = (
         MarkdownIt("commonmark")
         .enable(["table", "strikethrough"])
         .use(footnote_plugin, inline=False)
+        .use(admon_plugin)
     )
     made.inline.ruler.before("link", "template", _template)
     for name, rule in (("link", link), ("image", image), ("backticks", backtick)):

@@ -173,7 +173,7 @@ class _PageReader:
         level = 0
         if opening.type == "heading_open" and len(token.content) <= _LONGEST_HEADING:
             kind, level = "heading", 0 if opening.level else int(opening.tag[1])
-        elif shown == {"image"}:
+        elif shown == {"image"} or opening.type == "admonition_title_open":
             kind = "display"
         segment = reading.segment(kind)
         if segment is None:
@@ -182,6 +182,8 @@ class _PageReader:
         if not free:
             self.linked.add(segment.start)
         yield from self._placed(segment, level, start)
+        if opening.type == "admonition_title_open":
+            self._lead = segment.text
         if opens:
             self._lists[-1].item = segment.text
 
