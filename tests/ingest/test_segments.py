@@ -95,6 +95,19 @@ def test_code_keeps_its_lines():
     assert found[2].context == ("So:", "item")
 
 
+def test_long_code_is_quoted_in_runs_that_begin_at_the_margin():
+    body = [
+        line for name in "abcdefgh" for line in (f"def {name}():", "    x = 1", "", "    y = 2")
+    ]
+    flat = [f"key{number}: {number}" for number in range(60)]
+    for lines in (body, flat):
+        (code,) = checked("```\n" + "\n".join(lines) + "\n```\n")
+        runs = [code.text[start:end].split("\n") for start, end in sentences_of(code)]
+        assert len(runs) > 1
+        assert all(len(run) <= 24 and run[0][:1].strip() for run in runs)
+        assert [line for run in runs for line in run if line] == [line for line in lines if line]
+
+
 def test_items_know_their_heading_list_and_parent():
     text = "# A\n\n## B\n\nIntro. These are:\n\n1. one\n   - sub\n\n   more\n2. two\n"
     found = checked(text)
