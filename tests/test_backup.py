@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.workers import (
+    EDGES,
     QUESTION,
     Tell,
     ask,
@@ -21,6 +22,7 @@ from tests.workers import (
     collection,
     copy_graph,
     edges,
+    graph_with_a_session,
     index,
     killed_at,
     open_graph,
@@ -32,19 +34,11 @@ from tgraph.cli.schemas import schemas
 from tgraph.engine.backup import LIST, Backup, back_up, restore
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 
-TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
-EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}
-
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a graph with a document and a session; tests that write work on copies."""
-    folder = tmp_path_factory.mktemp("indexed")
-    (folder / "a.txt").write_text(TEXT)
-    assert start(index, folder / "g", [folder / "a.txt"]).end() == 0
-    with open_graph(folder / "g", create=False) as kg:
-        kg.ask(QUESTION, "graph")
-    return folder / "g"
+    return graph_with_a_session(tmp_path_factory.mktemp("indexed"))
 
 
 @pytest.fixture(scope="module")

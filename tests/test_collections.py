@@ -16,9 +16,9 @@ from tests.workers import (
     collection,
     copy_graph,
     edges,
+    graph_with_a_session,
     index,
     killed_at,
-    open_graph,
     start,
 )
 from tgraph.cli.main import cli
@@ -27,17 +27,10 @@ from tgraph.store.files import exclusive
 from tgraph.store.folder import GraphFolder
 from tgraph.store.snapshot import Snapshot
 
-TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
-
 
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("indexed")
-    (folder / "a.txt").write_text(TEXT)
-    with open_graph(folder / "g") as kg:
-        assert not kg.index([folder / "a.txt"]).failed
-        kg.ask(QUESTION, "graph")
-    return folder / "g"
+    return graph_with_a_session(tmp_path_factory.mktemp("indexed"))
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.workers import (
     Worker,
     collection,
     copy_graph,
-    index,
+    graph_with_a_session,
     open_graph,
     snapshot,
     start,
@@ -29,8 +29,6 @@ from tgraph.store.base import Solutions, text_of
 from tgraph.store.files import exclusive
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, read_pointer
-
-TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
 
 
 def xor(path: Path, at: float = 0.5, count: int = 3) -> None:
@@ -55,12 +53,7 @@ def xor_in_place(path: Path, at: float = 0.5, count: int = 3) -> None:
 @pytest.fixture(scope="module")
 def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a graph with a document and a session; tests work on copies."""
-    folder = tmp_path_factory.mktemp("indexed")
-    (folder / "a.txt").write_text(TEXT)
-    assert start(index, folder / "g", [folder / "a.txt"]).end() == 0
-    with open_graph(folder / "g", create=False) as kg:
-        kg.ask(QUESTION, "graph")
-    return folder / "g"
+    return graph_with_a_session(tmp_path_factory.mktemp("indexed"))
 
 
 @pytest.fixture

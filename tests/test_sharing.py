@@ -17,6 +17,8 @@ import pytest
 
 from tests import workers
 from tests.workers import (
+    EDGES,
+    TEXT,
     ask,
     assert_chain,
     assert_tidy,
@@ -32,9 +34,6 @@ from tests.workers import (
 from tgraph.errors import FormatError, NotAGraphError, StoreError
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import Snapshot
-
-TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
-EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}
 
 
 @pytest.fixture(scope="module")

@@ -132,6 +132,20 @@ def collection(root: Path) -> CollectionFolder:
     return GraphFolder.open(root).collection("default")
 
 
+TEXT = "Marie Curie discovered polonium.\nPierre Curie worked in Paris.\n"
+EDGES = {"marie-curie discovered polonium", "pierre-curie worked-in paris"}
+"""What a graph of the text holds."""
+
+
+def graph_with_a_session(folder: Path) -> Path:
+    """A graph of a document with ``TEXT``, and of one question."""
+    (folder / "a.txt").write_text(TEXT)
+    assert start(index, folder / "g", [folder / "a.txt"]).end() == 0
+    with open_graph(folder / "g", create=False) as kg:
+        kg.ask(QUESTION, "graph")
+    return folder / "g"
+
+
 # --- processes ----------------------------------------------------------------------------------
 
 _context = multiprocessing.get_context("forkserver")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from tgraph.cli.options import common
+from tgraph.cli.options import common, json_array
 from tgraph.cli.running import command, common_option, find_root
-from tgraph.cli.terminal import many, print_json, say, show, table
+from tgraph.cli.terminal import confirm, many, print_json, say, show, table
 from tgraph.errors import UsageError
-
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 
 
 @click.group("collections", context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,7 +22,7 @@ def collections() -> None:
 
 
 @command("list")
-@as_json_option
+@json_array
 @common
 def list_(as_json: bool) -> None:
     """List the collections: standing documents, entries in the record's chain, size.
@@ -133,11 +130,7 @@ def delete(name: str, yes: bool) -> None:
             f"{name}: {many(found.documents, 'document')}, "
             f"{many(found.entries, 'entry', 'entries')} in its record."
         )
-        if not sys.stdin.isatty():
-            raise UsageError(
-                "Deleting can't be taken back, and nobody is asked here.", "Say --yes."
-            )
-        click.confirm("Delete it with all of its record, for good?", abort=True, err=True)
+        confirm("Deleting", "Delete it with all of its record, for good?")
     delete_collection(root, name)
     say(f"Deleted {name}.")
 

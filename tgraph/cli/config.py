@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli import terminal
-from tgraph.cli.options import common
+from tgraph.cli.options import common, json_array
 from tgraph.cli.running import command, common_option, find_root, opened
 from tgraph.errors import NotAGraphError
 
@@ -91,7 +91,7 @@ config.add_command(signing_key)
 
 @command("doctor")
 @click.option("--repair", is_flag=True, help="Make anew what is damaged and can be made anew.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_array
 @common
 def doctor(repair: bool, as_json: bool) -> None:
     """Check that everything tgraph needs is in order. Exit code 1: something is not.

@@ -9,7 +9,7 @@ import click
 from tgraph.cli import completion
 from tgraph.cli.options import chat_options, common, connection, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import many, one_line, print_json, say, show, time, write_bytes
+from tgraph.cli.terminal import confirm, many, one_line, print_json, say, show, time, write_bytes
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -127,17 +127,13 @@ def remove(
 
 
 def _confirm(found: Impact) -> None:
-    """Ask at the terminal. ``UsageError`` where nobody can answer."""
-    import sys
-
+    """Say what falls with the document, and ask whether it shall."""
     say(
         f"{one_line(found.path)}: {one_line(found.title)}\n"
         f"Facts that rest on it alone: {len(found.facts):,}. "
         f"Answers that rest on it: {len(found.answers):,}."
     )
-    if not sys.stdin.isatty():
-        raise UsageError("Erasing can't be taken back, and nobody is asked here.", "Say --yes.")
-    click.confirm("Erase its text everywhere, for good?", abort=True, err=True)
+    confirm("Erasing", "Erase its text everywhere, for good?")
 
 
 def _say_done(done: Purge) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.options import chat_options, common, json_array, settings_of
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import one_line, print_json, say, show, table, time
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = Callable[[T], Sequence[str]]
 
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
 
 
@@ -28,7 +27,7 @@ def entities() -> None:
 
 
 @command("merges")
-@as_json_option
+@json_array
 @common
 def merges(as_json: bool) -> None:
     """List the names that stand for another entity, with the grounds and the time.
@@ -44,7 +43,7 @@ def merges(as_json: bool) -> None:
 
 
 @command("splits")
-@as_json_option
+@json_array
 @common
 def splits(as_json: bool) -> None:
     """List the names that were told apart by hand, with who, why and when."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli import terminal
+from tgraph.cli.options import json_array
 from tgraph.cli.running import command
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _revision(reader: PulledReader) -> str:
 
 
 @command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_array
 def list_pulled(as_json: bool) -> None:
     """List the readers that were pulled, with what their locks pin.
 

@@ -64,6 +64,9 @@ common = _all(
 )
 """``--root``, ``-C`` and ``--debug``."""
 
+json_array = click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+"""For what lists something."""
+
 connection = _all(
     _nothing("-u", "--url", "--api-url"),
     _nothing("-t", "--token"),
@@ -252,7 +255,9 @@ def _default(flag: Flag) -> str:
 
     section, _, name = _settings_of_modes()[flag.parameter][0].partition(".")
     value = getattr(getattr(ModeSettings(), section), name)
-    return {None: "all", False: "no"}.get(value, str(value))
+    if value is None:
+        return "all"
+    return str(value) if value is not False else "no"
 
 
 def _modes() -> Mapping[str, Mode]:

@@ -184,6 +184,16 @@ def one_text(what: str, *given: str | None) -> str:
     return piped
 
 
+def confirm(what: str, question: str) -> None:
+    """Ask at the terminal before what can't be taken back. ``UsageError`` where nobody can
+    answer, ``click.Abort`` for a no."""
+    from tgraph.errors import UsageError
+
+    if not sys.stdin.isatty():
+        raise UsageError(f"{what} can't be taken back, and nobody is asked here.", "Say --yes.")
+    click.confirm(question, abort=True, err=True)
+
+
 def is_terminal() -> bool:
     """Whether stdout is shown to a person."""
     return sys.stdout.isatty()

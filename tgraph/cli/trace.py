@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tgraph.cli import completion
-from tgraph.cli.options import common, connection
+from tgraph.cli.options import common, connection, json_array
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import (
     GAP,
@@ -135,7 +135,7 @@ _LEAST = 30
 
 @command("sessions")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_array
 @click.option("--format", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @connection
 @common

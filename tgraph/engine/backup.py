@@ -114,16 +114,11 @@ def back_up(
     with ExitStack() as stack, disk_errors():
         saved, items = [], list(_shared_files(root))
         for name in graph.collections():
-            folder = graph.collection(name)
-            before = {key for key, _ in Librarian(folder.librarian).files()}
-            found = published(folder, root, message)
+            found = stack.enter_context(published(graph.collection(name), root, message))
             if found is not None:
-                collection, snapshot = found
-                stack.enter_context(closing(snapshot))
+                collection, files = found
                 saved.append(collection)
-                items += files_of(folder, snapshot)
-                if before - {item.key for item in items}:
-                    raise erased_meanwhile()
+                items += files
         if not saved:
             raise UsageError(f"{root} holds nothing yet.", "Run `tgraph index PATH...` first.")
         sweep(file.parent, file.name)
@@ -144,10 +139,14 @@ def _check_target(file: Path) -> None:
         raise UsageError(f"{file} can't be written: its folder doesn't exist.")
 
 
+@contextmanager
 def published(
     folder: CollectionFolder, root: Path, message: OnMessage
-) -> tuple[SavedCollection, Snapshot] | None:
-    """What is published of the collection, with every session that has ended, and pinned."""
+) -> Iterator[tuple[SavedCollection, list[SavedFile]] | None]:
+    """What is published of the collection, with every session that has ended, and its files, which
+    stay until the end; None where it holds nothing. ``StoreError`` where something is erased
+    meanwhile."""
+    before = {key for key, _ in Librarian(folder.librarian).files()}
     settings = load_settings(root, {"collection": folder.name})
     catalogue = collection_iri(settings.explain_collection)
     ledger = Ledger(folder, catalogue, now, settings.integrity.signing_key)
@@ -155,15 +154,22 @@ def published(
         try:
             ledger.fold(timeout=PATIENCE)
         except StoreError as error:
-            message(f"The newest sessions are not in the backup: {error.message}")
+            message(f"The newest sessions are left out: {error.message}")
     snapshot = Snapshot.open(folder)
     if snapshot is None:
-        return None
-    pointer = snapshot.pointer
-    saved = SavedCollection(
-        folder.name, catalogue, pointer.generation, pointer.sequence, pointer.head
-    )
-    return saved, snapshot
+        yield None
+        return
+    with closing(snapshot):
+        pointer = snapshot.pointer
+        files = list(_files_of(folder, snapshot))
+        if before - {file.key for file in files}:
+            raise _erased_meanwhile()
+        yield (
+            SavedCollection(
+                folder.name, catalogue, pointer.generation, pointer.sequence, pointer.head
+            ),
+            files,
+        )
 
 
 def _shared_files(root: Path) -> Iterator[SavedFile]:
@@ -172,7 +178,7 @@ def _shared_files(root: Path) -> Iterator[SavedFile]:
             yield SavedFile(name, root / name)
 
 
-def files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
+def _files_of(folder: CollectionFolder, snapshot: Snapshot) -> Iterator[SavedFile]:
     """The files of a collection as it is published."""
     base = f"collections/{folder.name}"
     sums = sums_of(snapshot.path / "store")
@@ -212,8 +218,8 @@ def _write(
     return listed
 
 
-def erased_meanwhile() -> StoreError:
-    return StoreError("Something was erased from the graph meanwhile.", "Make the backup again.")
+def _erased_meanwhile() -> StoreError:
+    return StoreError("Something was erased from the graph meanwhile.", "Begin again.")
 
 
 def _add(archive: tarfile.TarFile, name: str, reader: SummingReader, size: int) -> None:
@@ -234,7 +240,7 @@ def checked(item: SavedFile, take: Callable[[SummingReader, int], object]) -> tu
     try:
         file = item.path.open("rb")
     except FileNotFoundError:
-        raise erased_meanwhile() from None
+        raise _erased_meanwhile() from None
     with file:
         size = os.fstat(file.fileno()).st_size
         reader = SummingReader(file, _content_of(item))

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -20,18 +19,14 @@ from tgraph.engine.backup import (
     SavedFile,
     SummingReader,
     checked,
-    erased_meanwhile,
-    files_of,
     publish_saved,
     published,
     put_in_place,
     scratch_beside,
 )
-from tgraph.engine.open_collection import now
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.trace.documents import list_documents
-from tgraph.librarian import Librarian
 from tgraph.store.files import allowed_in, disk_errors, exclusive, make_folder, sync_folder
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import is_free
@@ -92,7 +87,6 @@ def copy_collection(
     name: str,
     copy: str,
     *,
-    clock: Callable[[], datetime] = now,
     progress: OnProgress = silent,
     message: OnMessage = mute,
 ) -> SavedCollection:
@@ -107,15 +101,10 @@ def copy_collection(
     graph = GraphFolder.open(Path(root))
     source, target = graph.collection(name), graph.new_collection(copy)
     with disk_errors(), scratch_beside(target.path) as scratch:
-        before = {key for key, _ in Librarian(source.librarian).files()}
-        found = published(source, graph.path, message)
-        if found is None:
-            raise UsageError(f"The collection {name!r} holds nothing yet.")
-        saved, snapshot = found
-        with closing(snapshot):
-            files = list(files_of(source, snapshot))
-            if before - {file.key for file in files}:
-                raise erased_meanwhile()
+        with published(source, graph.path, message) as found:
+            if found is None:
+                raise UsageError(f"The collection {name!r} holds nothing yet.")
+            saved, files = found
             for number, file in enumerate(files):
                 checked(file, partial(_write, _below(scratch, file, source)))
                 progress(Progress("Copying", number + 1, len(files)))
