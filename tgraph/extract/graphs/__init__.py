@@ -1,0 +1,1 @@
+"""Graphs that others made, read into documents, evidence and communities."""
