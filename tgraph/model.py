@@ -537,7 +537,8 @@ class Candidate:
     """What retrieval considered: its rank (from 1), score and, of an edge, hops from a seed entity.
 
     ``tokens`` is what it costs in a prompt, where the mode has a budget; ``bridge`` the IRI of the
-    evidence, in another document, that names what this one speaks of, where they answer together.
+    evidence, in another document, that names what this one speaks of, where they answer together;
+    ``authority`` what its sources were weighed by (the best of them), 1 unless a person decided.
     """
 
     item: Edge | Item
@@ -548,6 +549,7 @@ class Candidate:
     reasons: tuple[str, ...] = ()
     tokens: int | None = None
     bridge: str = ""
+    authority: float = 1.0
 
     @property
     def edge(self) -> Edge:

@@ -1,4 +1,4 @@
-"""Documents: ``tgraph source``, ``tgraph impact``, ``tgraph retract`` and ``tgraph remove``."""
+"""Documents: ``tgraph documents``, ``source``, ``impact``, ``retract`` and ``remove``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli import completion
-from tgraph.cli.options import chat_options, common, connection, settings_of
+from tgraph.cli.options import chat_options, common, connection, json_array, settings_of
 from tgraph.cli.running import command, opened
-from tgraph.cli.terminal import confirm, many, one_line, print_json, say, show, time, write_bytes
+from tgraph.cli.terminal import (
+    confirm,
+    many,
+    one_line,
+    print_json,
+    say,
+    show,
+    table,
+    time,
+    write_bytes,
+)
 from tgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,6 +29,77 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 """Facts that are listed as text; JSON has all of them."""
+
+
+@click.group("documents", context_settings={"help_option_names": ["-h", "--help"]})
+def documents() -> None:
+    """List the documents, and say how much they are to be believed."""
+
+
+@command("list")
+@click.option("--all", "everything", is_flag=True, help="Those that no longer stand too.")
+@json_array
+@common
+def list_(everything: bool, as_json: bool) -> None:
+    """List the documents with the time each was taken in, and its authority.
+
+    \b
+    Examples:
+      tgraph documents list
+      tgraph documents list --json | jq '.[] | select(.authority < 1).path'
+    """
+    with opened() as graph:
+        found = [each for each in graph.documents() if each.standing or everything]
+    if as_json:
+        print_json(found)
+    elif found:
+        rows = (
+            (
+                one_line(each.path),
+                one_line(each.title),
+                time(each.taken),
+                "" if each.standing else "ended",
+                "" if each.authority == 1 else f"{each.authority:g}",
+            )
+            for each in found
+        )
+        show(table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows))
+    else:
+        say("There are no documents yet. `tgraph index PATH...` takes some in.")
+
+
+@command("weigh")
+@click.argument("target", metavar="DOC|PATTERN", shell_complete=completion.documents)
+@click.argument("authority", required=False, type=click.FloatRange(0, 1))
+@click.option("--clear", is_flag=True, help="Take the weight back.")
+@click.option("--reason", required=True, help="Why; it is kept in the record.")
+@chat_options
+@common
+def weigh(target: str, authority: float | None, clear: bool, reason: str, **flags: Any) -> None:
+    """Say how much documents are to be believed: AUTHORITY is a number from 0 to 1.
+
+    What was found in them counts for so much of its score in every question from now on; with 0
+    nothing is answered from them. Sessions that were asked before stay as they were. DOC is named
+    as for `impact`; a PATTERN of paths (*, ?, [...]) is for all that it matches, later ones
+    included, the path itself going before patterns and a longer pattern before a shorter.
+
+    \b
+    Examples:
+      tgraph documents weigh rumours.txt 0.3 --reason "hearsay"
+      tgraph documents weigh "*/drafts/*" 0 --reason "superseded by the filings"
+      tgraph documents weigh rumours.txt --clear --reason "confirmed since"
+    """
+    if clear is (authority is not None):
+        raise UsageError("Give an authority from 0 to 1, or --clear.")
+    with opened(settings_of(flags)) as graph:
+        pattern = one_line(graph.weigh(target, authority, reason=reason))
+        fitting = sum(1 for each in graph.documents() if each.standing and each.authority != 1)
+    done = "is as any other" if authority is None else f"has an authority of {authority:g}"
+    say(f"{pattern} {done} from now on ({many(fitting, 'document')} weighed).")
+
+
+documents.add_command(list_)
+documents.add_command(weigh)
 
 
 @command("impact")

@@ -13,7 +13,7 @@ from tgraph.cli.backup import backup, restore
 from tgraph.cli.collections import collections
 from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
-from tgraph.cli.documents import impact, remove, retract, source
+from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
@@ -60,6 +60,7 @@ for _command in (
     influence,
     source,
     audit,
+    documents,
     impact,
     retract,
     remove,

@@ -158,6 +158,19 @@ class KnowledgeGraph:
 
         return CurationRun(self._opened.setup()).rejoin(name, other, reason)
 
+    def weigh(self, target: str, authority: float | None, *, reason: str) -> str:
+        """Give documents an authority from 0 to 1, by which ranking multiplies what was found in
+        them (0: nothing is answered from them); the path or pattern that has it now.
+
+        ``target`` is a document, named as for ``retract``, or a pattern of paths (``minutes/*``;
+        ``*`` for all): the path itself goes before patterns, a longer pattern before a shorter.
+        Later versions under the path keep it. None takes the weight back. Recorded as ``split``
+        is. ``UsageError`` where nothing would change, or for what is no weight.
+        """
+        from tgraph.engine.change.entity_curation import CurationRun
+
+        return CurationRun(self._opened.setup()).weigh(target, authority, reason)
+
     def impact(self, document: str) -> Impact:
         """The facts that rest on a document alone, and the answers that rest on it."""
         from tgraph.explain.audit.impact import read_impact

@@ -100,6 +100,27 @@ def rejoin_quads(activity: str, split: str, decided: datetime) -> list[Quad]:
     return out.quads
 
 
+def weighting_quads(
+    activity: str, pattern: str, authority: float | None, previous: Iterable[str], decided: datetime
+) -> list[Quad]:
+    """The authority of the documents under the paths of a pattern, in place of the ``previous``
+    weightings of the same; None only takes these back."""
+    out = Statements(v.SOURCE_GRAPH)
+    for earlier in previous:
+        state_invalidation(out, earlier, activity, decided)
+    if authority is not None:
+        state_entity(
+            out,
+            f"{v.URN}weighting:{v.digest(activity, pattern)}",
+            "Weighting",
+            (v.prov("generatedAtTime"), decided),
+            (v.tg("pathPattern"), pattern),
+            (v.tg("authority"), authority),
+            by=activity,
+        )
+    return out.quads
+
+
 def curation_quads(
     activity: str,
     label: str,

@@ -86,6 +86,7 @@ def _row(candidate: Candidate, kind: NamedNode, *pairs: Pair) -> str:
         (v.tg("score"), candidate.score),
         (v.tg("tokenCount"), candidate.tokens),
         (v.tg("bridge"), iri(candidate.bridge) if candidate.bridge else None),
+        (v.tg("authority"), candidate.authority if candidate.authority != 1 else None),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tgraph.errors import EvidenceError
+from tgraph.index.authority import Authorities, read_authorities
 from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence, left_out
 from tgraph.index.evidence_cache import LookupTable
 from tgraph.index.reports.report_cache import ReportCache
@@ -175,6 +176,11 @@ class Context:
         if self.settings.integrity.strict:
             raise error
         self.doubts.add(error)
+
+    @property
+    def authorities(self) -> Authorities:
+        """What documents were weighed by hand."""
+        return self.once("authorities", lambda: read_authorities(self.store))
 
     def for_question(self, sink: CallSink) -> Context:
         """The same state for one more question, whose calls go to ``sink``; thread-safe."""

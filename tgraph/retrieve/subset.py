@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.authority import standing_weightings
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.knowledge import is_statement
 from tgraph.index.reports.report import evidence as ways_of
@@ -67,6 +68,8 @@ class Admitted:
         for claim in self._subjects("claim"):
             yield from self._about(claim, v.KNOWLEDGE_GRAPH)
         yield from self._merges()
+        for weighting in standing_weightings(self._store):
+            yield from self._about(weighting, v.SOURCE_GRAPH)
         yield from self._classes()
         yield from self._communities()
         yield from self._reports()

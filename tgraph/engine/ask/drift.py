@@ -17,6 +17,7 @@ from math import ceil
 from tgraph import vocabulary as v
 from tgraph.answer.base import Selector, Synthesiser
 from tgraph.answer.drift import DriftPoint, Explorer, Response, Told
+from tgraph.engine.ask.authority import NONE, weighed_point
 from tgraph.engine.ask.methods import Gathering
 from tgraph.engine.ask.question_run import gathered
 from tgraph.errors import EndpointError, ModelError, StoreError
@@ -150,7 +151,7 @@ def weighed(
     points = explorer.weigh(question, told, context)
     return [
         DrawnPoint(
-            _item(graph[number], index, point, uuid),
+            weighed_point(_item(graph[number], index, point, uuid), context.authorities),
             number,
             tuple(candidate.item.iri for candidate in point.cites),
         )
@@ -178,8 +179,7 @@ def select(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selection:
     used: set[str] = set()
     for made in ranked:
         wording = v.normalise_name(made.item.item.text)
-        if made.item.score <= 0 or wording in said:
-            reason = REPEATED if wording in said else UNHELPFUL
+        if reason := _objection(made.item, wording in said):
             rejected.append(Rejected(made.item, reason))
             continue
         said.add(wording)
@@ -194,6 +194,14 @@ def select(found: DriftFindings, points: Sequence[DrawnPoint]) -> Selection:
         if iri not in used
     ]
     return Selection(tuple(selected), tuple(rejected))
+
+
+def _objection(point: Candidate, repeated: bool) -> str:
+    if not point.authority:
+        return NONE
+    if repeated:
+        return REPEATED
+    return UNHELPFUL if point.score <= 0 else ""
 
 
 def write(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tgraph.answer.community_selection import Rater, descend
 from tgraph.answer.map_reduce import Batch, Mapper, Reducer, as_candidates, choose
+from tgraph.engine.ask.authority import NONE, in_order_weighed
 from tgraph.engine.ask.methods import Gathering
 from tgraph.engine.ask.question_run import gathered
 from tgraph.model import Candidate, Rejected, Retrieval, Selection
@@ -38,9 +39,10 @@ class GlobalSearch:
         with record.step("Mapping", self.mapper.agent, [stage, *made]) as step:
             mapped = self.mapper.map(question, batches.batches, context, record.call)
             state_points(record, step, mapped)
-            points = as_candidates(record.uuid, mapped, context)
-            helpful = [point for point in points if point.score > 0]
+            points = in_order_weighed(as_candidates(record.uuid, mapped, context), context)
+            helpful = [point for point in points if point.score > 0 and point.authority]
             left_out = self.synthesiser.left_out(question, helpful) if helpful else {}
+            left_out = {**left_out, **{p.item.iri: NONE for p in points if not p.authority}}
             selection = choose(points, left_out)
             unused = [*batches.rejected, *_unused(batches.batches, points, selection)]
             selection = replace(selection, rejected=(*selection.rejected, *unused))

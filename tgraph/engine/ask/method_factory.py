@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tgraph.engine.ask.authority import WeighedRetriever, WeighedSelector
 from tgraph.engine.ask.methods import Bypass, Chosen, Method, TwoStages
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError, nearest_names
@@ -204,7 +205,7 @@ def _seed_filter(selector: Selector) -> SeedFilter:
 
 def _retriever(mode: Mode, parts: Components) -> Retriever:
     made: Retriever = load(mode.retriever)(parts.settings, _Lent(parts))
-    return made
+    return WeighedRetriever(made)
 
 
 def _selecting(mode: Mode, parts: Components) -> Selecting:
@@ -213,6 +214,10 @@ def _selecting(mode: Mode, parts: Components) -> Selecting:
 
 
 def _selector(selecting: Selecting, parts: Components) -> Selector:
+    return WeighedSelector(_plain_selector(selecting, parts))
+
+
+def _plain_selector(selecting: Selecting, parts: Components) -> Selector:
     if isinstance(selecting, Judged):
         return parts.selector
     from tgraph.answer.token_budget import BudgetSelector, CappedSelector

@@ -1,4 +1,4 @@
-"""What a user decides: names are split and rejoined, a document is retracted.
+"""What a user decides: names are split and rejoined, documents weighed and retracted.
 
 The decision enters the source graph, knowledge is derived again from there, and both are published
 as one batch. What was recorded stays; the answers that rest on a retracted document are called into
@@ -7,8 +7,10 @@ question. Design, sections 3.3, 3.4 and 3.6.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from glob import has_magic
 
 from pyoxigraph import Quad
 
@@ -21,12 +23,14 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import UsageError
 from tgraph.explain.audit.impact import Impact, read_impact
+from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.entities import EntityMerges
+from tgraph.index.authority import pattern_of, read_authorities, standing_weightings
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import is_retracted, standing_accessions
 from tgraph.record.activities import responsible, state_invalidation
 from tgraph.record.assessments import InvalidationRecord
-from tgraph.record.merges import curation_quads, rejoin_quads, split_quads
+from tgraph.record.merges import curation_quads, rejoin_quads, split_quads, weighting_quads
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements
 
@@ -58,6 +62,20 @@ class CurationRun(Run):
             quads = rejoin_quads(self.iri, split, decided)
             self._decide(context, "Rejoining", reason, started, Touched(set(pair)), quads)
         return split
+
+    def weigh(self, target: str, authority: float | None, reason: str) -> str:
+        """The path, or pattern of paths, that has the authority now. Raises ``UsageError``; then
+        nothing changed."""
+        check_reason(reason)
+        check_authority(authority)
+        with self._workshop() as context:
+            started, store = context.clock(), context.copy.store
+            pattern = target if has_magic(target) else find_document(store, target).path
+            previous = [w for w in standing_weightings(store) if pattern_of(store, w) == pattern]
+            _check_change(store, pattern, previous, authority)
+            quads = weighting_quads(self.iri, pattern, authority, previous, context.clock())
+            self._decide(context, "Weighting", reason, started, Touched(), quads)
+        return pattern
 
     def retract(self, document: str, reason: str) -> bool:
         """Whether something changed: False where the document was retracted already."""
@@ -99,6 +117,22 @@ def check_reason(reason: str) -> None:
     """``UsageError`` where none is given."""
     if not reason.strip():
         raise UsageError("A decision needs a reason.")
+
+
+def check_authority(authority: float | None) -> None:
+    """``UsageError`` for one below 0, above 1, or that is no number."""
+    if authority is not None and not 0 <= authority <= 1:
+        raise UsageError(f"An authority is between 0 and 1, not {authority:g}.")
+
+
+def _check_change(
+    store: Store, pattern: str, previous: Sequence[str], authority: float | None
+) -> None:
+    """``UsageError`` where the decision would change nothing."""
+    if authority is None and not previous:
+        raise UsageError(f"{pattern} was not weighed.", "`tgraph documents list` has the weights.")
+    if previous and read_authorities(store).weights[pattern] == authority:
+        raise UsageError(f"{pattern} has an authority of {authority:g} already.")
 
 
 def _pair_to_split(entities: EntityMerges, name: str, other: str | None) -> tuple[str, str]:

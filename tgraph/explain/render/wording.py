@@ -206,12 +206,14 @@ def kinds_text(items: Sequence[TraceItem]) -> str:
 
 
 def standing_text(item: TraceItem) -> str:
-    """Its rank, and the hop of an edge or the cost of anything else."""
+    """Its rank, the hop of an edge or the cost of anything else, and what it was weighed by."""
     parts = [f"rank {item.rank}"] if item.rank else []
     if item.kind == "edge":
         parts.append(f"hop {item.hop}")
     if item.tokens:
         parts.append(f"{item.tokens} tokens")
+    if item.authority != 1:
+        parts.append(f"authority {item.authority:g}")
     return ", ".join(parts)
 
 

@@ -16,6 +16,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
+from tgraph.index.authority import FULL, read_authorities
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
@@ -31,7 +32,7 @@ _COLUMNS = ("document", "title", "path", "type", "taken")
 @dataclass(frozen=True, slots=True)
 class DocumentSummary:
     """A document under one of its paths. ``standing`` is False once it was superseded
-    there, or retracted."""
+    there, or retracted; ``authority`` is what it was weighed by, 1 where nobody did."""
 
     document: str
     title: str
@@ -39,12 +40,16 @@ class DocumentSummary:
     media_type: str
     taken: str
     standing: bool
+    authority: float = FULL
 
 
 def list_documents(store: Store) -> list[DocumentSummary]:
     """Every document under every path it was taken in by, those that stand first."""
+    authorities = read_authorities(store)
     found = [
-        DocumentSummary(document, title, path, media_type, taken, row["ended"] is None)
+        DocumentSummary(
+            document, title, path, media_type, taken, row["ended"] is None, authorities.of(path)
+        )
         for row in select(store, "trace/documents")
         for document, title, path, media_type, taken in [[text_of(row[n]) for n in _COLUMNS]]
     ]

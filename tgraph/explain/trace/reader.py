@@ -379,6 +379,7 @@ class TraceReader:
             tokens=self._said.number(candidate, "tokenCount"),
             evidence=places.get(subject, ()),
             bridge=self._evidence(bridge) if bridge else None,
+            authority=float(self._said.one(candidate, "authority") or 1),
             **terms,
         )
 

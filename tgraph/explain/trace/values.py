@@ -33,7 +33,8 @@ class TraceItem:
     """An edge or another item: selected, with the reasoning, or a candidate with why it was not.
 
     ``label`` is the item in words; of an edge there are its three terms as well. ``bridge`` is the
-    place, in another document, that leads to it: the two answer together.
+    place, in another document, that leads to it: the two answer together. ``authority`` is what
+    its sources were weighed by.
     """
 
     iri: str
@@ -53,6 +54,7 @@ class TraceItem:
     object_label: str = ""
     evidence: tuple[TraceQuotation, ...] = ()
     bridge: TraceQuotation | None = None
+    authority: float = 1.0
 
     @property
     def edge(self) -> str | None:

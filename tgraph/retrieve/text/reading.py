@@ -139,16 +139,23 @@ class JudgementFeatures(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SentenceReading:
     """A sentence that was read: what tells whether it answers, the likeliest answer in it, and the
-    terms of the question that its passage lacks."""
+    terms of the question that its passage lacks; ``authority`` is that of its document."""
 
     evidence: Evidence
     features: Features
     answer: str
     lacking: tuple[str, ...]
+    authority: float = 1.0
 
     @property
     def probability(self) -> float:
-        return _probability(self.features.logit)
+        """That it answers, as far as its document is to be believed."""
+        return _probability(self.features.logit) * self.authority
+
+    @property
+    def likelihood(self) -> float:
+        """What orders readings as ``probability`` does, without its bounds."""
+        return self.features.logit + (math.log(self.authority) if self.authority else -math.inf)
 
 
 def read(question: Question, retrieval: Retrieval, reader: Reader, context: Context) -> Retrieval:
@@ -322,7 +329,16 @@ def readings_of(
         alone = _likeliest([found[p] for e, _ in chain if (p := place_of(e)) in found])
         if best and (alone is None or best.features.logit > alone.features.logit):
             found |= {place_of(e): replace(best, evidence=e) for e, _ in chain}
-    return found
+    return _believed(found, context) if context.authorities else found
+
+
+def _believed(
+    readings: Mapping[Place, SentenceReading], context: Context
+) -> dict[Place, SentenceReading]:
+    """The readings with the authority of their documents; without those that have none."""
+    authorities = context.authorities
+    found = {p: replace(r, authority=authorities.of(r.evidence.path)) for p, r in readings.items()}
+    return {place: reading for place, reading in found.items() if reading.authority}
 
 
 def _sentence_readings(
@@ -347,7 +363,7 @@ def _sentence_readings(
 
 
 def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
-    return max(readings, key=lambda each: (each.features.logit, each.evidence.iri), default=None)
+    return max(readings, key=lambda each: (each.likelihood, each.evidence.iri), default=None)
 
 
 def _lacking(inquiry: AnalysedQuestion, passage: str) -> tuple[str, ...]:
