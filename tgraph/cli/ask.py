@@ -57,6 +57,7 @@ class Ask:
         self._history = read_history(options.pop("history"))
         self._given = [name for name, value in options.items() if value not in (None, ())]
         self._filters = filters_of(options)
+        self._as_of: str | None = options.pop("as_of")
         self._settings = settings_of(options)
         self._begun = False
         self._last_stage = ""
@@ -75,7 +76,11 @@ class Ask:
             for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
                 say(note)
             stream = graph.stream(
-                question, self._mode, history=self._history, filters=self._filters
+                question,
+                self._mode,
+                history=self._history,
+                filters=self._filters,
+                as_of=self._as_of,
             )
             answer = self._listen(graph, stream)
             written = self._written(graph, answer)
@@ -279,6 +284,12 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
 )
+@click.option(
+    "--as-of",
+    metavar="WHEN",
+    help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
+    " session.",
+)
 @filter_options
 @answer_options
 @chat_options
@@ -298,6 +309,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "Who designed the Fram?" --json | jq .sentences
       echo "Who designed the Fram?" | tgraph ask
       tgraph ask "Who was in command?" --document "nimrod*" --type person
+      tgraph ask "Who was in command?" --as-of 2026-03-01
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
       tgraph ask "What are the main themes?"

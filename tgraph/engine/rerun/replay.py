@@ -34,7 +34,7 @@ from tgraph.engine.ask.question_run import QuestionRun
 from tgraph.engine.components import Components
 from tgraph.engine.rerun.recorded_retrieval import with_recorded_retrieval
 from tgraph.errors import TgraphError, UsageError
-from tgraph.explain.as_of.store import as_of, erased_since
+from tgraph.explain.as_of.store import as_of, erased_since, without_erased
 from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.assess.ablations import AblatedRun
 from tgraph.explain.trace.comparison import RecordDifference, differences, replay_form, replay_hash
@@ -151,7 +151,7 @@ class SessionReplay:
             f" {self.generation}): it is read as it was, put together from the record."
         )
         with as_of(context.store, self.librarian, session.generation) as store:
-            yield self._over(store)
+            yield without_erased(self._over(store))
 
     def _over(self, store: Store) -> Context:
         """The store with the vectors that it had; nobody far away is asked for any."""
@@ -177,7 +177,7 @@ class SessionReplay:
         context = Context(
             left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
         )
-        context = replace(context, filters=left.filters)
+        context = replace(context, filters=left.filters, notes=left.notes)
         history = history_of(session.parameters)
         question = Question(session.question, history)
         method = self._method(parts, question, context)
@@ -203,7 +203,8 @@ class SessionReplay:
             **filters.parameters,
         }
         try:
-            for _ in asking.stream(question, values, session.generation, session.collection):
+            of = session.generation, session.collection, session.said.one(session.iri, "asOf")
+            for _ in asking.stream(question, values, *of):
                 pass
         except TgraphError as error:
             if isinstance(error, LostVectorsError) and not lost:
