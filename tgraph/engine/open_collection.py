@@ -242,13 +242,14 @@ class OpenCollection:
         own, librarian = now.embedder, self.librarian
         saved = SavedVectors(self._knowledge.vectors, self.generation)
         with ExitStack() as opened:
-            store = opened.enter_context(as_of(now.store, librarian, generation))
+            past = opened.enter_context(as_of(now.store, librarian, generation))
+            store, notes = without_erased(past)
             near = None if isinstance(own, Client) else own  # a server's calls would go unrecorded
-            embedder = VectorsOnRecord(own.agent, store, librarian, own, near)
+            embedder = VectorsOnRecord(own.agent, past, librarian, own, near)
             vectors = PastVectors(store, librarian, saved, embedder)
             texts = now.texts.over(store)
-            context = Context(store, texts, vectors, own, self.settings, reader=now.reader)
-            return PastKnowledge(without_erased(context), opened.pop_all())
+            context = Context(store, texts, vectors, own, self.settings, now.reader, notes=notes)
+            return PastKnowledge(context, opened.pop_all())
 
     def _close_replaced(self) -> None:
         """Close what nobody reads any more: not while a question is still answered."""

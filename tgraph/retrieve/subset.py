@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import (
-    NO_FILTERS,
     Filters,
     admitted_documents,
     admitted_entities,
@@ -337,24 +336,12 @@ def is_empty(context: Context) -> bool:
     return next(chunks, None) is None
 
 
-def without_documents(context: Context, documents: Collection[str]) -> Context:
-    """The context that sees nothing of the documents; itself where none of them stands."""
-    standing = admitted_documents(NO_FILTERS, context.store)
-    if standing.isdisjoint(documents):
-        return context
-    return _copied(context, Admitted(context.store, standing.difference(documents), None))
-
-
 def _narrow(context: Context, filters: Filters) -> Context:
     documents = admitted_documents(filters, context.store)
     if filters.languages:
         documents = in_languages(documents, filters.languages, context.store, context.texts)
     entities = admitted_entities(filters, context.store)
-    return _copied(context, Admitted(context.store, documents, entities), filters)
-
-
-def _copied(context: Context, admitted: Admitted, filters: Filters = NO_FILTERS) -> Context:
-    store = OxigraphStore.memory(admitted.quads())
+    store = OxigraphStore.memory(Admitted(context.store, documents, entities).quads())
     texts = context.texts.over(store)
     return Context(
         store,

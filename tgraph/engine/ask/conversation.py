@@ -64,6 +64,8 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 }
 """Whether a state of the graph lacks what a mode needs."""
 
+_LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
+
 
 def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
     """What a date, a time, a generation or a session means; see ``find_point``."""
@@ -110,8 +112,8 @@ class AskedKnowledge:
         whole = self.opened.context_as_of(self.point.generation)
         if need is not None and _MISSING[need.what](whole.store):
             raise UsageError(
-                f"Generation {self.point.generation} lacks what the mode {mode} searches "
-                f"({need.what}), which nobody had asked for then.",
+                f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode {mode} "
+                "searches: nobody had asked for it by then.",
                 "Ask in another mode, or as of a later generation (`tgraph history`).",
             )
 

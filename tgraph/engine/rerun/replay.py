@@ -151,7 +151,7 @@ class SessionReplay:
             f" {self.generation}): it is read as it was, put together from the record."
         )
         with as_of(context.store, self.librarian, session.generation) as store:
-            yield without_erased(self._over(store))
+            yield self._over(store)
 
     def _over(self, store: Store) -> Context:
         """The store with the vectors that it had; nobody far away is asked for any."""
@@ -159,10 +159,13 @@ class SessionReplay:
         agent = self.session.embedder or own.agent
         local = None if isinstance(own, Client) else own
         embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
-        vectors = context.vectors
+        vectors, notes = context.vectors, ()
+        if store is not context.store:
+            store, notes = without_erased(store)
         if store is not context.store or agent.iri != own.agent.iri:
             vectors = PastVectors(store, self.librarian, vectors, embedder)
-        return Context(store, context.texts.over(store), vectors, embedder, self.settings)
+        texts = context.texts.over(store)
+        return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 
     def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
         """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""

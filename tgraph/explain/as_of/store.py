@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +25,7 @@ from tgraph.model import Agent
 from tgraph.models.base import Embedder
 from tgraph.retrieve.base import Context, Question, Rank
 from tgraph.retrieve.filters import NO_FILTERS, Filters, admitted_documents
-from tgraph.retrieve.subset import without_documents
+from tgraph.retrieve.subset import Admitted
 from tgraph.settings import Settings
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
@@ -77,18 +77,17 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
             past.close()
 
 
-def without_erased(context: Context) -> Context:
-    """The context of earlier knowledge without what documents said whose text was erased later; a
-    note tells how many these are."""
-    erased = {erasure.document for erasure in erasures_since(context.store, "")}
-    left = without_documents(context, erased)
-    if left is context:
-        return context
-    stood = admitted_documents(NO_FILTERS, context.store)
-    count = len(stood & erased)
-    many = "a document" if count == 1 else f"{count} documents"
-    was = "was" if count == 1 else "were"
-    return replace(left, notes=(f"The text of {many} that stood then {was} erased since.",))
+def without_erased(store: Store) -> tuple[Store, tuple[str, ...]]:
+    """A store of earlier knowledge without the documents that stood then and whose text was erased
+    since; and a note on them, where there are any."""
+    erased = {erasure.document for erasure in erasures_since(store, "")}
+    stood = admitted_documents(NO_FILTERS, store)
+    if not (gone := stood & erased):
+        return store, ()
+    left = OxigraphStore.memory(Admitted(store, stood - gone, None).quads())
+    what = "a document that stood then was" if len(gone) == 1 else f"{len(gone)} documents that"
+    many = "" if len(gone) == 1 else " stood then were"
+    return left, (f"The text of {what}{many} erased since; nothing of it is answered from.",)
 
 
 def erased_since(store: Store, time: str) -> bool:
