@@ -17,6 +17,7 @@ from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
+from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.models import models
 from tgraph.cli.options import common
@@ -52,6 +53,7 @@ for _command in (
     suggest,
     sessions,
     trace,
+    history,
     replay,
     diff,
     export,

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
     from tgraph.explain.trace.entities import Merge, Split
     from tgraph.explain.trace.generations import Generation
+    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.sessions import SessionList, SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
@@ -322,6 +323,21 @@ class KnowledgeGraph:
         from tgraph.explain.trace.generations import list_generations
 
         return list_generations(self.read())
+
+    def knowledge_diff(
+        self, before: str | int | datetime | date, after: str | int | datetime | date = "now"
+    ) -> KnowledgeDiff:
+        """What entities, facts and claims came, went and changed from one point in time (as for
+        ``ask``; 0 is before the first generation) to another, and because of what.
+
+        ``UsageError`` for what is no such point, ``StoreError`` where the record of a change can't
+        be read.
+        """
+        from tgraph.engine.ask.conversation import point_in_time
+        from tgraph.explain.trace.knowledge_diff import knowledge_diff
+
+        one, other = (point_in_time(self._opened, _point_name(p)) for p in (before, after))
+        return knowledge_diff(self.read(), self.librarian, one, other)
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""

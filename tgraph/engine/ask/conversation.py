@@ -130,7 +130,10 @@ def stream(
     if not question.strip():
         raise UsageError("The question is empty.")
     asked = Question(question, _history(opened, history))
-    state = AskedKnowledge(opened, filters, point_in_time(opened, as_of) if as_of else None)
+    point = point_in_time(opened, as_of) if as_of else None
+    if point is not None and not point.generation:
+        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
+    state = AskedKnowledge(opened, filters, point)
     state.announce()
     method = _method(opened, asked, mode, state)
     if isinstance(method, Chosen):

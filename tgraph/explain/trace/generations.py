@@ -97,7 +97,7 @@ def _person(store: Store, activity: str) -> str:
 
 
 def find_point(store: Store, catalogue: str, name: str, now: datetime) -> PointInTime:
-    """The generation that the name means: ``now``, a number, an ISO 8601 date (the end of that day)
+    """The generation that the name means: ``now``, a number (0 for before the first), an ISO 8601 date (the end of that day)
     or date and time (UTC unless it says otherwise), or a session, named as for ``find_session``
     (what it knew).
 
@@ -109,6 +109,8 @@ def find_point(store: Store, catalogue: str, name: str, now: datetime) -> PointI
         raise StoreError("Nothing has been indexed yet.", "Run `tgraph index PATH...` first.")
     if wanted == NOW:
         return _point(batches[-1], NOW)
+    if wanted == "0":
+        return PointInTime(0, "", wanted)
     for batch in batches:
         if wanted == str(batch.number):
             return _point(batch, wanted)
