@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -17,17 +18,7 @@ from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
 QUESTION = "Who sailed the Fram to the South Pole?"
-MODES = (
-    "graph",
-    "local",
-    "global",
-    "basic",
-    "drift",
-    "lightrag-mix",
-    "ppr",
-    "raptor",
-    "contextual",
-)
+MODES = ("graph", "local", "global", "drift", "lightrag-mix", "ppr", "raptor", "contextual")
 TEXTS = {
     "pole.md": "# Pole\n\nRoald Amundsen (also called Amundsen) reached the South Pole in 1911."
     " Roald Amundsen left Oslo.\n",
@@ -92,7 +83,7 @@ class History:
 
 
 @pytest.fixture(scope="module", params=["embedded", "model"])
-def history(request, tmp_path_factory) -> History:
+def history(request, tmp_path_factory) -> Iterator[History]:
     found = History(tmp_path_factory.mktemp("history"), request.param)
     graph, texts = found.graph, {name.removesuffix(".md"): text for name, text in TEXTS.items()}
     found.index(pole=texts["pole"])

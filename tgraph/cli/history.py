@@ -79,9 +79,7 @@ def _lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
         yield "The first is the later one: what came since goes here."
     if found.generations:
         yield "Between them"
-        rows = [f"  {g.number}  {time(g.published)}  {g.what}" for g in found.generations]
-        told = map(_told, found.generations)
-        yield from _some([f"{row}: {why}" if why else row for row, why in zip(rows, told)], most)
+        yield from _some([_row(generation) for generation in found.generations], most)
     if found.same:
         yield "Knowledge is the same."
         return
@@ -99,6 +97,12 @@ def _lines(found: KnowledgeDiff, most: int | None) -> Iterator[str]:
     counts = (f"{kind} +{came:,} -{went:,}" for kind, (came, went) in found.others.items())
     if others := ", ".join(counts):
         yield f"Also: {others}"
+
+
+def _row(generation: Generation) -> str:
+    told = _told(generation)
+    row = f"  {generation.number}  {time(generation.published)}  {generation.what}"
+    return f"{row}: {told}" if told else row
 
 
 def _point(point: PointInTime) -> str:

@@ -214,9 +214,9 @@ class KnowledgeGraph:
         what it may be answered from. ``UsageError`` where they name what there is not.
 
         ``as_of`` has it answered from knowledge as it was: at a time (of a date at its end, in UTC
-        unless it says otherwise), in a generation by number, or as a session knew it. ``UsageError``
-        where there was none, or it lacks what the mode searches; ``StoreError`` where it can't be
-        read any more.
+        unless it says otherwise), in a generation by number, or as a session knew it.
+        ``UsageError`` where there was none, or it lacks what the mode searches; ``StoreError``
+        where it can't be read any more.
         """
         from tgraph.engine.ask.conversation import last
 

@@ -112,8 +112,8 @@ class AskedKnowledge:
         whole = self.opened.context_as_of(self.point.generation)
         if need is not None and _MISSING[need.what](whole.store):
             raise UsageError(
-                f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode {mode} "
-                "searches: nobody had asked for it by then.",
+                f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
+                f"{mode} searches: nobody had asked for it by then.",
                 "Ask in another mode, or as of a later generation (`tgraph history`).",
             )
 

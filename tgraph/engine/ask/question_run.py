@@ -131,8 +131,8 @@ class QuestionRun:
     ) -> Stream:
         """Messages in the specification's order; each stage is durable before its message. The
         answer's comes before its first sentence, when it is on record that it is being written;
-        what it says is on record before the last message. ``as_of`` is what of earlier knowledge was
-        asked for, where that was.
+        what it says is on record before the last message. ``as_of`` says as of what it is asked,
+        where that is not the newest knowledge.
 
         A failure is recorded with its error and raised; so is an interruption.
         """

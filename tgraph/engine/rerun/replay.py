@@ -159,9 +159,8 @@ class SessionReplay:
         agent = self.session.embedder or own.agent
         local = None if isinstance(own, Client) else own
         embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
-        vectors, notes = context.vectors, ()
-        if store is not context.store:
-            store, notes = without_erased(store)
+        past, vectors = store, context.vectors
+        store, notes = without_erased(past) if past is not context.store else (past, ())
         if store is not context.store or agent.iri != own.agent.iri:
             vectors = PastVectors(store, self.librarian, vectors, embedder)
         texts = context.texts.over(store)

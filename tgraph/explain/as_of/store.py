@@ -228,8 +228,13 @@ def context_of(
     """What the session of that ``generation`` retrieved from, filters aside; ``calls`` are the
     content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
     is needed."""
-    saved = SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
+    saved: Mapping[str, VectorSet] = (
+        SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
+    )
     agent = asked.embedder or asked.like.agent
     embedder = VectorsOnRecord(agent, then.store, librarian, asked.like, None, calls)
-    found = PastVectors(then.store, librarian, saved, embedder) if then.is_past else saved
-    return Context(then.store, Texts(then.store, librarian), found, embedder, asked.settings)
+    store, found = then.store, saved
+    if then.is_past:
+        store, _ = without_erased(then.store)
+        found = PastVectors(store, librarian, saved, embedder)
+    return Context(store, Texts(store, librarian), found, embedder, asked.settings)

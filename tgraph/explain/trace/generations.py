@@ -97,9 +97,9 @@ def _person(store: Store, activity: str) -> str:
 
 
 def find_point(store: Store, catalogue: str, name: str, now: datetime) -> PointInTime:
-    """The generation that the name means: ``now``, a number (0 for before the first), an ISO 8601 date (the end of that day)
-    or date and time (UTC unless it says otherwise), or a session, named as for ``find_session``
-    (what it knew).
+    """The generation that the name means: ``now``, a number (0 for before the first), an ISO
+    8601 date (the end of that day) or date and time (UTC unless it says otherwise), or a session,
+    named as for ``find_session`` (what it knew).
 
     ``UsageError`` for a name that means none of these, for a time before the first generation or
     to come; ``StoreError`` where nothing has been indexed.

@@ -130,12 +130,12 @@ def knowledge_diff(
 
 _IN_SOURCES = f"{v.SOURCE_GRAPH} .\n".encode()
 _MERGE = f"<{v.URN}merge:".encode()
-_KINDS = {
+_KINDS: Mapping[object, str] = {
     v.tg("Entity"): "entity",
     v.tg("Edge"): "edge",
     v.tg("Claim"): "claim",
 }
-_OTHERS = {
+_OTHERS: Mapping[object, str] = {
     v.tg("Community"): "communities",
     v.tg("CommunityReport"): "reports",
     v.tg("Summary"): "summaries",
@@ -208,7 +208,7 @@ class _DiffReader:
         quads = self._quads[subject]
         change: Change = "changed"
         for quad, there in quads:
-            if quad.predicate == v.RDF_TYPE and _KINDS.get(quad.object) == kind:  # type: ignore[call-overload]
+            if quad.predicate == v.RDF_TYPE and _KINDS.get(quad.object) == kind:
                 change = "came" if there else "went"
         values = tuple(self._values(quads)) if change == "changed" else ()
         if change == "changed" and not values:
@@ -330,9 +330,8 @@ class _DiffReader:
         counts: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
         for quads in self._quads.values():
             for quad, there in quads:
-                if quad.predicate == v.RDF_TYPE and isinstance(quad.object, NamedNode):
-                    if kind := _OTHERS.get(quad.object):
-                        counts[kind][not there] += 1
+                if quad.predicate == v.RDF_TYPE and (kind := _OTHERS.get(quad.object)):
+                    counts[kind][not there] += 1
         return {kind: (came, went) for kind, (came, went) in sorted(counts.items())}
 
 
