@@ -6,12 +6,13 @@ newest changes are undone, one after the other, on a checkpoint that nobody else
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
@@ -29,6 +30,9 @@ from tgraph.retrieve.subset import Admitted
 from tgraph.settings import Settings
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
+
+if TYPE_CHECKING:
+    from tgraph.index.vectors.vector_index import VectorSet
 
 
 @dataclass(frozen=True, slots=True, order=True)
