@@ -11,6 +11,7 @@ from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
 from tgraph.cli.collections import collections
+from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import impact, remove, retract, source
@@ -72,6 +73,7 @@ for _command in (
     config,
     doctor,
     collections,
+    compare,
     backup,
     restore,
     completion,
