@@ -82,8 +82,8 @@ def compare_collections(
     """What was read from the documents that stand in both collections (of the ``document`` alone,
     where one is named) side by side, each collection as it was last published.
 
-    ``UsageError`` where there is no such collection or document, or both names are the same;
-    ``StoreError`` where nothing has been indexed into one of them.
+    ``UsageError`` where there is no such document in both, or both names are the same;
+    ``StoreError`` for no such collection, or one into which nothing has been indexed.
     """
     if first == second:
         raise UsageError("That is one collection.", "Name two; `tgraph collections list` has them.")

@@ -71,7 +71,8 @@ def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
     """What a date, a time, a generation or a session means; see ``find_point``."""
     from tgraph.explain.trace.generations import find_point
 
-    return find_point(opened.read(), opened.catalogue, name, opened.clock())
+    knowledge = opened.context().store
+    return find_point(knowledge, opened.read, opened.catalogue, name, opened.clock())
 
 
 @dataclass(frozen=True, slots=True)

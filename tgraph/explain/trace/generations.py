@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
@@ -96,10 +96,12 @@ def _person(store: Store, activity: str) -> str:
     return ""
 
 
-def find_point(store: Store, catalogue: str, name: str, now: datetime) -> PointInTime:
+def find_point(
+    store: Store, record: Callable[[], Store], catalogue: str, name: str, now: datetime
+) -> PointInTime:
     """The generation that the name means: ``now``, a number (0 for before the first), an ISO
     8601 date (the end of that day) or date and time (UTC unless it says otherwise), or a session,
-    named as for ``find_session`` (what it knew).
+    named as for ``find_session`` (what it knew). ``record`` gives the store with all sessions.
 
     ``UsageError`` for a name that means none of these, for a time before the first generation or
     to come; ``StoreError`` where nothing has been indexed.
@@ -116,7 +118,7 @@ def find_point(store: Store, catalogue: str, name: str, now: datetime) -> PointI
             return _point(batch, wanted)
     if _DAY.fullmatch(wanted) or _MOMENT.fullmatch(wanted):
         return _point(_at(batches, wanted, now), wanted)
-    return _of_session(store, catalogue, batches, wanted)
+    return _of_session(record, catalogue, batches, wanted)
 
 
 def _point(batch: KnowledgeBatch, name: str) -> PointInTime:
@@ -124,13 +126,14 @@ def _point(batch: KnowledgeBatch, name: str) -> PointInTime:
 
 
 def _of_session(
-    store: Store, catalogue: str, batches: Iterable[KnowledgeBatch], name: str
+    record: Callable[[], Store], catalogue: str, batches: Iterable[KnowledgeBatch], name: str
 ) -> PointInTime:
     uuid = name.removeprefix(v.session_iri(""))
     if name != LAST and not re.fullmatch("[0-9a-fA-F-]+", uuid):
         raise _unknown(name)
     if name.isdecimal() and len(name) < 8:  # the beginning of a UUID has eight characters
         raise UsageError(f"There is no generation {name}.", _LIST)
+    store = record()
     found = find_session(store, catalogue, name)
     asked = store.match(
         NamedNode(found.explain_id), v.tg("generation"), None, NamedNode(found.bundle)
