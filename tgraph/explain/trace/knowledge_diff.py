@@ -48,7 +48,7 @@ class KnowledgeChange:
 
     ``values`` are what changed of it, values of one property separated by ``; ``. ``generations``
     are those that changed it, ``documents`` those of the documents taken in or ended then that
-    speak of it.
+    speak of it: of what came those taken in, of what went those ended, where there are any.
     """
 
     change: Change
@@ -214,9 +214,9 @@ class _DiffReader:
         if change == "changed" and not values:
             return None
         generations = tuple(sorted(self._generations[subject]))
-        return KnowledgeChange(
-            change, subject, label, values, generations, self._causes(subject, kind, generations)
-        )
+        causes = self._causes(subject, kind, generations)
+        alike = tuple(cause for cause in causes if cause.change == change)
+        return KnowledgeChange(change, subject, label, values, generations, alike or causes)
 
     def _values(self, quads: Iterable[tuple[Quad, bool]]) -> Iterator[Changed]:
         """What changed of a thing, property by property."""
