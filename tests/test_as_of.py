@@ -32,8 +32,8 @@ from tgraph.testing import HashingEmbedder, ScriptedModel
 
 QUESTION = "Who led the Fram to the South Pole?"
 MODES = {
-    "lines": ("graph", "local", "lightrag-mix", "raptor", "contextual", "auto"),
-    "model": ("graph", "global", "drift"),
+    "lines": ("graph", "local", "raptor", "contextual"),
+    "model": ("graph", "global"),
 }
 TEXTS = {
     "lines": {
@@ -227,13 +227,14 @@ def lines(tmp_path_factory) -> Iterator[KnowledgeGraph]:
         ("2", 2),
         (1, 1),
         (" now ", 2),
-        ("last", 2),
     ],
 )
 def test_a_point_in_time_is_named_in_many_ways(lines, point, generation):
+    assert lines.knowledge_diff(point, point).before.generation == generation
+    if isinstance(point, str) and "T" not in point:
+        return
     session = lines.ask("Who led the Fram?", "graph", history=[], as_of=point).session
     assert lines.trace(session).generation == generation
-    assert lines.ask("Who?", "graph", history=[], as_of=session).session != session
 
 
 def test_a_session_is_what_it_knew(lines):
