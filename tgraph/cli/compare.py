@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -69,18 +69,12 @@ def compare(first: str, second: str, document: str, limit: int | None, as_json: 
 
 
 def _plain(found: ExtractionComparison, limit: int | None) -> dict[str, Any]:
-    """As for JSON, with the share of each agreement, and no more items of a sort than the limit."""
+    """As for JSON, with no more items of a sort than the limit."""
     plain = asdict(found)
-    plain["agreement"] = _figures(found.agreement)
-    for made, document in zip(plain["documents"], found.documents, strict=True):
-        made["agreement"] = _figures(document.agreement)
+    for document in plain["documents"]:
         for sort in ("entities", "facts", "claims"):
-            made[sort] = made[sort][:limit]
+            document[sort] = document[sort][:limit]
     return plain
-
-
-def _figures(agreement: Mapping[str, Agreement]) -> dict[str, Any]:
-    return {kind: asdict(each) | {"jaccard": each.jaccard} for kind, each in agreement.items()}
 
 
 def _print(found: ExtractionComparison, most: int, *, whole: bool) -> None:

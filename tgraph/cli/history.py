@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         MergedNames,
     )
 
-_PATHS = 5
+_PATHS = 3
 _LONGEST = 160
 _SIGNS = {"came": "+", "went": "-", "changed": "~"}
 

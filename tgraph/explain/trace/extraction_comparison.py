@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
 from typing import Literal as Choice
@@ -76,17 +76,17 @@ class ComparedItem:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How many each extraction found, and how many both did."""
+    """How many each extraction found, and how many both did; ``jaccard`` is the share of what
+    either found that both found, None where there is nothing."""
 
     first: int
     second: int
     both: int
+    jaccard: float | None = field(init=False)
 
-    @property
-    def jaccard(self) -> float | None:
-        """The share of what either found that both found; None where there is nothing."""
+    def __post_init__(self) -> None:
         either = self.first + self.second - self.both
-        return self.both / either if either else None
+        object.__setattr__(self, "jaccard", self.both / either if either else None)
 
 
 @dataclass(frozen=True, slots=True)
