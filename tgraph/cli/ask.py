@@ -84,6 +84,7 @@ class Ask:
             )
             answer = self._listen(graph, stream)
             written = self._written(graph, answer)
+            gone = _gone(graph, answer) if self._as_of is not None else ()
         if self._json:
             from tgraph.cli.schemas import ASK
 
@@ -95,7 +96,7 @@ class Ask:
                 click.echo(safe(answer.text), nl=False)
             click.echo()
             _evidence(answer)
-        for line in written:
+        for line in (*written, *gone):
             say(line)
         if self._show_usage:
             usage = answer.usage
@@ -170,6 +171,13 @@ class Ask:
 
         sentence = _sentence_of(message)
         click.echo(json_text(event_json(message, sentence, answer), indent=None))
+
+
+def _gone(graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
+    """A line for each document that the answer cites and that doesn't stand any more."""
+    standing = {found.document for found in graph.documents() if found.standing}
+    gone = (source.path for source in answer.sources if source.document not in standing)
+    return [f"{one_line(path)} doesn't stand any more." for path in gone]
 
 
 def _sentence_of(message: GraphRagResponse) -> Sentence | None:

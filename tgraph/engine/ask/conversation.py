@@ -27,7 +27,7 @@ from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.filters import NO_FILTERS, Filters, admitted_documents
+from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
@@ -102,15 +102,6 @@ class AskedKnowledge:
             for note in self.opened.context_as_of(self.point.generation).notes:
                 self.opened.message(note)
 
-    def compare(self, answer: Answer) -> None:
-        """Say which of the documents that the answer cites don't stand any more."""
-        if self.point is None:
-            return
-        standing = admitted_documents(NO_FILTERS, self.opened.context().store)
-        gone = [source.path for source in answer.sources if source.document not in standing]
-        if gone:
-            self.opened.message(f"These documents don't stand any more: {', '.join(gone)}.")
-
     def prepare(self, mode: str) -> None:
         """Build what the mode needs. Nothing can be built in earlier knowledge: there it is a
         ``UsageError`` where that lacks it."""
@@ -149,7 +140,6 @@ def stream(
     if isinstance(method, Chosen):
         opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
     answer = yield from _asked(opened, asked, method, state)
-    state.compare(answer)
     if answer.no_evidence and mode != AUTO:
         context = state.context()
         other = "" if is_empty(context) else other_mode(asked, mode, opened.parts, context)
