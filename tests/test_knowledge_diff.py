@@ -17,7 +17,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.store import as_of
-from tgraph.explain.trace.knowledge_diff import KnowledgeChange, KnowledgeDiff
+from tgraph.explain.trace.knowledge_diff import ItemChange, KnowledgeDiff
 from tgraph.settings import load_settings
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder
@@ -53,14 +53,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         yield kg
 
 
-def told(changes: tuple[KnowledgeChange, ...]) -> dict[str, set[str]]:
+def told(changes: tuple[ItemChange, ...]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {"came": set(), "went": set(), "changed": set()}
     for change in changes:
         found[change.change].add(change.label)
     return found
 
 
-def causes(changes: tuple[KnowledgeChange, ...], label: str) -> set[tuple[str, str]]:
+def causes(changes: tuple[ItemChange, ...], label: str) -> set[tuple[str, str]]:
     [change] = [change for change in changes if change.label == label]
     return {(d.change, d.path.rpartition("/")[2]) for d in change.documents}
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         Agreement,
         ComparedDocument,
         ComparedItem,
+        ExtractionAgent,
         ExtractionComparison,
         FoundItem,
-        Reading,
     )
 
 _LIMIT = 10
@@ -108,7 +108,7 @@ def _head(found: ExtractionComparison) -> Iterator[str]:
     yield ""
 
 
-def _reading(reading: Reading) -> str:
+def _reading(reading: ExtractionAgent) -> str:
     prompts = f", prompts {', '.join(reading.prompts)}" if reading.prompts else ""
     return f"{one_line(reading.agent)} ({many(reading.passages, 'passage')}{prompts})"
 

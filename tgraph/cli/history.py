@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.generations import Generation, PointInTime
     from tgraph.explain.trace.knowledge_diff import (
         ChangedDocument,
-        KnowledgeChange,
+        ItemChange,
         KnowledgeDiff,
         MergedNames,
     )
@@ -111,7 +111,7 @@ def _point(point: PointInTime) -> str:
     return f"generation {point.generation}{since}{asked}"
 
 
-def _section(title: str, changes: Sequence[KnowledgeChange], most: int | None) -> Iterator[str]:
+def _section(title: str, changes: Sequence[ItemChange], most: int | None) -> Iterator[str]:
     alike = {sign: [c for c in changes if c.change == sign] for sign in _SIGNS}
     if not changes:
         yield f"{title}: the same"
@@ -129,7 +129,7 @@ def _section(title: str, changes: Sequence[KnowledgeChange], most: int | None) -
         yield from _left_out(_SIGNS[sign], len(found) - len(shown))
 
 
-def _because(change: KnowledgeChange) -> str:
+def _because(change: ItemChange) -> str:
     numbers = ", ".join(map(str, change.generations))
     told = f"{'generation' if len(change.generations) == 1 else 'generations'} {numbers}"
     documents = [_document(d) for d in change.documents[:_PATHS]]

@@ -46,7 +46,7 @@ def holds(started: str, ended: str, at: tuple[Day, Day]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _DatedPlace:
     """Where an evidence stands, and the entities that its claim or its edge is about."""
 
     evidence: str
@@ -55,7 +55,7 @@ class _Place:
     end: int
     holds: bool = True
 
-    def dates(self, other: _Place) -> bool:
+    def dates(self, other: _DatedPlace) -> bool:
         meet = self.start < other.end and other.start < self.end
         return meet and not self.about.isdisjoint(other.about)
 
@@ -83,8 +83,8 @@ class Validity:
         )
 
     @cached_property
-    def _claims(self) -> dict[Page, list[_Place]]:
-        found: defaultdict[Page, list[_Place]] = defaultdict(list)
+    def _claims(self) -> dict[Page, list[_DatedPlace]]:
+        found: defaultdict[Page, list[_DatedPlace]] = defaultdict(list)
         for evidence in self._evidence:
             if self._text(evidence, "claim"):
                 about = {self._text(evidence, "subject"), self._text(evidence, "object")} - {""}
@@ -103,12 +103,14 @@ class Validity:
                 if dating and not any(claim.holds for claim in dating):
                     yield evidence
 
-    def _place(self, evidence: str, about: set[str], holds: bool = True) -> tuple[Page, _Place]:
+    def _place(
+        self, evidence: str, about: set[str], holds: bool = True
+    ) -> tuple[Page, _DatedPlace]:
         chunk = text_value(self._store, evidence, v.prov("wasDerivedFrom"))
         start = int(self._text(evidence, "charOffset") or 0)
         end = start + int(self._text(evidence, "charLength") or 0)
         page = document_of_chunk(chunk), page_of_chunk(chunk)
-        return page, _Place(evidence, frozenset(about), start, end, holds)
+        return page, _DatedPlace(evidence, frozenset(about), start, end, holds)
 
     def _ends(self, edge: str) -> set[str]:
         quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)

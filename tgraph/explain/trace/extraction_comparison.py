@@ -104,7 +104,7 @@ class ComparedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExtractionAgent:
     """Who read how many passages, by which prompts: their names with the first digits of the hash
     of their text."""
 
@@ -119,7 +119,7 @@ class ExtractionComparison:
     in one of them alone. ``agreement`` adds up what the documents have, each counted by itself."""
 
     names: tuple[str, str]
-    readings: tuple[tuple[Reading, ...], tuple[Reading, ...]]
+    readings: tuple[tuple[ExtractionAgent, ...], tuple[ExtractionAgent, ...]]
     documents: tuple[ComparedDocument, ...]
     only: tuple[tuple[str, ...], tuple[str, ...]]
     agreement: Annotated[Mapping[str, Agreement], "entities, pairs, facts and claims"]
@@ -166,12 +166,12 @@ def _wanted(
         raise UsageError(
             f"{name!r} is no document that stands in both {names[0]} and {names[1]} with the same"
             " content.",
-            "`tgraph compare` without --document lists what does.",
+            "The comparison of all documents lists those that do.",
         )
     return found
 
 
-def _sorted(readings: Iterable[Reading]) -> tuple[Reading, ...]:
+def _sorted(readings: Iterable[ExtractionAgent]) -> tuple[ExtractionAgent, ...]:
     return tuple(sorted(readings, key=lambda r: (r.agent, r.prompts)))
 
 
@@ -211,12 +211,14 @@ def _agreement(one: Iterable[object], other: Iterable[object]) -> Agreement:
     return Agreement(len(first), len(second), len(first & second))
 
 
-def _items(one: Mapping[object, _Item], other: Mapping[object, _Item]) -> list[ComparedItem]:
+def _items(
+    one: Mapping[object, _NamedFind], other: Mapping[object, _NamedFind]
+) -> list[ComparedItem]:
     found = [_item(one.get(key), other.get(key)) for key in {**one, **other}]
     return sorted(found, key=lambda item: (item.label, item.item))
 
 
-def _item(one: _Item | None, other: _Item | None) -> ComparedItem:
+def _item(one: _NamedFind | None, other: _NamedFind | None) -> ComparedItem:
     named = one or other
     assert named is not None
     if one is None or other is None:
@@ -239,19 +241,19 @@ def _item(one: _Item | None, other: _Item | None) -> ComparedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _NamedFind:
     iri: str
     label: str
     found: FoundItem
 
 
 @dataclass(frozen=True, slots=True)
-class _Extracted:
+class _DocumentExtraction:
     """What was read from a document, by what makes two of it the same."""
 
-    entities: Mapping[object, _Item]
-    facts: Mapping[object, _Item]
-    claims: Mapping[object, _Item]
+    entities: Mapping[object, _NamedFind]
+    facts: Mapping[object, _NamedFind]
+    claims: Mapping[object, _NamedFind]
     pairs: frozenset[object]
 
 
@@ -263,21 +265,21 @@ class _Side:
         self._texts = Texts(store, librarian)
         self._names = NamesAsOf(store)
 
-    def read(self, document: str) -> _Extracted:
+    def read(self, document: str) -> _DocumentExtraction:
         entities, facts, claims = self._grouped(document)
         edges = self._names.edges(sorted(facts))
         ends = (frozenset((edge.subject, edge.object)) for edge in edges.values())
-        return _Extracted(
+        return _DocumentExtraction(
             {
-                iri: _Item(iri, commonest(said, "name"), self._found(said))
+                iri: _NamedFind(iri, commonest(said, "name"), self._found(said))
                 for iri, said in entities.items()
             },
             {
-                iri: _Item(iri, " — ".join(edge.labels), self._found(facts[iri]))
+                iri: _NamedFind(iri, " — ".join(edge.labels), self._found(facts[iri]))
                 for iri, edge in edges.items()
             },
             {
-                key: _Item(
+                key: _NamedFind(
                     min(item["claim"][0].value for item in said),
                     commonest(said, "description"),
                     self._found(said),
@@ -324,7 +326,7 @@ class _Side:
 
     # --- who read it ---
 
-    def readings(self, documents: Collection[str]) -> Iterator[Reading]:
+    def readings(self, documents: Collection[str]) -> Iterator[ExtractionAgent]:
         """Who read the documents, and by which prompts."""
         passages: defaultdict[tuple[str, tuple[str, ...]], set[str]] = defaultdict(set)
         for activity, chunks in self._activities.items():
@@ -335,7 +337,7 @@ class _Side:
                 told = " ".join(filter(None, (name, version)))
                 passages[told, tuple(sorted(self._prompts(activity)))] |= own
         for (who, prompts), read in passages.items():
-            yield Reading(who, prompts, len(read))
+            yield ExtractionAgent(who, prompts, len(read))
 
     @cached_property
     def _activities(self) -> dict[str, list[str]]:

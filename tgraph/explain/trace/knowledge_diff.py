@@ -43,7 +43,7 @@ class ChangedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeChange:
+class ItemChange:
     """An entity, a fact or a claim that came, went or changed: its IRI and what it is in words.
 
     ``values`` are what changed of it, values of one property separated by ``; ``. ``generations``
@@ -80,9 +80,9 @@ class KnowledgeDiff:
     before: PointInTime
     after: PointInTime
     generations: tuple[Generation, ...]
-    entities: tuple[KnowledgeChange, ...]
-    facts: tuple[KnowledgeChange, ...]
-    claims: tuple[KnowledgeChange, ...]
+    entities: tuple[ItemChange, ...]
+    facts: tuple[ItemChange, ...]
+    claims: tuple[ItemChange, ...]
     merged: tuple[MergedNames, ...]
     unmerged: tuple[MergedNames, ...]
     others: Annotated[Mapping[str, tuple[int, int]], "how many came and how many went"]
@@ -193,7 +193,7 @@ class _DiffReader:
             for entity in names_of(store, NamedNode(text_of(quad.subject)), "canonical"):
                 self._canonical[entity].add(text_of(quad.object))
 
-    def changes(self, kind: str) -> list[KnowledgeChange]:
+    def changes(self, kind: str) -> list[ItemChange]:
         """Those of one kind: what came, what went, what changed, each by its label."""
         subjects = [s for s in self._quads if kind_of(s) == kind]
         labels = self._labels(kind, subjects)
@@ -204,7 +204,7 @@ class _DiffReader:
             key=lambda c: (order.index(c.change), c.label, c.item),
         )
 
-    def _change(self, subject: str, kind: str, label: str) -> KnowledgeChange | None:
+    def _change(self, subject: str, kind: str, label: str) -> ItemChange | None:
         quads = self._quads[subject]
         change: Change = "changed"
         for quad, there in quads:
@@ -216,7 +216,7 @@ class _DiffReader:
         generations = tuple(sorted(self._generations[subject]))
         causes = self._causes(subject, kind, generations)
         alike = tuple(cause for cause in causes if cause.change == change)
-        return KnowledgeChange(change, subject, label, values, generations, alike or causes)
+        return ItemChange(change, subject, label, values, generations, alike or causes)
 
     def _values(self, quads: Iterable[tuple[Quad, bool]]) -> Iterator[Changed]:
         """What changed of a thing, property by property."""
