@@ -211,9 +211,7 @@ def _agreement(one: Iterable[object], other: Iterable[object]) -> Agreement:
     return Agreement(len(first), len(second), len(first & second))
 
 
-def _items(
-    one: Mapping[object, _NamedFind], other: Mapping[object, _NamedFind]
-) -> list[ComparedItem]:
+def _items(one: _Finds, other: _Finds) -> list[ComparedItem]:
     found = [_item(one.get(key), other.get(key)) for key in {**one, **other}]
     return sorted(found, key=lambda item: (item.label, item.item))
 
@@ -247,13 +245,16 @@ class _NamedFind:
     found: FoundItem
 
 
+_Finds = Mapping[object, _NamedFind]
+
+
 @dataclass(frozen=True, slots=True)
 class _DocumentExtraction:
     """What was read from a document, by what makes two of it the same."""
 
-    entities: Mapping[object, _NamedFind]
-    facts: Mapping[object, _NamedFind]
-    claims: Mapping[object, _NamedFind]
+    entities: _Finds
+    facts: _Finds
+    claims: _Finds
     pairs: frozenset[object]
 
 
