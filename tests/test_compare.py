@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,7 +34,7 @@ def indexed(root: Path, files: list[Path], collection: str, parts: Components) -
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compare")
     for name, text in TEXTS.items():
         (folder / name).write_text(text)
@@ -50,7 +49,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     indexed(graph, files, "model", model)
     again = LineParts(load_settings(None), folder / "c", embedder=HashingEmbedder())
     indexed(graph, files, "again", again)
-    yield graph
+    return graph
 
 
 def test_what_both_found_and_what_only_one(root):
