@@ -19,6 +19,7 @@ from tgraph.version import __version__ as __version__
 if TYPE_CHECKING:
     from tgraph.engine.backup import restore
     from tgraph.engine.collections import (
+        compare_collections,
         copy_collection,
         create_collection,
         delete_collection,
@@ -50,6 +51,7 @@ __all__ = [
     "Source",
     "TgraphError",
     "Turn",
+    "compare_collections",
     "copy_collection",
     "create_collection",
     "delete_collection",
@@ -70,6 +72,7 @@ _HOMES = {
     **{
         name: ("tgraph.engine.collections", name)
         for name in (
+            "compare_collections",
             "copy_collection",
             "create_collection",
             "delete_collection",

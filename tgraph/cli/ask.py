@@ -57,6 +57,7 @@ class Ask:
         self._history = read_history(options.pop("history"))
         self._given = [name for name, value in options.items() if value not in (None, ())]
         self._filters = filters_of(options)
+        self._as_of: str | None = options.pop("as_of")
         self._settings = settings_of(options)
         self._begun = False
         self._last_stage = ""
@@ -75,10 +76,15 @@ class Ask:
             for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
                 say(note)
             stream = graph.stream(
-                question, self._mode, history=self._history, filters=self._filters
+                question,
+                self._mode,
+                history=self._history,
+                filters=self._filters,
+                as_of=self._as_of,
             )
             answer = self._listen(graph, stream)
             written = self._written(graph, answer)
+            gone = _gone(graph, answer) if self._as_of is not None else ()
         if self._json:
             from tgraph.cli.schemas import ASK
 
@@ -90,7 +96,7 @@ class Ask:
                 click.echo(safe(answer.text), nl=False)
             click.echo()
             _evidence(answer)
-        for line in written:
+        for line in (*written, *gone):
             say(line)
         if self._show_usage:
             usage = answer.usage
@@ -165,6 +171,13 @@ class Ask:
 
         sentence = _sentence_of(message)
         click.echo(json_text(event_json(message, sentence, answer), indent=None))
+
+
+def _gone(graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
+    """A line for each document that the answer cites and that doesn't stand any more."""
+    standing = {found.document for found in graph.documents() if found.standing}
+    gone = (source.path for source in answer.sources if source.document not in standing)
+    return [f"{one_line(path)} doesn't stand any more." for path in gone]
 
 
 def _sentence_of(message: GraphRagResponse) -> Sentence | None:
@@ -279,6 +292,12 @@ def read_history(path: Path | None) -> Sequence[Turn]:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
 )
+@click.option(
+    "--as-of",
+    metavar="WHEN",
+    help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
+    " session.",
+)
 @filter_options
 @answer_options
 @chat_options
@@ -298,6 +317,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask "Who designed the Fram?" --json | jq .sentences
       echo "Who designed the Fram?" | tgraph ask
       tgraph ask "Who was in command?" --document "nimrod*" --type person
+      tgraph ask "Who was in command?" --as-of 2026-03-01
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
       tgraph ask "What are the main themes?"

@@ -11,12 +11,14 @@ from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
 from tgraph.cli.collections import collections
+from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
+from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.models import models
 from tgraph.cli.options import common
@@ -52,6 +54,7 @@ for _command in (
     suggest,
     sessions,
     trace,
+    history,
     replay,
     diff,
     export,
@@ -71,6 +74,7 @@ for _command in (
     config,
     doctor,
     collections,
+    compare,
     backup,
     restore,
     completion,

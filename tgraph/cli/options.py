@@ -126,6 +126,11 @@ filter_options = _all(
         " list.",
     ),
     click.option(
+        "--valid-at",
+        metavar="DATE",
+        help="Without claims that don't hold at this date, and what only they date.",
+    ),
+    click.option(
         "-g",
         "--graph",
         metavar="GRAPH",
@@ -147,6 +152,7 @@ def filters_of(flags: dict[str, Any]) -> Filters:
         flags.pop("until"),
         flags.pop("type"),
         tuple(filter(None, languages)),
+        flags.pop("valid_at"),
     )
 
 
@@ -284,6 +290,7 @@ OF_DOCUMENTS = (
     "until",
     "type",
     "languages",
+    "valid_at",
     "graph",
 )
 """Flags of ``ask`` that only a mode without documents has no use for."""

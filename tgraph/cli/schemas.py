@@ -251,12 +251,11 @@ def schemas() -> dict[str, dict[str, Any]]:
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.trace.comparison import Comparison
     from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.extraction_comparison import ExtractionComparison
+    from tgraph.explain.trace.generations import Generation
+    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.whynot.causes import WhyNot
 
-    comparison = _schema(Comparison)
-    same = {"same": {"title": "Same", "type": "boolean"}}
-    comparison["properties"] = same | comparison["properties"]
-    comparison["required"] = [*same, *comparison["required"]]
     sessions = _schema(
         Annotated[tuple[session_shape().model(), ...], Field(title="Sessions")]  # type: ignore[misc]
     )
@@ -273,7 +272,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         "influence-estimate": InfluenceEstimate,
         "integrity": Integrity,
         "replay": replay_shape().model(),
-        "diff": comparison,
+        "diff": _with_same(_schema(Comparison)),
+        "knowledge-diff": _with_same(_schema(KnowledgeDiff)),
+        "history": tuple[Generation, ...],
+        "compare": ExtractionComparison,
         "merges": tuple[Merge, ...],
         "verify": verification_shape().model(),
         "why-not": WhyNot,
@@ -284,6 +286,13 @@ def schemas() -> dict[str, dict[str, Any]]:
         name: dialect | (kind if isinstance(kind, dict) else _schema(kind))
         for name, kind in kinds.items()
     }
+
+
+def _with_same(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a comparison that is printed with whether the two are the same."""
+    same = {"same": {"title": "Same", "type": "boolean"}}
+    properties, required = same | schema["properties"], [*same, *schema["required"]]
+    return schema | {"properties": properties, "required": required}
 
 
 _PUBLISHED = {

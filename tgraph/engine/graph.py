@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.comparison import Comparison
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
     from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.generations import Generation
+    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.sessions import SessionList, SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
@@ -218,13 +220,20 @@ class KnowledgeGraph:
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
     ) -> Answer:
         """The answer, proven, in a mode or in the one that is chosen for the form of the question
         (``auto``). ``history`` replaces the turns asked here before; ``filters`` say
-        what it may be answered from. ``UsageError`` where they name what there is not."""
+        what it may be answered from. ``UsageError`` where they name what there is not.
+
+        ``as_of`` has it answered from knowledge as it was: at a time (of a date at its end, in UTC
+        unless it says otherwise), in a generation by number, or as a session knew it.
+        ``UsageError`` where there was none, or it lacks what the mode searches; ``StoreError``
+        where it can't be read any more.
+        """
         from tgraph.engine.ask.conversation import last
 
-        return last(self.stream(question, mode, history=history, filters=filters))
+        return last(self.stream(question, mode, history=history, filters=filters, as_of=as_of))
 
     def stream(
         self,
@@ -233,11 +242,13 @@ class KnowledgeGraph:
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         from tgraph.engine.ask.conversation import stream
 
-        return (yield from stream(self._opened, question, mode, history, filters))
+        of = "" if as_of is None else _point_name(as_of)
+        return (yield from stream(self._opened, question, mode, history, filters, of))
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
@@ -319,6 +330,27 @@ class KnowledgeGraph:
         return await asyncio.to_thread(self.purge, document, **options)
 
     # --- sessions ---
+
+    def history(self) -> list[Generation]:
+        """The generations of knowledge, the newest first: when each was published, and by what."""
+        from tgraph.explain.trace.generations import list_generations
+
+        return list_generations(self.read())
+
+    def knowledge_diff(
+        self, before: str | int | datetime | date, after: str | int | datetime | date = "now"
+    ) -> KnowledgeDiff:
+        """What entities, facts and claims came, went and changed from one point in time (as for
+        ``ask``; 0 is before the first generation) to another, and because of what.
+
+        ``UsageError`` for what is no such point, ``StoreError`` where the record of a change can't
+        be read.
+        """
+        from tgraph.engine.ask.conversation import point_in_time
+        from tgraph.explain.trace.knowledge_diff import knowledge_diff
+
+        one, other = (point_in_time(self._opened, _point_name(p)) for p in (before, after))
+        return knowledge_diff(self.read(), self.librarian, one, other)
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""
@@ -546,6 +578,11 @@ class KnowledgeGraph:
         self.read()
         with closing(self._opened.snapshot()) as snapshot:
             yield from stream_query(snapshot.path / "store", query, format, bounds)
+
+
+def _point_name(point: str | int | datetime | date) -> str:
+    """How a point in time is written."""
+    return point.isoformat() if isinstance(point, date) else str(point)
 
 
 def open_graph(

@@ -75,11 +75,7 @@ class StandingEvidence:
 
     def _standing(self, subject: object) -> Properties | None:
         assert isinstance(subject, NamedNode)
-        found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
-        for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
-            _, predicate, term, _ = quad
-            assert isinstance(term, NamedNode | Literal)
-            found.setdefault(_last_part(predicate.value), []).append(term)
+        found = properties_of(self._store, subject)
         if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
             return None
         return self._weigh(found) if self._weigh else found
@@ -130,6 +126,16 @@ class StandingEvidence:
                         found[value(quad.object)] = triple
             self._chunks[chunk.value] = found
         return self._chunks[chunk.value]
+
+
+def properties_of(store: Store, evidence: NamedNode) -> Properties:
+    """What the source graph says of an evidence."""
+    found: dict[str, list[NamedNode | Literal]] = {"evidence": [evidence]}
+    for quad in store.match(evidence, None, None, v.SOURCE_GRAPH):
+        _, predicate, term, _ = quad
+        assert isinstance(term, NamedNode | Literal)
+        found.setdefault(_last_part(predicate.value), []).append(term)
+    return found
 
 
 def commonest(evidence: Sequence[Properties], name: str) -> str:

@@ -4,6 +4,7 @@ index run from then on."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Answer, Turn
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.base import Question
+from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
@@ -34,6 +35,7 @@ from tgraph.store.base import Store
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
+    from tgraph.explain.trace.generations import PointInTime
 
 
 class PrepareRun(Run):
@@ -62,6 +64,60 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 }
 """Whether a state of the graph lacks what a mode needs."""
 
+_LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
+
+
+def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
+    """What a date, a time, a generation or a session means; see ``find_point``."""
+    from tgraph.explain.trace.generations import find_point
+
+    knowledge = opened.context().store
+    return find_point(knowledge, opened.read, opened.catalogue, name, opened.clock())
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKnowledge:
+    """What a question is asked of: the newest knowledge or, with a ``point``, as it was then; of
+    this, what the filters admit."""
+
+    opened: OpenCollection
+    filters: Filters
+    point: PointInTime | None = None
+
+    @property
+    def generation(self) -> int:
+        return self.point.generation if self.point else self.opened.generation
+
+    def context(self) -> Context:
+        """The newest state with what ``prepare`` has built in it, or that of the point."""
+        opened = self.opened
+        whole = opened.context_as_of(self.point.generation) if self.point else opened.context()
+        return narrowed(whole, self.filters)
+
+    def announce(self) -> None:
+        """Say what of earlier knowledge is asked, and what of it can't be had."""
+        if self.point is not None:
+            since = self.point.published[:19].replace("T", " ")
+            self.opened.message(f"As of generation {self.point.generation}, of {since} UTC.")
+            for note in self.opened.context_as_of(self.point.generation).notes:
+                self.opened.message(note)
+
+    def prepare(self, mode: str) -> None:
+        """Build what the mode needs. Nothing can be built in earlier knowledge: there it is a
+        ``UsageError`` where that lacks it."""
+        if self.point is None:
+            prepare(self.opened, mode)
+            return
+        found = mode_named(mode)
+        need = found.need if found is not None else None
+        whole = self.opened.context_as_of(self.point.generation)
+        if need is not None and _MISSING[need.what](whole.store):
+            raise UsageError(
+                f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
+                f"{mode} searches: nobody had asked for it by then.",
+                "Ask in another mode, or as of a later generation (`tgraph history`).",
+            )
+
 
 def stream(
     opened: OpenCollection,
@@ -69,17 +125,23 @@ def stream(
     mode: str,
     history: Sequence[Turn] | None,
     filters: Filters,
+    as_of: str = "",
 ) -> Stream:
     """As ``KnowledgeGraph.stream``."""
     if not question.strip():
         raise UsageError("The question is empty.")
     asked = Question(question, _history(opened, history))
-    method = _method(opened, asked, mode, filters)
+    point = point_in_time(opened, as_of) if as_of else None
+    if point is not None and not point.generation:
+        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
+    state = AskedKnowledge(opened, filters, point)
+    state.announce()
+    method = _method(opened, asked, mode, state)
     if isinstance(method, Chosen):
         opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
-    answer = yield from _asked(opened, asked, method, filters)
+    answer = yield from _asked(opened, asked, method, state)
     if answer.no_evidence and mode != AUTO:
-        context = narrowed(opened.context(), filters)
+        context = state.context()
         other = "" if is_empty(context) else other_mode(asked, mode, opened.parts, context)
         if other:
             opened.message(other)
@@ -92,7 +154,8 @@ def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) 
     """As ``KnowledgeGraph.suggest``."""
     question = f"Which {count} questions could be asked next?"
     asked = Question(question, _history(opened, history))
-    return last(_asked(opened, asked, suggesting(opened.parts, count), count=count))
+    state = AskedKnowledge(opened, NO_FILTERS)
+    return last(_asked(opened, asked, suggesting(opened.parts, count), state, count))
 
 
 def last(stream: Stream) -> Answer:
@@ -121,22 +184,22 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
     return turns[-opened.settings.graph.history_turns :] if turns else ()
 
 
-def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
+def _method(opened: OpenCollection, question: Question, mode: str, state: AskedKnowledge) -> Method:
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-    return chosen(question, opened.parts, narrowed(opened.context(), filters))
+    return chosen(question, opened.parts, state.context())
 
 
 def _asked(
     opened: OpenCollection,
     question: Question,
     method: Method,
-    filters: Filters = NO_FILTERS,
+    state: AskedKnowledge,
     count: int | None = None,
 ) -> Stream:
     opened.ledger.check_key()
-    prepare(opened, method.mode)
-    context = narrowed(opened.context(), filters)
+    state.prepare(method.mode)
+    context, filters = state.context(), state.filters
     if filters and is_empty(context):
         opened.message("The filters leave nothing to answer from.")
         method = without_retrieval(method)
@@ -147,9 +210,8 @@ def _asked(
     own = recorded(settings, method.mode, history, count, chosen=auto)
     parameters = {**own, **filters.parameters}
     opened.asking += 1
+    of = state.generation, opened.folder.name, state.point.name if state.point else ""
     try:
-        return (
-            yield from asking.stream(question, parameters, opened.generation, opened.folder.name)
-        )
+        return (yield from asking.stream(question, parameters, *of))
     finally:
         opened.asking -= 1

@@ -107,6 +107,7 @@ def filters_of(parameters: Mapping[str, str]) -> Filters:
         parameters.get("filter-until"),
         tuple(json.loads(parameters.get("filter-type") or "[]")),
         tuple(json.loads(parameters.get("filter-language") or "[]")),
+        parameters.get("filter-valid-at"),
     )
 
 

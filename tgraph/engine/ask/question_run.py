@@ -127,10 +127,12 @@ class QuestionRun:
         parameters: Mapping[str, Value],
         generation: int,
         collection: str,
+        as_of: str = "",
     ) -> Stream:
         """Messages in the specification's order; each stage is durable before its message. The
         answer's comes before its first sentence, when it is on record that it is being written;
-        what it says is on record before the last message.
+        what it says is on record before the last message. ``as_of`` says as of what it is asked,
+        where that is not the newest knowledge.
 
         A failure is recorded with its error and raised; so is an interruption.
         """
@@ -144,6 +146,7 @@ class QuestionRun:
                 collection,
                 self._explain_collection,
                 self._person,
+                as_of,
             )
             answer = yield from self._stages(question)
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
@@ -205,7 +208,7 @@ class QuestionRun:
         told = (
             *notes_on(self._context, sentences),
             *missing,
-            *(Note(text, (), ()) for text in self._context.doubts.said),
+            *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
             *(_nearest(evidence, self._context) for evidence in notes.nearest),
             *doubts,
         )

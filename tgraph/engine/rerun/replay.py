@@ -34,7 +34,7 @@ from tgraph.engine.ask.question_run import QuestionRun
 from tgraph.engine.components import Components
 from tgraph.engine.rerun.recorded_retrieval import with_recorded_retrieval
 from tgraph.errors import TgraphError, UsageError
-from tgraph.explain.as_of.store import as_of, erased_since
+from tgraph.explain.as_of.store import as_of, erased_since, without_erased
 from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.assess.ablations import AblatedRun
 from tgraph.explain.trace.comparison import RecordDifference, differences, replay_form, replay_hash
@@ -159,10 +159,12 @@ class SessionReplay:
         agent = self.session.embedder or own.agent
         local = None if isinstance(own, Client) else own
         embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
-        vectors = context.vectors
+        past, vectors = store, context.vectors
+        store, notes = without_erased(past) if past is not context.store else (past, ())
         if store is not context.store or agent.iri != own.agent.iri:
             vectors = PastVectors(store, self.librarian, vectors, embedder)
-        return Context(store, context.texts.over(store), vectors, embedder, self.settings)
+        texts = context.texts.over(store)
+        return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 
     def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
         """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
@@ -177,7 +179,7 @@ class SessionReplay:
         context = Context(
             left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
         )
-        context = replace(context, filters=left.filters)
+        context = replace(context, filters=left.filters, notes=left.notes)
         history = history_of(session.parameters)
         question = Question(session.question, history)
         method = self._method(parts, question, context)
@@ -203,7 +205,8 @@ class SessionReplay:
             **filters.parameters,
         }
         try:
-            for _ in asking.stream(question, values, session.generation, session.collection):
+            of = session.generation, session.collection, session.said.one(session.iri, "asOf")
+            for _ in asking.stream(question, values, *of):
                 pass
         except TgraphError as error:
             if isinstance(error, LostVectorsError) and not lost:

@@ -16,6 +16,7 @@ from tgraph.explain.render.wording import (
     clock,
     item_text,
     kinds_text,
+    knowledge_text,
     label_text,
     matches_text,
     place_text,
@@ -117,7 +118,7 @@ def _about(trace: Trace) -> Iterator[Text]:
     yield from _fields(
         {
             "Time": f"{clock(trace.started)} UTC{_took(trace.started, trace.ended)}",
-            "Mode": f"{trace.mode}, knowledge of generation {trace.generation}",
+            "Mode": one_line(f"{trace.mode}, {knowledge_text(trace)}"),
             "Chosen": trace.choice_text or None,
             **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
             "Filters": trace.filters_text or None,
