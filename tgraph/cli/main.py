@@ -19,6 +19,7 @@ from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.index import index
 from tgraph.cli.models import models
+from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
@@ -65,6 +66,7 @@ for _command in (
     remove,
     evaluate,
     entities,
+    ontology,
     sparql,
     models,
     config,
