@@ -512,7 +512,7 @@ class KnowledgeGraph:
     def ontology(self, name: str | None = None) -> Ontology:
         """The classes and properties of an ontology that stands, or of all together."""
         from tgraph.engine.change.ontology_curation import find_ontology
-        from tgraph.engine.index.ontology_led import read_standing
+        from tgraph.record.ontologies import read_standing
 
         recorded = [find_ontology(self.read(), name)] if name else self.ontologies()
         return read_standing(self.librarian, recorded)
@@ -521,7 +521,13 @@ class KnowledgeGraph:
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
         """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
-        from tgraph.explain.audit.named_audits import INTEGRITY, KNOWLEDGE, find_audit, run_audit
+        from tgraph.explain.audit.named_audits import (
+            INTEGRITY,
+            KNOWLEDGE,
+            ONTOLOGY,
+            find_audit,
+            run_audit,
+        )
 
         if name == INTEGRITY.name:
             from tgraph.engine.checks import audit_integrity
@@ -531,6 +537,13 @@ class KnowledgeGraph:
             from tgraph.engine.rederivation import audit_knowledge
 
             return audit_knowledge(self._opened, *arguments)
+        if name == ONTOLOGY.name:
+            from tgraph.explain.audit.ontology import audit_ontology
+
+            opened = self._opened
+            return audit_ontology(
+                self.read(), self.librarian, self.settings, opened.message, *arguments
+            )
         return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
 
     def integrity(

@@ -148,9 +148,22 @@ class OntologyFit:
                 node = NamedNode(known.predicate)
                 same = node == triple.predicate or _is_label(triple.predicate.value, known)
                 how = KEPT if same and not swapped else RETYPED
+                if ends.unknown and self.strict:
+                    return EdgeFit(triple, how, ends.unknown)
                 return EdgeFit(Triple(subject, node, obj), how, ends.unknown)
             first = first or reason
         return EdgeFit(triple, reason=first or UNKNOWN_PROPERTY)
+
+    def meant(self, triple: Triple) -> OntologyProperty | None:
+        """The first of the properties that the predicate may mean, whether what it joins fits."""
+        found = self._meant(triple.predicate.value)
+        return next((known for known, _, _ in found), None)
+
+    def ends_of(
+        self, known: OntologyProperty
+    ) -> tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]:
+        """The domains and ranges of a property, those of what it is below where it has none."""
+        return self._domains(known), self._ranges(known)
 
     def label(self, predicate: str) -> str:
         """The label of the property that a predicate is; empty where it is none."""

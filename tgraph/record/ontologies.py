@@ -1,4 +1,5 @@
-"""Ontologies on record: brought in by a decision, superseded by another version or taken back."""
+"""Ontologies on record: brought in by a decision, superseded by another version or taken back; and
+what those that stand say together."""
 
 from __future__ import annotations
 
@@ -9,8 +10,13 @@ from datetime import datetime
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.extract.ontology import Ontology, combine
+from tgraph.extract.ontology_reader import read_ontology
+from tgraph.index.ontology_fit import OntologyFit
 from tgraph.index.sources import text_value
+from tgraph.librarian import Librarian
 from tgraph.record.activities import names_of, standing, state_entity, state_invalidation
+from tgraph.settings import Settings
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, iri
 
@@ -97,3 +103,28 @@ def removal_quads(activity: str, ontology: str, when: datetime) -> list[Quad]:
     out = Statements(v.SOURCE_GRAPH)
     state_invalidation(out, ontology, activity, when)
     return out.quads
+
+
+# --- what they say ---
+
+
+def read_standing(librarian: Librarian, recorded: Sequence[RecordedOntology]) -> Ontology:
+    """What the ontologies say together, in the order of their IRIs and names."""
+    ordered = sorted(recorded, key=lambda each: (each.iris, each.name, each.content))
+    return combine([read_ontology(librarian.get(o.content), o.name) for o in ordered])
+
+
+def standing_fit(store: Store, librarian: Librarian, settings: Settings) -> OntologyFit | None:
+    """How evidence is fitted to the ontologies that stand; None where none does."""
+    recorded = standing_ontologies(store)
+    if not recorded:
+        return None
+    strict = is_strict(settings, recorded)
+    contents = sorted(f"{each.name} {each.content}" for each in recorded)
+    return OntologyFit(read_standing(librarian, recorded), strict=strict, key="\n".join(contents))
+
+
+def is_strict(settings: Settings, recorded: Sequence[RecordedOntology]) -> bool:
+    """As is set; where nothing is, as was decided when an ontology was added."""
+    said = settings.ontology.strict
+    return any(each.strict for each in recorded) if said is None else said

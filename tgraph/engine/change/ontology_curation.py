@@ -14,7 +14,6 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import CurationRun, check_reason
-from tgraph.engine.index.ontology_led import is_strict
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import UsageError, nearest_names
@@ -22,6 +21,7 @@ from tgraph.extract.ontology_reader import MOST_BYTES, read_ontology, too_large
 from tgraph.index.knowledge import Touched
 from tgraph.record.ontologies import (
     RecordedOntology,
+    is_strict,
     ontology_quads,
     removal_quads,
     standing_ontologies,

@@ -6,46 +6,25 @@ stands and is set by now, everything is derived anew from the evidence that is t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.base import Extractor
-from tgraph.extract.ontology import Ontology, combine
-from tgraph.extract.ontology_reader import read_ontology
 from tgraph.index.knowledge import Touched, touch_everything
 from tgraph.index.ontology_fit import OntologyFit
 from tgraph.librarian import Librarian
-from tgraph.record.ontologies import RecordedOntology, ontology_quads, standing_ontologies
+from tgraph.record.ontologies import (
+    ontology_quads,
+    read_standing,
+    standing_fit,
+    standing_ontologies,
+)
 from tgraph.settings import Settings
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements
 
 FIT = f"{v.URN}ontology-fit"
-
-
-def read_standing(librarian: Librarian, recorded: Sequence[RecordedOntology]) -> Ontology:
-    """What the ontologies say together, in the order of their IRIs and names."""
-    ordered = sorted(recorded, key=lambda each: (each.iris, each.name, each.content))
-    return combine([read_ontology(librarian.get(o.content), o.name) for o in ordered])
-
-
-def standing_fit(store: Store, librarian: Librarian, settings: Settings) -> OntologyFit | None:
-    """How evidence is fitted to the ontologies that stand; None where none does."""
-    recorded = standing_ontologies(store)
-    if not recorded:
-        return None
-    strict = is_strict(settings, recorded)
-    contents = sorted(f"{each.name} {each.content}" for each in recorded)
-    return OntologyFit(read_standing(librarian, recorded), strict=strict, key="\n".join(contents))
-
-
-def is_strict(settings: Settings, recorded: Sequence[RecordedOntology]) -> bool:
-    """As is set; where nothing is, as was decided when an ontology was added."""
-    said = settings.ontology.strict
-    return any(each.strict for each in recorded) if said is None else said
 
 
 def led(extractor: Extractor, store: Store, librarian: Librarian, settings: Settings) -> Extractor:
