@@ -153,14 +153,15 @@ def show_(name: str | None, as_json: bool) -> None:
 
 def _plain(found: Ontology) -> dict[str, list[dict[str, Any]]]:
     """The classes and properties with lists in the place of sets."""
-    terms = {"classes": found.classes, "properties": found.properties}
     return {
-        name: [{k: _listed(v) for k, v in asdict(term).items()} for term in known.values()]
-        for name, known in terms.items()
+        "classes": [_listed(asdict(term)) for term in found.classes.values()],
+        "properties": [_listed(asdict(term)) for term in found.properties.values()],
     }
 
 
 def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _listed(item) for name, item in value.items()}
     if isinstance(value, frozenset):
         return sorted(value)
     return [_listed(item) for item in value] if isinstance(value, tuple) else value

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import Any, TypeVar
 
 from tgraph import vocabulary as v
 from tgraph.resources import tables, word_set
@@ -65,6 +66,10 @@ class OntologyProperty:
 _OWN = (v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS, v.URN)
 
 
+Named = OntologyClass | OntologyProperty
+T = TypeVar("T", OntologyClass, OntologyProperty)
+
+
 @dataclass(frozen=True)
 class Ontology:
     """Classes and properties by IRI. ``iris`` name the ontologies that it is made of, ``imports``
@@ -102,6 +107,8 @@ class Ontology:
     def label(self, iri: str) -> str:
         """What a class, property or datatype is called."""
         known = self.classes.get(iri) or self.properties.get(iri)
+        if known is None and iri.startswith(v.XSD):
+            return iri.removeprefix(v.XSD)
         return known.label if known else local_name(iri)
 
     def near(self, text: str, limit: int) -> Ontology:
@@ -122,8 +129,8 @@ class Ontology:
             properties={p.iri: p for p in properties},
         )
 
-    def _nearest(self, terms: Mapping[str, Named], present: frozenset[str], limit: int) -> list:  # type: ignore[type-arg]
-        def order(term: Named) -> tuple[float, str, str]:
+    def _nearest(self, terms: Mapping[str, T], present: frozenset[str], limit: int) -> list[T]:
+        def order(term: T) -> tuple[float, str, str]:
             found = self._words_of[term.iri] & present
             return -sum(self._rarity[word] for word in found), term.label, term.iri
 
@@ -131,7 +138,7 @@ class Ontology:
 
     @cached_property
     def _words_of(self) -> dict[str, frozenset[str]]:
-        terms = (*self.classes.values(), *self.properties.values())
+        terms: list[Named] = [*self.classes.values(), *self.properties.values()]
         return {
             t.iri: frozenset(base(w) for name in (t.label, *t.names) for w in _words(name))
             for t in terms
@@ -155,7 +162,7 @@ class Ontology:
     def _property_row(self, term: OntologyProperty) -> dict[str, object]:
         ends = {
             "from": self._choice(term.domains),
-            "to": self._choice(term.ranges) or sorted(map(local_name, term.datatypes)),
+            "to": self._choice(term.ranges) or sorted(map(self.label, term.datatypes)),
         }
         return _row({"property": term.label, **ends}, term)
 
@@ -163,10 +170,7 @@ class Ontology:
         return sorted({self.label(iri) for choice in choices for iri in choice})
 
 
-Named = OntologyClass | OntologyProperty
-
-
-def _sorted(terms: Mapping[str, Named]) -> list:  # type: ignore[type-arg]
+def _sorted(terms: Mapping[str, T]) -> list[T]:
     return sorted(terms.values(), key=lambda term: (term.label, term.iri))
 
 
@@ -188,17 +192,17 @@ def combine(parts: Sequence[Ontology]) -> Ontology:
     )
 
 
-def _united(parts: Iterable[Mapping[str, Named]]) -> dict:  # type: ignore[type-arg]
-    found: dict[str, Named] = {}
+def _united(parts: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    found: dict[str, T] = {}
     for part in parts:
         for iri, term in part.items():
             found[iri] = _merged(found[iri], term) if iri in found else term
     return dict(sorted(found.items()))
 
 
-def _merged(one: Named, other: Named) -> Named:
+def _merged(one: T, other: T) -> T:
     """Two descriptions of one term: the label of the first, and what either has beside it."""
-    values = {}
+    values: dict[str, Any] = {}
     for name in type(one).__slots__:
         first, second = getattr(one, name), getattr(other, name)
         if name == "names":

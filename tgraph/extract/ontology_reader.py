@@ -160,7 +160,8 @@ class _Reader:
         label, names = self._called(node)
         same = self._around(node, _owl("equivalentClass"))
         above = self._iris(node, _rdfs("subClassOf")) | self._iris(node, _skos("broader"))
-        above |= {q.subject.value for q in self._match(None, _skos("narrower"), node)}
+        wider = (q.subject for q in self._match(None, _skos("narrower"), node))
+        above |= {n.value for n in wider if isinstance(n, NamedNode)}
         apart = self._around(node, _owl("disjointWith")) | self._all_disjoint(node)
         return OntologyClass(
             node.value,
@@ -182,7 +183,7 @@ class _Reader:
 
     def _property(self, node: NamedNode) -> OntologyProperty:
         label, names = self._called(node)
-        kinds = {q.object for q in self._match(node, v.RDF_TYPE)}
+        kinds: set[object] = {q.object for q in self._match(node, v.RDF_TYPE)}
         shapes = self._paths.get(node, ())
         domains = self._choices(node, _rdfs("domain"), "domainIncludes")
         targets = {c for shape in shapes for c in self._targets(shape)}

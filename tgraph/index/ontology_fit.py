@@ -86,7 +86,7 @@ class OntologyFit:
 
     def classes_of(self, evidence: Sequence[Properties]) -> dict[str, str]:
         """Every class that some of the evidence says, with the type that means it."""
-        found = {}
+        found: dict[str, str] = {}
         for kind in _types(evidence):
             if meant := self._of_type(kind):
                 found.setdefault(meant[0], kind)
@@ -199,7 +199,7 @@ class OntologyFit:
 
     @cached_property
     def _by_predicate(self) -> Mapping[str, OntologyProperty]:
-        return {p.predicate: p for p in reversed(self.ontology.properties.values())}
+        return {p.predicate: p for p in reversed([*self.ontology.properties.values()])}
 
     @cached_property
     def _properties(self) -> Mapping[Phrase, list[tuple[str, bool]]]:
