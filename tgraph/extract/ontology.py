@@ -204,7 +204,8 @@ def _merged(one: T, other: T) -> T:
     """Two descriptions of one term: the label of the first, and what either has beside it."""
     values: dict[str, Any] = {}
     for name in type(one).__slots__:
-        first, second = getattr(one, name), getattr(other, name)
+        first: Any = getattr(one, name)
+        second: Any = getattr(other, name)
         if name == "names":
             values[name] = _distinct([*first, other.label, *second], but=one.label)
         elif isinstance(first, frozenset):

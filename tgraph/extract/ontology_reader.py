@@ -5,7 +5,6 @@ Nothing is fetched: what a file imports is named, and counts once it is added it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import PurePath
@@ -22,44 +21,40 @@ _SCHEMA = ("https://schema.org/", "http://schema.org/")
 MOST_BYTES = 50_000_000
 """Of a file; what is more is a data set rather than an ontology."""
 
-_SUFFIXES = {".owl": RdfFormat.RDF_XML}
 _KNOWN = (v.RDF, v.RDFS, OWL, v.XSD, SHACL, v.SKOS, v.TG, v.URN, v.PROV, v.OA)
 """Whose terms are those of the languages, or of tgraph's record, and so no vocabulary."""
 
-_MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<[?!a-zA-Z][^:>]*[\s>:]")
 Node = NamedNode | BlankNode
 _LITERALS = frozenset((f"{v.RDFS}Literal", f"{v.RDF}langString", f"{v.RDF}HTML"))
 
 
-def format_of(name: str, content: bytes) -> RdfFormat:
-    """The syntax of a file, by its name; an .owl file may also be Turtle. ``UsageError`` for a name
-    that tells none."""
+def triples_of(content: bytes, name: str) -> list[Quad]:
+    """The statements of a file, in whatever graphs they stand; its name tells the syntax. An .owl
+    file may be RDF/XML or Turtle. ``UsageError`` where it can't be read."""
     suffix = PurePath(name).suffix.lower()
-    found = _SUFFIXES.get(suffix) or RdfFormat.from_extension(suffix[1:])
-    if found == RdfFormat.RDF_XML and not _MARKUP.match(content[:200]):
-        found = RdfFormat.TURTLE
-    if found is None:
-        raise UsageError(
-            f"{PurePath(name).name} has no ending that tells its syntax.",
-            "Name it .ttl, .trig, .nt, .nq, .rdf, .owl or .jsonld.",
-        )
-    return found
+    known = RdfFormat.from_extension(suffix[1:])
+    syntaxes = (RdfFormat.RDF_XML, RdfFormat.TURTLE) if suffix == ".owl" else (known,)
+    why = ""
+    for syntax in syntaxes:
+        if syntax is None:
+            raise UsageError(
+                f"{PurePath(name).name} has no ending that tells its syntax.",
+                "Name it .ttl, .trig, .nt, .nq, .rdf, .owl or .jsonld.",
+            )
+        try:
+            return list(parse(BytesIO(content), syntax, base_iri=f"urn:x-file:{v.digest(name)}#"))
+        except (SyntaxError, ValueError) as error:
+            why = f"{name} is not the {syntax.name} that it should be: {error}."
+    raise UsageError(why)
 
 
 def read_ontology(content: bytes, name: str) -> Ontology:
     """The ontology of a file. ``UsageError`` where it is none, or can't be read."""
     if len(content) > MOST_BYTES:
-        raise UsageError(
-            f"{name} is larger than {MOST_BYTES // 1_000_000} MB.", "Add a part of it."
-        )
+        raise too_large(name)
+    quads = triples_of(content, name)
     store = Store()
-    syntax = format_of(name, content)
-    base = f"urn:x-file:{v.digest(name)}#"
-    try:
-        for quad in parse(BytesIO(content), syntax, base_iri=base):
-            store.add(Quad(quad.subject, quad.predicate, quad.object, DefaultGraph()))
-    except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{name} is not the {syntax.name} that it should be: {error}.") from error
+    store.extend(Quad(*quad.triple, DefaultGraph()) for quad in quads)
     found = _Reader(store).ontology()
     if not found.classes and not found.properties:
         raise UsageError(

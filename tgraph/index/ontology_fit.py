@@ -209,12 +209,15 @@ class OntologyFit:
         terms = sorted(self.ontology.properties.values(), key=lambda term: term.iri)
         named = [(term, term.label) for term in terms]
         named += [(term, name) for term in terms for name in term.names]
-        for term, name in named:
-            for said in phrase(name).readings if phrase(name).words else ():
-                _add(found[said], (term.iri, False))
-                _add(found[_compound(said)], (term.iri, False))
-                if "by" in said.prepositions and said.passive:
-                    _add(found[_without(said, "by")], (term.iri, True))
+        readings = [
+            (term.iri, said) for term, name in named for said in phrase(name).readings if said.words
+        ]
+        for iri, said in readings:
+            _add(found[said], (iri, False))
+            _add(found[_compound(said)], (iri, False))
+        for iri, said in readings:
+            if "by" in said.prepositions and said.passive:
+                _add(found[_without(said, "by")], (iri, True))
         found.default_factory = None
         return _Missing(found)
 
@@ -237,22 +240,26 @@ class OntologyFit:
         return "" if ranges else RANGE
 
     def _domains(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
-        """Its own, or those of what it is a sub-property of."""
-        return known.domains or self._inherited(known, "domains")
+        """Its own, or those of what it is below; else the ranges of what it is the inverse of."""
+        return self._inherited(known, "domains") or self._of_inverses(known, "ranges")
 
     def _ranges(self, known: OntologyProperty) -> tuple[frozenset[str], ...]:
-        return known.ranges or self._inherited(known, "ranges")
+        return self._inherited(known, "ranges") or self._of_inverses(known, "domains")
+
+    def _of_inverses(self, known: OntologyProperty, name: str) -> tuple[frozenset[str], ...]:
+        others = (self.ontology.properties.get(iri) for iri in sorted(known.inverses))
+        return next((f for o in others if o and (f := self._inherited(o, name))), ())
 
     def _inherited(self, known: OntologyProperty, name: str) -> tuple[frozenset[str], ...]:
-        seen, queue = {known.iri}, sorted(known.parents)
+        seen, queue = {known.iri}, [known]
         while queue:
-            above = self.ontology.properties.get(queue.pop(0))
-            if above is not None and above.iri not in seen:
-                seen.add(above.iri)
-                found: tuple[frozenset[str], ...] = getattr(above, name)
-                if found:
-                    return found
-                queue += sorted(above.parents)
+            one = queue.pop(0)
+            found: tuple[frozenset[str], ...] = getattr(one, name)
+            if found:
+                return found
+            above = (self.ontology.properties.get(iri) for iri in sorted(one.parents - seen))
+            queue += filter(None, above)
+            seen |= one.parents
         return ()
 
     def _is_of(self, entity: NamedNode, choice: frozenset[str], fits: EntityFits) -> bool:

@@ -16,7 +16,7 @@ from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.audit.named_audits import ONTOLOGY, AuditResult
 from tgraph.explain.audit.shacl_worker import ShapeResult, validate
 from tgraph.extract.ontology import Ontology, OntologyProperty
-from tgraph.extract.ontology_reader import SHACL, format_of, read_ontology
+from tgraph.extract.ontology_reader import SHACL, read_ontology, triples_of
 from tgraph.index.evidence import EvidenceReader, stored_evidence
 from tgraph.index.knowledge import is_statement
 from tgraph.index.ontology_fit import (
@@ -214,17 +214,17 @@ class _OntologyAudit:
         """The statements about what the shapes target, the classes of what these name, and which
         class is below which."""
         yield from _hierarchy(self._ontology)
-        seen: set[str] = set()
+        seen: set[object] = set()
         for entity in self._targets(shapes):
-            for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
-                if is_statement(quad.predicate):
-                    yield quad
-                    if isinstance(quad.object, NamedNode) and quad.object.value not in seen:
-                        seen.add(quad.object.value)
-                        yield from self._described(quad.object)
-            if entity not in seen:
-                seen.add(entity)
-                yield from self._described(NamedNode(entity))
+            node = NamedNode(entity)
+            own = self._store.match(node, None, None, v.KNOWLEDGE_GRAPH)
+            back = self._store.match(None, None, node, v.KNOWLEDGE_GRAPH)
+            said = [quad for quad in (*own, *back) if is_statement(quad.predicate)]
+            yield from said
+            for end in dict.fromkeys((node, *(e for q in said for e in (q.subject, q.object)))):
+                if isinstance(end, NamedNode) and end not in seen:
+                    seen.add(end)
+                    yield from self._described(end)
 
     def _described(self, node: NamedNode) -> Iterator[Quad]:
         for predicate in (v.RDF_TYPE, v.RDFS_LABEL):
@@ -246,7 +246,7 @@ class _OntologyAudit:
                 yield quad.subject.value
 
     def _of_shape(self, result: ShapeResult) -> Violation:
-        label = self._ontology.label(result.path) if result.path else ""
+        label = self._ontology.label(result.path) if ":" in result.path else ""
         said = f"{label}: {result.message}" if label else result.message
         return Violation(SHAPE, self._edge_of(result) or result.focus, " ".join(said.split()))
 
@@ -293,13 +293,12 @@ class _OntologyAudit:
 
 
 def _triples(content: bytes, name: str) -> str:
-    """The file's triples as N-Triples, blank nodes named apart from those of others."""
-    prefix = v.digest(name)[:8]
-    lines = []
-    for quad in parse(BytesIO(content), format_of(name, content), base_iri=f"urn:x-file:{prefix}#"):
-        if not isinstance(quad.object, Triple) and not isinstance(quad.subject, Triple):
-            line = f"{quad.subject} {quad.predicate} {quad.object} .\n"
-            lines.append(line)
+    """The file's triples as N-Triples; triple terms, which SHACL has not, are left out."""
+    lines = (
+        f"{quad.subject} {quad.predicate} {quad.object} .\n"
+        for quad in triples_of(content, name)
+        if not isinstance(quad.object, Triple)
+    )
     return "".join(lines)
 
 
