@@ -55,7 +55,7 @@ def read_ontology(content: bytes, name: str) -> Ontology:
     quads = triples_of(content, name)
     store = Store()
     store.extend(Quad(*quad.triple, DefaultGraph()) for quad in quads)
-    found = _Reader(store).ontology()
+    found = _OntologyTerms(store).ontology()
     if not found.classes and not found.properties:
         raise UsageError(
             f"{name} has no classes and no properties.",
@@ -105,7 +105,7 @@ _NAMES = (_skos("altLabel"), _skos("hiddenLabel"), *_schema("alternateName"))
 _LABELS = (_skos("prefLabel"), _rdfs("label"), _sh("name"))
 
 
-class _Reader:
+class _OntologyTerms:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._paths = self._property_shapes()

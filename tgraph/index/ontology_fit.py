@@ -219,7 +219,7 @@ class OntologyFit:
             if "by" in said.prepositions and said.passive:
                 _add(found[_without(said, "by")], (iri, True))
         found.default_factory = None
-        return _Missing(found)
+        return _PropertyIndex(found)
 
     # --- what a property joins ---
 
@@ -319,7 +319,7 @@ class _Ends:
         return subject, obj
 
 
-class _Missing(dict[Phrase, list[tuple[str, bool]]]):
+class _PropertyIndex(dict[Phrase, list[tuple[str, bool]]]):
     """What is not there is nothing."""
 
     def __missing__(self, key: Phrase) -> list[tuple[str, bool]]:
