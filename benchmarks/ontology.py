@@ -11,59 +11,55 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from pyoxigraph import NamedNode
+
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.extract.ontology_reader import read_ontology
-from tgraph.index.ontology_fit import EdgeFit, EntityFit, OntologyFit
+from tgraph.extract.ontology import Ontology
 from tgraph.index.standing_knowledge import StandingEvidence, value
-from tgraph.record.merges import standing_merges
 from tgraph.store.base import Store
 
 STRUCTURE = (v.relation_iri("mentions"), v.relation_iri("have section"))
 """What tgraph itself says of a document, in no words of the text."""
 
 
-class Fitted:
-    """Every entity and edge of knowledge, and how it fits."""
-
-    def __init__(self, store: Store, fit: OntologyFit) -> None:
-        self._store = store
-        self._fit = fit
-        self._texts = StandingEvidence(store, lambda chunk: True)
-        self._absorbed: defaultdict[str, list[str]] = defaultdict(list)
-        for name, entity in standing_merges(store).items():
-            self._absorbed[entity].append(name)
-        self._known: dict[str, EntityFit] = {}
-
-    def entity(self, entity: str) -> EntityFit:
-        if entity not in self._known:
-            members = sorted({entity, *self._absorbed[entity]})
-            evidence = [item for name in members for item in self._texts.of_entity(name)]
-            self._known[entity] = self._fit.entity(evidence)
-        return self._known[entity]
-
-    def entities(self) -> Iterator[EntityFit]:
-        for quad in self._store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
-            yield self.entity(value(quad.subject))
-
-    def edges(self) -> Iterator[tuple[str, EdgeFit]]:
-        """Each with its predicate."""
-        for quad in self._store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
-            triple = self._texts.triple(value(quad.subject))
-            assert triple is not None
-            yield triple.predicate.value, self._fit.edge(triple, self.entity)
+def entities(store: Store, ontology: Ontology) -> Iterator[str]:
+    """Of each entity of knowledge: kept, retyped, or why it is outside."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    for quad in store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
+        entity = value(quad.subject)
+        kinds = store.match(quad.subject, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
+        found = {value(kind.object) for kind in kinds} & ontology.classes.keys()
+        own = {t.value.casefold() for i in texts.of_entity(entity) for t in i["entityType"]}
+        same = any(ontology.label(iri).casefold() in own for iri in found)
+        yield _outside(store, entity) or ("kept" if same else "retyped")
 
 
-def counted(fits: Iterator[EntityFit] | Iterator[EdgeFit]) -> Counter[str]:
-    """How many are kept, retyped, and outside for each reason."""
-    return Counter(fit.reason or fit.how or "kept" for fit in fits)
+def edges(store: Store, ontology: Ontology) -> Iterator[tuple[str, str]]:
+    """Of each edge of knowledge its predicate, and the same."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    for quad in store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH):
+        edge = value(quad.subject)
+        originals = store.match(quad.subject, v.tg("original"), None, v.KNOWLEDGE_GRAPH)
+        found = [texts.triple(one) for one in (edge, *(value(q.object) for q in originals))]
+        said = {triple.predicate.value for triple in found if triple is not None}
+        predicate = found[0].predicate.value if found[0] else ""
+        labels = {v.relation_iri(p.label) for p in ontology.properties.values()}
+        how = "kept" if said == {predicate} or said & labels else "retyped"
+        yield predicate, _outside(store, edge) or how
+
+
+def _outside(store: Store, subject: str) -> str:
+    predicate = v.tg("outsideOntology")
+    found = store.match(NamedNode(subject), predicate, None, v.KNOWLEDGE_GRAPH)
+    return next((value(quad.object) for quad in found), "")
 
 
 def row(name: str, found: Counter[str]) -> str:
@@ -88,16 +84,15 @@ def measure(corpus: Path, ontology: Path, folder: Path) -> None:
 
     with opened(False) as graph:
         _, reading = timed(lambda: graph.index([corpus]))
-        fit = OntologyFit(read_ontology(ontology.read_bytes(), ontology.name))
-        fitted = Fitted(graph.read(), fit)
-        edges = list(fitted.edges())
-        print(f"{len(fit.ontology.classes)} classes, {len(fit.ontology.properties)} properties\n")
-        print("| | all | kept | retyped | outside |\n|---|---|---|---|---|")
-        print(row("entities", counted(fitted.entities())))
-        print(row("edges", counted(each for _, each in edges)))
-        stated = (each for predicate, each in edges if predicate not in STRUCTURE)
-        print(row("edges but `mentions` and `have section`", counted(stated)))
         _, adding = timed(lambda: graph.add_ontology(ontology))
+        terms, store = graph.ontology(), graph.read()
+        found = list(edges(store, terms))
+        print(f"{len(terms.classes)} classes, {len(terms.properties)} properties\n")
+        print("| | all | kept | retyped | outside |\n|---|---|---|---|---|")
+        print(row("entities", Counter(entities(store, terms))))
+        print(row("edges", Counter(how for _, how in found)))
+        stated = (how for predicate, how in found if predicate not in STRUCTURE)
+        print(row("edges but `mentions` and `have section`", Counter(stated)))
     with opened(True) as graph:
         _, tightening = timed(lambda: graph.index([]))
         store = graph.read()

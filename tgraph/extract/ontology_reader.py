@@ -54,7 +54,7 @@ def read_ontology(content: bytes, name: str) -> Ontology:
         raise too_large(name)
     quads = triples_of(content, name)
     store = Store()
-    store.extend(Quad(*quad.triple, DefaultGraph()) for quad in quads)
+    store.extend(Quad(q.subject, q.predicate, q.object, DefaultGraph()) for q in quads)
     found = _OntologyTerms(store).ontology()
     if not found.classes and not found.properties:
         raise UsageError(

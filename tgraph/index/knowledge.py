@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -18,7 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
-from tgraph.index.ontology_fit import EntityFit, OntologyFit
+from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
     Properties,
@@ -195,7 +196,7 @@ class Derivation:
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
         self._members = _inverted(self._new)
-        names = touched.entities | renamed
+        names = touched.entities | renamed | self._ends(touched)
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
         moved = renamed | self._reclassified(entities)
         originals = dict(touched.edges)
@@ -400,8 +401,21 @@ class Derivation:
         if self._fit is None:
             return EntityFit()
         if entity not in self._fits:
-            self._fits[entity] = self._fit.entity(self._evidence(entity))
+            stated = partial(self._stated, entity)
+            self._fits[entity] = self._fit.entity(self._evidence(entity), stated)
         return self._fits[entity]
+
+    def _stated(self, entity: str) -> Iterator[End]:
+        """The ends of the statements of the texts that are the entity."""
+        members = {entity, *self._members.get(entity, ())}
+        named = {e: t for member in sorted(members) for e, t in self._edges_naming(member)}
+        for triple in named.values():
+            yield from ends_of(members, triple)
+
+    def _edges_naming(self, entity: str) -> Iterator[tuple[str, Triple]]:
+        for edge, triple in self._texts.edges_naming(entity).items():
+            if self._texts.of_edge(edge):
+                yield edge, triple
 
     def _outside(self, triple: Triple) -> str:
         return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
@@ -411,6 +425,12 @@ class Derivation:
         about = (v.tg("subject"), v.tg("object"))
         ends = (value(quad.object) for quad in claim if quad.predicate in about)
         return self._is_strict and any(self._entity_fit(end).reason for end in ends)
+
+    def _ends(self, touched: Touched) -> set[str]:
+        """What touched edges join: under an ontology they tell what class it is of."""
+        triples = touched.edges.values() if self._fit else ()
+        ends = (end for triple in triples for end in (triple.subject, triple.object))
+        return {end.value for end in ends if isinstance(end, NamedNode)}
 
     def _reclassified(self, entities: Iterable[str]) -> set[str]:
         """The names of those of the canonical entities whose class is not what it was: edges may

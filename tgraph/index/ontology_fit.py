@@ -9,7 +9,7 @@ that one verb means another, the ontology has to say (``skos:altLabel``).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
@@ -55,6 +55,24 @@ class EdgeFit:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class End:
+    """A statement as one of its ends has it: with which predicate, on which side, and whether the
+    other end is a value."""
+
+    predicate: str
+    is_subject: bool
+    is_valued: bool
+
+
+def ends_of(entities: Collection[str], triple: Triple) -> Iterator[End]:
+    """The ends of the triple that are one of the entities."""
+    is_valued = isinstance(triple.object, Literal)
+    for node, is_subject in ((triple.subject, True), (triple.object, False)):
+        if isinstance(node, NamedNode) and node.value in entities:
+            yield End(triple.predicate.value, is_subject, is_valued)
+
+
 EntityFits = Callable[[str], EntityFit]
 """How an entity fits, by its canonical name."""
 
@@ -72,17 +90,37 @@ class OntologyFit:
 
     # --- entities ---
 
-    def entity(self, evidence: Sequence[Properties]) -> EntityFit:
-        """What class an entity with this evidence is of: by the commonest of its types that means
-        one, and by the noun of its name where that tells more."""
+    def entity(
+        self, evidence: Sequence[Properties], stated: Callable[[], Iterable[End]] = tuple
+    ) -> EntityFit:
+        """What class an entity with this evidence is of. Of several that its types mean, the one
+        with which most of what is ``stated`` of it fits, then the commonest; and the one that the
+        noun of its name means, where that tells more."""
         if not self.ontology.classes:
             return _FITS
-        types = _types(evidence)
-        by_type, how = next(filter(None, map(self._of_type, types)), ("", ""))
+        meant = dict(filter(None, map(self._of_type, reversed(_types(evidence)))))
+        found = [*reversed(meant)]
+        if len(found) > 1:
+            ends = list(stated())
+            found.sort(key=lambda iri: -sum(self._may_be(iri, end) for end in ends))
+        by_type = found[0] if found else ""
+        how = meant.get(by_type, "")
         by_name = self._of_name(commonest(evidence, "name"))
         if by_name and (not by_type or by_type in self.ontology.above(by_name)):
             return EntityFit(by_name, how if by_name == by_type else RETYPED)
         return EntityFit(by_type, how, "" if by_type else UNKNOWN_TYPE)
+
+    def _may_be(self, iri: str, end: End) -> bool:
+        """Whether what has this end of a statement may be of the class, as far as a property that
+        the predicate means says anything of it."""
+        for name, swapped, sure in self._candidates(end.predicate):
+            known = self.ontology.properties[name]
+            if sure and not (end.is_valued and (swapped or known.literal is False)):
+                is_subject = end.is_subject != swapped
+                choices = self._domains(known) if is_subject else self._ranges(known)
+                if choices:
+                    return all(choice & self.ontology.above(iri) for choice in choices)
+        return False
 
     def classes_of(self, evidence: Sequence[Properties]) -> dict[str, str]:
         """Every class that some of the evidence says, with the type that means it."""
@@ -385,9 +423,3 @@ def _is_a(own: str, wanted: str) -> bool:
     if other in _NUMBERS:
         return one in _WHOLE or (one in _NUMBERS and other not in _WHOLE)
     return other in _TEXTS and one in _TEXTS
-
-
-def counted(fits: Iterable[EntityFit | EdgeFit]) -> dict[str, int]:
-    """How many were kept, retyped, and are outside for each reason."""
-    found = Counter(fit.reason or fit.how or KEPT for fit in fits)
-    return dict(sorted(found.items()))
