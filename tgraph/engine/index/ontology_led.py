@@ -47,6 +47,8 @@ def update_fit(context: IndexContext, touched: Touched) -> OntologyFit | None:
     store = context.copy.store
     _keep_decision(context)
     fit = standing_fit(store, context.librarian, context.settings)
+    if fit is None and context.settings.ontology.strict:
+        context.message("No ontology stands, so `ontology.strict` keeps nothing out.")
     before = set(store.match(NamedNode(FIT), None, None, v.KNOWLEDGE_GRAPH))
     after = _said(fit)
     if before != set(after):

@@ -64,15 +64,16 @@ def audit_ontology(
     of: str = "",
     *more: str,
 ) -> AuditResult:
-    """The audit of that name. ``UsageError`` where no ontology stands, or for a reason that there
-    is not."""
+    """The audit of that name; without an ontology there is nothing to list, and ``message`` says
+    so. ``UsageError`` for a reason that there is not."""
     if more:
         raise UsageError(f"The audit {ONTOLOGY.name} takes one argument at most.")
     if of and of != ALL and of not in REASONS:
         raise UsageError(f"There is no reason {of!r}.", f"There are: {', '.join(REASONS)}, all.")
     fit = standing_fit(store, librarian, settings)
     if fit is None:
-        raise UsageError("No ontology stands.", "`tgraph ontology add FILE` adds one.")
+        message("No ontology stands. `tgraph ontology add FILE` adds one.")
+        return AuditResult(ONTOLOGY, (), True)
     audit = _OntologyAudit(store, librarian, fit)
     found = list(audit.violations(of))
     if of in ("", ALL, SHAPE):
