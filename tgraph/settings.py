@@ -94,6 +94,20 @@ class ExtractSettings(Section):
     entity_types: tuple[str, ...] = ("person", "organization", "place", "event", "work", "concept")
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
     workers: int = Field(1, ge=1, description="processes that extract without a model")
+    ontology_limit: int = Field(
+        60,
+        ge=1,
+        description="classes, and properties, of an ontology that a prompt shows: the nearest",
+    )
+
+
+class OntologySettings(Section):
+    """What an ontology that was added does (`tgraph ontology add`)."""
+
+    strict: bool | None = Field(
+        None,
+        description="keep what does not fit out of knowledge; unset: as was last decided",
+    )
 
 
 class SummarySettings(Section):
@@ -239,6 +253,7 @@ class _CommonSettings(BaseSettings):
     ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    ontology: OntologySettings = OntologySettings()
     summaries: SummarySettings = SummarySettings()
     fast: FastSettings = FastSettings()
     reader: ReaderSettings = ReaderSettings()

@@ -157,6 +157,7 @@ def finding_iri(report: str, index: int) -> str:
 
 
 document_iri = _minted("document")
+ontology_iri = _minted("ontology")
 call_iri = _minted("call")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
 from tgraph.cli.running import Command, command, common_option, find_root, opened
 from tgraph.cli.terminal import many, print_json, say
 
@@ -43,6 +43,7 @@ class _Index(Command):
     type=click.Choice(["standard", "fast"]),
     help="fast: names and what stands together, without a model.",
 )
+@strict_ontology
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
 @click.option(
     "--prepare",

@@ -21,6 +21,7 @@ from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.models import models
+from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
@@ -69,6 +70,7 @@ for _command in (
     remove,
     evaluate,
     entities,
+    ontology,
     sparql,
     models,
     config,

@@ -174,6 +174,14 @@ chat_options = _all(
 """Which model does the work; more is in ``tgraph.toml`` and the environment."""
 
 
+strict_ontology = click.option(
+    "--strict-ontology/--no-strict-ontology",
+    default=None,
+    help="Keep what does not fit the ontology out of knowledge; it stays on record.",
+)
+"""``ontology.strict``, which is remembered until it is decided otherwise."""
+
+
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "response_type": ("answer.response_type",),
     "general_knowledge": ("answer.general_knowledge",),
@@ -192,6 +200,7 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "workers": ("extract.workers", "embedding.threads"),
     "claims": ("claims.enabled",),
     "method": ("extract.method",),
+    "strict_ontology": ("ontology.strict",),
 }
 """The settings that each flag overrides, those aside that only some modes have a use for."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tgraph.engine.ask.question_run import Stream
     from tgraph.engine.backup import Backup
     from tgraph.engine.change.entity_curation import Retraction
+    from tgraph.engine.change.ontology_curation import AddedOntology
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.run import IndexReport
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.sessions import SessionList, SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
+    from tgraph.extract.ontology import Ontology
+    from tgraph.record.ontologies import RecordedOntology
     from tgraph.store.base import Store
 
 
@@ -172,6 +175,40 @@ class KnowledgeGraph:
         from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self._opened.setup()).weigh(target, authority, reason)
+
+    def add_ontology(
+        self,
+        file: str | Path,
+        *,
+        reason: str = "",
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> AddedOntology:
+        """Lead the graph by an ontology (OWL, RDFS, SKOS or SHACL, in any syntax of RDF), and bring
+        what has been read under its terms; nothing is read again.
+
+        With the setting ``ontology.strict`` what does not fit is kept out of knowledge. What has
+        the same IRI as one that stands takes its place. ``UsageError`` where the file is no
+        ontology, or stands already.
+        """
+        from tgraph.engine.change.ontology_curation import add_ontology
+
+        setup = self._opened.setup(progress, message)
+        return add_ontology(self._opened, setup, Path(file), reason)
+
+    def remove_ontology(
+        self,
+        name: str,
+        *,
+        reason: str,
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> RecordedOntology:
+        """Take an ontology back, named by its file, its IRI or what it calls itself: knowledge is
+        as without it. ``UsageError`` where none of the name stands."""
+        from tgraph.engine.change.ontology_curation import OntologyRun
+
+        return OntologyRun(self._opened.setup(progress, message)).remove(name, reason)
 
     def impact(self, document: str) -> Impact:
         """The facts that rest on a document alone, and the answers that rest on it."""
@@ -509,11 +546,33 @@ class KnowledgeGraph:
 
         return EntityMerges(self.read()).splits()
 
+    # --- ontologies ---
+
+    def ontologies(self) -> list[RecordedOntology]:
+        """The ontologies that lead the graph now."""
+        from tgraph.record.ontologies import standing_ontologies
+
+        return standing_ontologies(self.read())
+
+    def ontology(self, name: str | None = None) -> Ontology:
+        """The classes and properties of an ontology that stands, or of all together."""
+        from tgraph.engine.change.ontology_curation import find_ontology
+        from tgraph.record.ontologies import read_standing
+
+        recorded = [find_ontology(self.read(), name)] if name else self.ontologies()
+        return read_standing(self.librarian, recorded)
+
     # --- questions about the record ---
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
         """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
-        from tgraph.explain.audit.named_audits import INTEGRITY, KNOWLEDGE, find_audit, run_audit
+        from tgraph.explain.audit.named_audits import (
+            INTEGRITY,
+            KNOWLEDGE,
+            ONTOLOGY,
+            find_audit,
+            run_audit,
+        )
 
         if name == INTEGRITY.name:
             from tgraph.engine.checks import audit_integrity
@@ -523,6 +582,13 @@ class KnowledgeGraph:
             from tgraph.engine.rederivation import audit_knowledge
 
             return audit_knowledge(self._opened, *arguments)
+        if name == ONTOLOGY.name:
+            from tgraph.explain.audit.ontology import audit_ontology
+
+            opened = self._opened
+            return audit_ontology(
+                self.read(), self.librarian, self.settings, opened.message, *arguments
+            )
         return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
 
     def integrity(

@@ -8,8 +8,9 @@ evidence or whose canonical name changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -18,6 +19,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
+from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
     Properties,
@@ -163,12 +165,17 @@ class Derivation:
         splits: Iterable[tuple[str, str]] = (),
         describe: Describe | None = None,
         weigh: Weigh | None = None,
+        fit: OntologyFit | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
         chunk's document still stands; ``splits`` are the pairs that are to stay apart; ``describe``
         says how a subject is described, by default in every way that the texts have; ``weigh``
-        tells what evidence counts for that does not count as it is."""
+        tells what evidence counts for that does not count as it is; ``fit`` brings entities and
+        edges under an ontology."""
         self._store = store
+        self._fit = fit
+        self._fits: dict[str, EntityFit] = {}
+        self._members: dict[str, list[str]] = {}
         self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
         self._splits = tuple(splits)
@@ -188,20 +195,21 @@ class Derivation:
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
-        originals = dict(touched.edges)
-        for entity in sorted(renamed):
-            originals.update(self._texts.edges_naming(entity))
-        names = touched.entities | renamed
+        self._members = _inverted(self._new)
+        names = touched.entities | renamed | self._ends(touched)
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
+        moved = renamed | self._reclassified(entities)
+        originals = dict(touched.edges)
+        for entity in sorted(moved):
+            originals.update(self._texts.edges_naming(entity))
         edges = self._refresh_edges(originals, len(entities), progress)
-        absorbed = _inverted(self._new)
         for entity in sorted(entities):
-            self._refresh_entity(entity, absorbed.get(entity, ()))
+            self._refresh_entity(entity)
         self._forget_types()
-        for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(renamed)))):
+        for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
             desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
-            self._replace(existing, desired)
+            self._replace(existing, [] if self._is_left_out(desired) else desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 
@@ -245,8 +253,7 @@ class Derivation:
         edges: dict[str, Triple] = {}
         sources: dict[str, dict[str, Triple]] = {}
         for original, triple in originals.items():
-            for mapping in (self._old, self._new):
-                canonical = _under(mapping, triple)
+            for canonical in self._ways(original, triple):
                 edges[edge_of(canonical)] = canonical
                 sources.setdefault(edge_of(canonical), {})[original] = triple
         for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
@@ -261,13 +268,18 @@ class Derivation:
         stated = {original: self._texts.of_edge(original) for original in originals}
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
-        if evidence and triple.subject != triple.object:
+        outside = self._outside(triple) if evidence else ""
+        if evidence and triple.subject != triple.object and outside and self._is_strict:
+            desired = _outside_quads(edge, outside)
+            self._link(edge, triple, originals)
+        elif evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
             desired += _edge_attributes(edge, evidence, others, self._describe(edge, evidence))
+            desired += _outside_quads(edge, outside)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
-            names.add(commonest(evidence, "name"))
+            names.add(self._relation_name(triple.predicate, evidence))
         existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
         existing += self._store.match(
             triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH
@@ -281,7 +293,22 @@ class Derivation:
             triple = self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return sorted(e for e, t in candidates.items() if edge_of(_under(self._new, t)) == edge)
+        return sorted(e for e, t in candidates.items() if edge_of(self._now(t)) == edge)
+
+    def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
+        """What an edge of the texts was in knowledge, and what it is now."""
+        yield _under(self._old, triple)
+        yield self._now(triple)
+        node = NamedNode(original)
+        for quad in self._store.match(None, v.tg("original"), node, v.KNOWLEDGE_GRAPH):
+            known = self._texts.triple(value(quad.subject))
+            if known is not None:
+                yield known
+
+    def _now(self, triple: Triple) -> Triple:
+        """The triple with canonical names, as the ontology has it."""
+        canonical = _under(self._new, triple)
+        return self._fit.edge(canonical, self._entity_fit).triple if self._fit else canonical
 
     def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
@@ -323,24 +350,101 @@ class Derivation:
             if edge not in refreshed:
                 originals = self._originals(edge, {})
                 evidence = [item for text in originals for item in self._texts.of_edge(text)]
-                names.add(commonest(evidence, "name"))
+                names.add(self._relation_name(relation, evidence))
                 if label in names:
                     return {label}
         return names
 
+    def _relation_name(self, relation: NamedNode, evidence: Sequence[Properties]) -> str:
+        """What a relation is called: by the ontology, or by the evidence of one of its edges."""
+        own = self._fit.label(relation.value) if self._fit else ""
+        return own or commonest(evidence, "name")
+
     # --- entities ---
 
-    def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
-        members = sorted({entity, *absorbed})
-        evidence = [item for member in members for item in self._texts.of_entity(member)]
+    def _evidence(self, entity: str) -> list[Properties]:
+        """That of the entity and of those that it has absorbed."""
+        members = sorted({entity, *self._members.get(entity, ())})
+        return [item for member in members for item in self._texts.of_entity(member)]
+
+    def _refresh_entity(self, entity: str) -> None:
+        evidence = self._evidence(entity)
         existing = [
             quad
             for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
             if not is_statement(quad.predicate)
         ]
         known = evidence and entity not in self._new
+        fit = self._entity_fit(entity)
+        if known and fit.reason and self._is_strict:
+            self._replace(existing, _outside_quads(entity, fit.reason))
+            return
         described = self._describe(entity, evidence) if known else []
-        self._replace(existing, _entity_quads(entity, evidence, described) if known else [])
+        self._replace(existing, self._entity_quads(entity, evidence, described) if known else [])
+
+    def _entity_quads(
+        self, entity: str, evidence: Sequence[Properties], described: Sequence[Pair]
+    ) -> list[Quad]:
+        fit = self._entity_fit(entity)
+        label = self._fit.ontology.label(fit.iri) if self._fit and fit.iri else ""
+        quads = _entity_quads(entity, evidence, described, fit.iri, label)
+        return quads + _outside_quads(entity, fit.reason)
+
+    # --- the ontology ---
+
+    @property
+    def _is_strict(self) -> bool:
+        return self._fit is not None and self._fit.strict
+
+    def _entity_fit(self, entity: str) -> EntityFit:
+        """How a canonical entity fits; well where there is no ontology."""
+        if self._fit is None:
+            return EntityFit()
+        if entity not in self._fits:
+            stated = partial(self._stated, entity)
+            self._fits[entity] = self._fit.entity(self._evidence(entity), stated)
+        return self._fits[entity]
+
+    def _stated(self, entity: str) -> Iterator[End]:
+        """The ends of the statements of the texts that are the entity."""
+        members = {entity, *self._members.get(entity, ())}
+        named = {e: t for member in sorted(members) for e, t in self._edges_naming(member)}
+        for triple in named.values():
+            yield from ends_of(members, triple)
+
+    def _edges_naming(self, entity: str) -> Iterator[tuple[str, Triple]]:
+        for edge, triple in self._texts.edges_naming(entity).items():
+            if self._texts.of_edge(edge):
+                yield edge, triple
+
+    def _outside(self, triple: Triple) -> str:
+        return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
+
+    def _is_left_out(self, claim: Sequence[Quad]) -> bool:
+        """Whether a claim is about what the ontology keeps out of knowledge."""
+        about = (v.tg("subject"), v.tg("object"))
+        ends = (value(quad.object) for quad in claim if quad.predicate in about)
+        return self._is_strict and any(self._entity_fit(end).reason for end in ends)
+
+    def _ends(self, touched: Touched) -> set[str]:
+        """What touched edges join: under an ontology they tell what class it is of."""
+        triples = touched.edges.values() if self._fit else ()
+        ends = (end for triple in triples for end in (triple.subject, triple.object))
+        return {end.value for end in ends if isinstance(end, NamedNode)}
+
+    def _reclassified(self, entities: Iterable[str]) -> set[str]:
+        """The names of those of the canonical entities whose class is not what it was: edges may
+        mean something else with them."""
+        found: set[str] = set()
+        for entity in sorted(entities) if self._fit else ():
+            node, fit = NamedNode(entity), self._entity_fit(entity)
+            quads = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
+            kinds = {value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
+            outside = {value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")}
+            same = (fit.iri in kinds) if fit.iri else bool(outside)
+            if not same or outside != ({fit.reason} if fit.reason else set()):
+                found |= {entity, *self._members.get(entity, ())}
+        return found
 
     def _forget_types(self) -> None:
         """Types that no entity is of any more leave knowledge."""
@@ -348,11 +452,17 @@ class Derivation:
         left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
         kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
         for kind in sorted(left - kept, key=str):
-            if not isinstance(kind, NamedNode) or not kind.value.startswith(v.type_iri("")):
+            if not isinstance(kind, NamedNode) or not self._is_type(kind):
                 continue
             users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
             if all(quad in removed for quad in users):
                 self._replace(self._store.match(kind, None, None, v.KNOWLEDGE_GRAPH), [])
+
+    def _is_type(self, kind: NamedNode) -> bool:
+        """Whether knowledge has the class as a type of entities."""
+        named = kind.value.startswith(v.type_iri(""))
+        types = self._store.match(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)
+        return named or next(types, None) is not None
 
     # --- changes ---
 
@@ -404,12 +514,22 @@ def _edge_attributes(
     )
 
 
+def _outside_quads(subject: str, reason: str) -> list[Quad]:
+    """Why the entity or edge is outside the ontology; nothing where it is not."""
+    return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
+
+
 def _entity_quads(
-    entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
+    entity: str,
+    evidence: Sequence[Properties],
+    description: Sequence[Pair],
+    meant: str = "",
+    meant_label: str = "",
 ) -> list[Quad]:
+    """``meant`` is the class of an ontology, with its label, that takes the type's place."""
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
-    kind = v.type_iri(type_of(evidence) or "concept")
+    kind = meant or v.type_iri(type_of(evidence) or "concept")
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
@@ -420,7 +540,7 @@ def _entity_quads(
         *description,
     )
     # a type's label comes from its IRI, so that all who write it write the same
-    of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
+    of_type = meant_label or unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
     out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
     return out.quads
 
@@ -491,6 +611,22 @@ def touch_unsummarised(store: Store, touched: Touched) -> None:
             touched.edges[subject.value] = triple
         else:
             touched.entities.add(subject.value)
+
+
+def touch_everything(store: Store, touched: Touched) -> None:
+    """Touch all that there is evidence of."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    for edge in _with_evidence(store, "edge"):
+        triple = texts.triple(edge)
+        if triple is not None:
+            touched.edges[edge] = triple
+    touched.entities.update(_with_evidence(store, "entity"))
+    touched.claims.update(_with_evidence(store, "claim"))
+
+
+def _with_evidence(store: Store, role: str) -> Iterator[str]:
+    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
+        yield value(quad.object)
 
 
 def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:

@@ -248,10 +248,16 @@ class EvidenceRecord:
 
 class ExtractionRecord(EvidenceRecord):
     """What one extractor found in one chunk: the activity, a subgraph, its edges, and the evidence
-    for each. ``kind`` is a further class of the activity."""
+    for each. ``kind`` is a further class of the activity, ``ontologies`` led it."""
 
     def __init__(
-        self, how: Authorship, chunk: Chunk, extraction: Extraction, key: str, kind: str = ""
+        self,
+        how: Authorship,
+        chunk: Chunk,
+        extraction: Extraction,
+        key: str,
+        kind: str = "",
+        ontologies: Sequence[str] = (),
     ) -> None:
         subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
         kinds = ("Extraction", kind) if kind else ("Extraction",)
@@ -260,11 +266,12 @@ class ExtractionRecord(EvidenceRecord):
             "extraction", kinds, "Extraction", subgraph, used=used, dropped=dropped
         )
         super().__init__(subgraph, self._activity.iri, chunk, extraction)
+        self._ontologies = tuple(ontologies)
         self._key = v.digest(key, extraction.reply_hash)
 
     def state(self) -> tuple[list[Quad], list[str]]:
         """As ``EvidenceRecord.state``, with the activity and the subgraph."""
-        self._activity.state(self._new)
+        self._activity.state(self._new, (v.tg("ontology"), map(iri, self._ontologies)))
         origins = (self._chunk.iri,)
         state_entity(self._new, self.subgraph, "Subgraph", by=self.activity, origins=origins)
         return super().state()

@@ -18,6 +18,7 @@ from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import Clustered, cluster, write_reports
 from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
 from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
 from tgraph.index.knowledge import (
@@ -79,6 +80,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     if summariser:
         touch_unsummarised(copy.store, touched)
     tied = update_cooccurrences(context, touched)
+    fit = update_fit(context, touched)
     standing = standing_documents(copy.store)
     derivation = Derivation(
         copy.store,
@@ -87,6 +89,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
         standing_splits(copy.store).values(),
         descriptions.of,
         tied.weigh if tied else None,
+        fit,
     )
     change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
     copy.remove(change.removed)

@@ -90,7 +90,10 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         context, extraction = self.context, made.result
         stated = extraction if not extraction.sentences else replace(extraction, entities=())
         how = self.authorship(made, began)
-        record = ExtractionRecord(how, item.chunk, with_endpoints(stated), made.by.key)
+        known_terms = getattr(made.by, "ontologies", ())
+        record = ExtractionRecord(
+            how, item.chunk, with_endpoints(stated), made.by.key, ontologies=known_terms
+        )
         known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
         quads, lines = record.state()
         context.copy.add([*chunk_quads(item.chunk), *quads])

@@ -19,9 +19,11 @@ from tgraph.engine.index.derivation import FollowUp, follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
+from tgraph.engine.index.ontology_led import led
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
+from tgraph.extract.base import Extractor
 from tgraph.index.evidence_cache import LazyTable, tabulate
 from tgraph.ingest.files import FoundFile
 from tgraph.model import Usage
@@ -29,6 +31,7 @@ from tgraph.record.activities import SOFTWARE, agent_quads
 from tgraph.record.ledger import batch_lines
 from tgraph.record.recorder import RunRecord
 from tgraph.record.sources import run_quads
+from tgraph.store.base import Store
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import read_pointer
 from tgraph.store.writer import WorkingCopy, abandoned
@@ -108,12 +111,16 @@ class Run:
                         copy=copy,
                         table=table,
                         record=RunRecord(self._ledger.librarian, self.iri, self._setup.uuid),
-                        extractor=self._extractor,
+                        extractor=self._led(copy.store),
                         embedder=self._embedder,
                     )
             finally:
                 copy.close()
                 self._setup.parts.end_workers()
+
+    def _led(self, store: Store) -> Extractor:
+        """Who reads chunks, led by the ontologies that stand."""
+        return led(self._extractor, store, self._ledger.librarian, self._setup.settings)
 
     def _commit(self, context: IndexContext) -> None:
         context.show("Publishing", 0, 1)

@@ -426,7 +426,7 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
     for edge in chunk.edges:
         labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         place = (edge.start, edge.end)
-        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)))
+        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)) + _led(edge))
         quotes[place] = _extracted(edge, path)
     for (start, end), edges in by_place.items():
         leaf = branch.add(quotes[start, end])
@@ -438,6 +438,12 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
         leaf = branch.add(_extracted(claim, path))
         said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
         leaf.add(_text((said, _ITEM)))
+
+
+def _led(edge: ExtractedEdge) -> str:
+    """What the ontology makes of the edge."""
+    meant = f"  as “{one_line(edge.property)}”" if edge.property else ""
+    return meant + (f"  (outside the ontology: {one_line(edge.outside)})" if edge.outside else "")
 
 
 class _QuoteWords(NamedTuple):

@@ -201,6 +201,8 @@ class Rewriter:
                 assert isinstance(part, NamedNode)
                 known = self._names.get(part.value)
                 kind = part.value.removeprefix(v.URN).partition(":")[0]
+                if not part.value.startswith(v.URN):  # a property of an ontology
+                    kind = "relation" if at == 1 else "entity"
                 own = self._marks.part(kind, f"{edge} {at}")
                 parts.append(NamedNode(known or own))
         return Triple(*parts)  # type: ignore[arg-type]
