@@ -18,6 +18,7 @@ from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.index import index
+from tgraph.cli.init import init
 from tgraph.cli.models import models
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
@@ -47,6 +48,7 @@ def cli() -> None:
 
 
 for _command in (
+    init,
     index,
     ask,
     suggest,

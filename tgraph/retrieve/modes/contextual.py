@@ -41,7 +41,7 @@ class RerankSettings(Section):
     )
     base_url: str | None = Field(None, description="up to and without /rerank")
     model: str = Field("", description="the model's name at the endpoint")
-    api_key: SecretStr | None = None
+    api_key: SecretStr | None = Field(None, description="its key")
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")
 
 
