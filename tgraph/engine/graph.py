@@ -17,7 +17,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
 from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
-from tgraph.model import Answer, GraphRagResponse, Turn
+from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings
@@ -26,7 +26,7 @@ from tgraph.store.folder import GraphFolder
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.ask.question_run import Stream
+    from tgraph.engine.ask.question_run import ContextStream, Stream
     from tgraph.engine.backup import Backup
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.purge import Purge
@@ -225,6 +225,40 @@ class KnowledgeGraph:
         from tgraph.engine.ask.conversation import stream
 
         return (yield from stream(self._opened, question, mode, history, filters))
+
+    def stream_context(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> ContextStream:
+        """As ``stream``, as far as the selection; the generator returns the ``ShownContext``, what
+        the writer of an answer would be shown. With ``only="prompt"`` ``UsageError`` where there is
+        no language model. The session is recorded, without an answer."""
+        from tgraph.engine.ask.conversation import context
+
+        return (yield from context(self._opened, question, mode, only, history, filters))
+
+    def context_of(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+    ) -> ShownContext:
+        """What ``stream_context`` returns."""
+        stream = self.stream_context(question, mode, only=only, history=history, filters=filters)
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                shown: ShownContext = end.value
+                return shown
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what

@@ -349,6 +349,8 @@ def _texts(value: object) -> list[str]:
     return [str(part).strip() for part in parts]
 
 
+_CUT = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
+
 _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "encoding_model": ("chunk.encoding", _same),
     "concurrent_requests": ("chat.concurrency", _number),
@@ -421,8 +423,6 @@ _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "chat.concurrent_requests": ("chat.concurrency", _number),
 }
 """tgraph's setting for each of GraphRAG's, and what the value comes to."""
-
-_CUT = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
 
 _OPENAI = ("openai", "azure")
 _AZURE_PATH = "/openai/v1"

@@ -3,7 +3,8 @@ index run from then on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,15 @@ from tgraph.engine.ask.method_factory import (
     suggesting,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import recorded
-from tgraph.engine.ask.question_run import QuestionRun, Stream
+from tgraph.engine.ask.parameters import ONLY, WRITER, recorded
+from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
 from tgraph.engine.index.embeddings import embed
 from tgraph.engine.index.run import Run, describe_run
 from tgraph.errors import UsageError
 from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
-from tgraph.model import Answer, Turn
+from tgraph.model import Answer, Only, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
@@ -31,6 +32,7 @@ from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.store.base import Store
+from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -88,6 +90,32 @@ def stream(
     return answer
 
 
+def context(
+    opened: OpenCollection,
+    question: str,
+    mode: str,
+    only: Only,
+    history: Sequence[Turn] | None,
+    filters: Filters,
+) -> ContextStream:
+    """As ``KnowledgeGraph.stream_context``."""
+    if not question.strip():
+        raise UsageError("The question is empty.")
+    if only == "prompt" and opened.parts.chat is None:
+        raise UsageError(
+            "A prompt is sent to a language model, and none is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
+        )
+    asked = Question(question, _history(opened, history))
+    method = _method(opened, asked, mode, filters)
+    if isinstance(method, Chosen):
+        opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
+    chat = opened.parts.chat
+    more = {ONLY: only, **({WRITER: chat.agent.name} if chat is not None else {})}
+    with _run(opened, asked, method, filters, more) as (run, parameters):
+        return (yield from run.context(asked, parameters, opened.generation, opened.folder.name))
+
+
 def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
     """As ``KnowledgeGraph.suggest``."""
     question = f"Which {count} questions could be asked next?"
@@ -134,6 +162,20 @@ def _asked(
     filters: Filters = NO_FILTERS,
     count: int | None = None,
 ) -> Stream:
+    with _run(opened, question, method, filters, {}, count) as (run, parameters):
+        return (yield from run.stream(question, parameters, opened.generation, opened.folder.name))
+
+
+@contextmanager
+def _run(
+    opened: OpenCollection,
+    question: Question,
+    method: Method,
+    filters: Filters,
+    more: Mapping[str, Value],
+    count: int | None = None,
+) -> Iterator[tuple[QuestionRun, Mapping[str, Value]]]:
+    """The run of a question and the parameters that it is recorded with; ``more`` are some."""
     opened.ledger.check_key()
     prepare(opened, method.mode)
     context = narrowed(opened.context(), filters)
@@ -145,11 +187,8 @@ def _asked(
     asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
     own = recorded(settings, method.mode, history, count, chosen=auto)
-    parameters = {**own, **filters.parameters}
     opened.asking += 1
     try:
-        return (
-            yield from asking.stream(question, parameters, opened.generation, opened.folder.name)
-        )
+        yield asking, {**own, **more, **filters.parameters}
     finally:
         opened.asking -= 1

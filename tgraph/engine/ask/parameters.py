@@ -21,6 +21,12 @@ HISTORY = "history"
 COUNT = "count"
 """The parameter that says how many questions were to be proposed."""
 
+ONLY = "only"
+"""The parameter that says what was asked for in place of an answer."""
+
+WRITER = "writer"
+"""The parameter that names the model that would have written the answer; none: no model."""
+
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
     "auto": (

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +32,8 @@ from tgraph.engine.ask.methods import (
 )
 from tgraph.engine.ask.parameters import (
     COUNT,
+    ONLY,
+    WRITER,
     filters_of,
     history_of,
     recorded,
@@ -41,7 +51,7 @@ from tgraph.explain.trace.comparison import RecordDifference, differences, repla
 from tgraph.explain.trace.reader import read_so_far
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.librarian import Librarian
-from tgraph.model import NO_USAGE, Agent, Selection
+from tgraph.model import NO_USAGE, Agent, GraphRagResponse, Selection
 from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
@@ -56,7 +66,7 @@ from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import read_trig
+from tgraph.store.statements import Value, read_trig
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -87,6 +97,9 @@ class Replay:
     @property
     def same(self) -> bool:
         return not self.problem and self.recorded_hash == self.replayed_hash
+
+
+Stages = Callable[[Question, Mapping[str, Value], int, str], Iterable[GraphRagResponse]]
 
 
 @dataclass(slots=True)
@@ -202,8 +215,12 @@ class SessionReplay:
             ),
             **filters.parameters,
         }
+        stages: Stages = asking.stream
+        if only := session.parameters.get(ONLY):
+            values[ONLY], stages = only, asking.context
+            values |= {WRITER: writer} if (writer := session.parameters.get(WRITER)) else {}
         try:
-            for _ in asking.stream(question, values, session.generation, session.collection):
+            for _ in stages(question, values, session.generation, session.collection):
                 pass
         except TgraphError as error:
             if isinstance(error, LostVectorsError) and not lost:
@@ -277,7 +294,9 @@ class SessionReplay:
 
     def _replayed(self, settings: Settings, place: Path) -> Components:
         session = self.session
-        chat = ReplayedChat(session.chat, session.calls) if session.chat else None
+        writer = session.parameters.get(WRITER)  # who was called for nothing yet
+        model = session.chat or (Agent("model", writer) if writer else None)
+        chat = ReplayedChat(model, session.calls) if model else None
         settings = settings if chat else _without_model(settings)
         settings = settings if session.reader else _without_reader(settings)
         unranked = settings.rerank.model_copy(update={"base_url": None})
