@@ -243,10 +243,17 @@ def _option(flag: Flag) -> click.Option:
     if flag.multiple:
         return click.Option(flag.names, multiple=True, metavar=flag.metavar, help=flag.help)
     text = f"{flag.help}  [default: {_default(flag)}]"
-    if flag.least is None:
+    kind = _kind(flag)
+    if kind is None:
         return click.Option(flag.names, is_flag=True, default=None, help=text)
-    kind = click.IntRange(min=flag.least)
     return click.Option(flag.names, type=kind, metavar=flag.metavar, help=text)
+
+
+def _kind(flag: Flag) -> click.ParamType | None:
+    """The type of the flag's value; None where it has none."""
+    if flag.share:
+        return click.FloatRange(0, 1)
+    return None if flag.least is None else click.IntRange(min=flag.least)
 
 
 def _default(flag: Flag) -> str:

@@ -32,6 +32,7 @@ from tgraph.engine.ask.methods import (
 )
 from tgraph.engine.ask.parameters import (
     COUNT,
+    HISTORY,
     ONLY,
     WRITER,
     filters_of,
@@ -215,6 +216,8 @@ class SessionReplay:
             ),
             **filters.parameters,
         }
+        known = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
+        values = {name: value for name, value in values.items() if name in known}
         stages: Stages = asking.stream
         if only := session.parameters.get(ONLY):
             values[ONLY], stages = only, asking.context
