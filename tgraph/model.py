@@ -209,6 +209,8 @@ class Chunk:
     tokens: int
     headings: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    preface: str = field(default="", compare=False, repr=False)
+    """What of its document's metadata stands before it where a model reads it."""
 
     @property
     def iri(self) -> str:
@@ -491,13 +493,15 @@ class Edge:
 class Item:
     """What an answer can rest on beside an edge; ``text`` is what a model is shown of it.
 
-    A point is what a model or a method drew from reports on the way to an answer.
+    A point is what a model or a method drew from reports on the way to an answer. ``preface`` is
+    what of its document's metadata stands before a chunk.
     """
 
     kind: ItemKind
     iri: str
     label: str
     text: str
+    preface: str = ""
 
 
 @dataclass(frozen=True, slots=True)

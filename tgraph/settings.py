@@ -88,6 +88,15 @@ class ChunkSettings(Section):
     by: Literal["tokens", "sentences"] = Field("tokens", description="what a chunk is filled with")
     size: int = Field(1200, ge=20, description="tokens in a chunk")
     overlap: int = Field(100, ge=0, description="tokens shared with the chunk before")
+    prepend_metadata: tuple[str, ...] = Field(
+        (),
+        description="what of a document stands before its chunks where these are read by a model,"
+        " embedded and shown: title, author, date, language, description, tags, or a key of its"
+        " front matter",
+    )
+    size_includes_metadata: bool = Field(
+        False, description="count what stands before a chunk within its size"
+    )
     encoding: str = Field("o200k_base", description="tiktoken's name of the tokenizer")
 
 
@@ -164,6 +173,12 @@ class ClaimSettings(Section):
 
     enabled: bool = Field(False, description="read claims from every chunk (more calls)")
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
+    description: str = Field(
+        "", description="which claims count, in your words; empty: all that can be checked"
+    )
+    entity_specs: tuple[str, ...] = Field(
+        (), description="whom claims are to be about, by name or type; empty: anybody"
+    )
 
 
 class CommunitySettings(Section):

@@ -71,7 +71,7 @@ def test_every_setting_says_what_it_is_for():
         for name, field in getattr(section, "model_fields", {}).items():
             kind = field.annotation
             is_section = isinstance(kind, type) and hasattr(kind, "model_fields")
-            assert is_section or field.description, f"{section.__name__}.{name}"
+            assert is_section or field.description, f"{section}.{name}"
 
 
 def test_values_are_set_in_their_place(tmp_path: Path):

@@ -77,7 +77,7 @@ def test_the_context_as_text_is_a_line_for_each(own):
 
 def test_it_is_on_record_without_an_answer(own):
     def run(*arguments: str, code: int | None = 0) -> str:
-        return own(*arguments, "-r", str(own.root), code=code).output
+        return str(own(*arguments, "-r", str(own.root), code=code).output)
 
     ask = ("ask", *EMBEDDED, "--only-context", "-m", "ppr", QUESTION)
     run(*ask)

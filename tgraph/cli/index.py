@@ -44,6 +44,21 @@ class _Index(Command):
     help="fast: names and what stands together, without a model.",
 )
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
+@click.option("--claim-description", metavar="TEXT", help="Which claims count, in your words.")
+@click.option(
+    "--entity-specs",
+    multiple=True,
+    metavar="NAME",
+    help="Claims about this name or type alone (repeatable).",
+)
+@click.option(
+    "--prepend-metadata",
+    multiple=True,
+    metavar="FIELD",
+    help="Put this of a document before its chunks where they are read by a model, embedded and"
+    " shown: title, author, date, language, description, tags, or a key of its front matter"
+    " (repeatable).",
+)
 @click.option(
     "--prepare",
     is_flag=True,
@@ -72,6 +87,7 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
     \b
     Examples:
       tgraph index docs/ --root my-graph
+      tgraph index docs/ --prepend-metadata title --prepend-metadata date
       tgraph index docs/ --estimate --model gpt-4.1-mini
       curl -s https://example.org/a.txt | tgraph index -
     """

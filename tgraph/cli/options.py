@@ -185,6 +185,9 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "follow_links": ("ingest.follow_links",),
     "workers": ("extract.workers", "embedding.threads"),
     "claims": ("claims.enabled",),
+    "claim_description": ("claims.description",),
+    "entity_specs": ("claims.entity_specs",),
+    "prepend_metadata": ("chunk.prepend_metadata",),
     "method": ("extract.method",),
 }
 """The settings that each flag overrides, those aside that only some modes have a use for."""
@@ -249,7 +252,7 @@ def _option(flag: Flag) -> click.Option:
     return click.Option(flag.names, type=kind, metavar=flag.metavar, help=text)
 
 
-def _kind(flag: Flag) -> click.ParamType | None:
+def _kind(flag: Flag) -> click.ParamType[Any] | None:
     """The type of the flag's value; None where it has none."""
     if flag.share:
         return click.FloatRange(0, 1)

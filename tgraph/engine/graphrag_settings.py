@@ -349,6 +349,13 @@ def _texts(value: object) -> list[str]:
     return [str(part).strip() for part in parts]
 
 
+def _fields(value: object) -> list[str] | None:
+    """The fields that stand before chunks; true means all, false none."""
+    if isinstance(value, bool):
+        return ["title", "author", "date", "tags"] if value else None
+    return _texts(value)
+
+
 _CUT = {"tokens": "tokens", "sentence": "sentences", "sentences": "sentences"}
 
 _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
@@ -357,6 +364,8 @@ _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "parallelization.num_threads": ("chat.concurrency", _number),
     "chunks.size": ("chunk.size", _same),
     "chunks.overlap": ("chunk.overlap", _same),
+    "chunks.prepend_metadata": ("chunk.prepend_metadata", _fields),
+    "chunks.chunk_size_includes_metadata": ("chunk.size_includes_metadata", _same),
     "chunks.encoding_model": ("chunk.encoding", _same),
     "chunks.strategy": ("chunk.by", lambda value: _CUT[str(value)]),
     "chunks.type": ("chunk.by", lambda value: _CUT[str(value)]),
@@ -373,6 +382,8 @@ _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "summarize_descriptions.max_length": ("summaries.max_words", _same),
     "summarize_descriptions.max_input_tokens": ("summaries.max_input_tokens", _same),
     "extract_claims.enabled": ("claims.enabled", _same),
+    "extract_claims.description": ("claims.description", _same),
+    "extract_claims.entity_specs": ("claims.entity_specs", _texts),
     "extract_claims.max_gleanings": ("claims.gleanings", _same),
     "cluster_graph.max_cluster_size": ("communities.max_size", _same),
     "community_reports.max_length": ("reports.max_output_tokens", _same),

@@ -216,8 +216,8 @@ class SessionReplay:
             ),
             **filters.parameters,
         }
-        known = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
-        values = {name: value for name, value in values.items() if name in known}
+        named = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
+        values = {name: value for name, value in values.items() if name in named}
         stages: Stages = asking.stream
         if only := session.parameters.get(ONLY):
             values[ONLY], stages = only, asking.context

@@ -160,7 +160,7 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
     found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
     for iri, score in hits:
         if iri in whole:
-            item = chunk_item(whole[iri])
+            item = chunk_item(whole[iri], context)
             cost = cost_of(item, tokens.get(iri))
             found.append((item, score, (whole[iri],), cost, "it"))
         elif not is_chunk(iri):
