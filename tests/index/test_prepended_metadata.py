@@ -87,7 +87,7 @@ def test_places_and_quotes_are_exact_and_the_question_replays(made: Corpus):
 def test_a_quote_from_what_stands_before_is_dropped(tmp_path: Path):
     row = {"subject": "Ann Ice", "predicate": "write", "object": "Fram", "quote": "ship: Gjøa",
            "description": "", "keywords": [], "strength": 1}  # fmt: skip
-    entities = [
+    entities: list[dict[str, object]] = [
         {"name": n, "type": "person", "description": n, "aliases": []} for n in ("Ann Ice", "Fram")
     ]
     reply = json.dumps({"entities": entities, "relationships": [row], "attributes": []})

@@ -249,11 +249,14 @@ def _option(flag: Flag) -> click.Option:
     kind = _kind(flag)
     if kind is None:
         return click.Option(flag.names, is_flag=True, default=None, help=text)
-    return click.Option(flag.names, type=kind, metavar=flag.metavar, help=text)
+    metavar = None if flag.choices else flag.metavar
+    return click.Option(flag.names, type=kind, metavar=metavar, help=text)
 
 
 def _kind(flag: Flag) -> click.ParamType[Any] | None:
     """The type of the flag's value; None where it has none."""
+    if flag.choices:
+        return click.Choice(flag.choices)
     if flag.share:
         return click.FloatRange(0, 1)
     return None if flag.least is None else click.IntRange(min=flag.least)
@@ -314,7 +317,7 @@ FOR_A_MODEL = {"response_type", "general_knowledge"}
 """Flags of ``ask`` that have an effect only where a language model writes the answer."""
 
 
-FOR_A_RERANKER = {"max_reranker_input"}
+FOR_A_RERANKER = {"max_reranker_input", "min_rerank_score"}
 """Flags of ``ask`` that have an effect only where texts are ranked anew."""
 
 

@@ -41,7 +41,7 @@ _PARTLY: Mapping[str, Sequence[str]] = {
         "sparse",
         "sparse_edges",
     ),
-    "rerank": ("provider", "pool"),
+    "rerank": ("provider", "pool", "min_score"),
 }
 """Of these sections only some settings count; others tell of a server, or are secret."""
 

@@ -272,8 +272,9 @@ class SessionReplay:
             return method
         from tgraph.retrieve.search.contextual import ContextualRetriever
 
-        own, pool = settings.contextual_search, settings.rerank.pool
-        return replace(method, retriever=ContextualRetriever(own, recorded_calls.rank, pool))
+        own, rerank = settings.contextual_search, settings.rerank
+        retriever = ContextualRetriever(own, recorded_calls.rank, rerank.pool, rerank.min_score)
+        return replace(method, retriever=retriever)
 
     def _prompts(self, place: Path) -> Path:
         """The recorded prompts, as a folder that replaces today's."""
