@@ -280,19 +280,21 @@ class KnowledgeGraph:
         questions: Questions,
         mode: str = "graph",
         *,
+        metrics: Sequence[str] = (),
         progress: OnProgress = silent,
     ) -> Evaluation:
         """Judge answers: those that ``questions`` bring (RAGChecker's JSON), and the graph's own in
         the ``mode`` where they bring none.
 
-        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves. What goes
-        wrong with one is in the evaluation and doesn't stop the others. It is recorded in a bundle
-        of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where the model
-        fails again and again.
+        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves; ``metrics``
+        are RAGChecker's groups and names, all where none is given: what others need is not judged.
+        What goes wrong with one is in the evaluation and doesn't stop the others. It is recorded in
+        a bundle of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where
+        the model fails again and again.
         """
         from tgraph.engine.rerun.evaluation import GraphEvaluation
 
-        return GraphEvaluation(self._opened).run(questions, mode, progress)
+        return GraphEvaluation(self._opened).run(questions, mode, progress, metrics)
 
     # --- the same for asyncio ---
 
