@@ -191,6 +191,14 @@ class CommunitySettings(Section):
     resolution: float = Field(
         1.0, gt=0, description="above 1 for smaller communities; surprise has no resolution"
     )
+    seed: int | None = Field(
+        None, ge=0, description="from which Leiden starts; unset: GraphRAG's, 3735928559"
+    )
+    use_lcc: bool = Field(
+        False,
+        description="only the largest connected part has communities, as in GraphRAG; what is not"
+        " tied to it is in no report",
+    )
 
 
 class ReportSettings(Section):

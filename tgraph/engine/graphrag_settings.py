@@ -386,6 +386,8 @@ _TO: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "extract_claims.entity_specs": ("claims.entity_specs", _texts),
     "extract_claims.max_gleanings": ("claims.gleanings", _same),
     "cluster_graph.max_cluster_size": ("communities.max_size", _same),
+    "cluster_graph.use_lcc": ("communities.use_lcc", _same),
+    "cluster_graph.seed": ("communities.seed", _same),
     "community_reports.max_length": ("reports.max_output_tokens", _same),
     "community_reports.max_input_length": ("reports.max_input_tokens", _same),
     "local_search.text_unit_prop": ("local_search.chunk_share", _same),
