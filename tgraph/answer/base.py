@@ -88,7 +88,7 @@ class WriterPrompt:
 
 
 @runtime_checkable
-class Prompted(Protocol):
+class PromptedSynthesiser(Protocol):
     """A synthesiser that asks a model."""
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:

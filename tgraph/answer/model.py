@@ -216,7 +216,7 @@ class ModelSynthesiser(ModelStep):
             yield from self._written(prompt.request, prompt.by_id, notes, sink)
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """As ``Prompted.prompted``."""
+        """As ``PromptedSynthesiser.prompted``."""
         if not selection.selected and not self._general:
             return WriterPrompt({}, "")
         values, judged = {**asked(question), **self._form}, selection.judgement
@@ -355,7 +355,7 @@ class ModelAlone(ModelSynthesiser):
     name = "answer_alone"
 
     def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
-        """As ``Prompted.prompted``, whatever was selected."""
+        """As ``PromptedSynthesiser.prompted``, whatever was selected."""
         values = {**asked(question), "response_type": self._form["response_type"]}
         return WriterPrompt({}, "", self.request(values))
 

@@ -108,7 +108,7 @@ def write_settings(path: Path, values: Mapping[str, Any]) -> None:
     if path.exists() and path.read_text("utf-8") != settings_file():
         raise UsageError(
             f"{path} is there already, and is left as it is.",
-            "See with --dry-run what to set in it, or move it away.",
+            "Set in it what is to be set, or move it away.",
         )
     with disk_errors():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
-from tgraph.answer.base import Notes, Prompted, WriterPrompt
+from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite, set_apart, well_cited, with_grounds
 from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.methods import Chosen, Method
@@ -312,7 +312,7 @@ def _prompt_of(
 ) -> WriterPrompt:
     """What the method's writer would be shown; one that asks no model has no limit for it."""
     writer = method.synthesiser
-    if isinstance(writer, Prompted):
+    if isinstance(writer, PromptedSynthesiser):
         return writer.prompted(question, selection, notes)
     lines = shown_lines(selection.selected)
     by_id = {identity: each for (identity, _), each in zip(lines, selection.selected, strict=True)}
