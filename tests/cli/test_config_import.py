@@ -240,6 +240,7 @@ def test_a_dry_run_writes_nothing_and_json_tells_all(tmp_path: Path):
     assert not root.exists()
     assert {"source": "basic_search.k", "setting": "basic_search.k", "value": 5} in told["moved"]
     assert told["keys"][0]["variable"] == "OPENAI_API_KEY"
+    assert "token=abc" not in result.output
 
 
 def test_settings_of_ones_own_stay(tmp_path: Path):

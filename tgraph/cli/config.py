@@ -112,11 +112,9 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
         target = root / FILE
         write_settings(target, found.values)
     if as_json:
-        told = {
-            **asdict(found),
-            "file": str(found.file),
-            "written": str(target) if target else None,
-        }
+        moved = [{**asdict(each), "value": each.shown} for each in found.moved]
+        written = str(target) if target else None
+        told = {**asdict(found), "file": str(found.file), "moved": moved, "written": written}
         terminal.print_json(told)
         return
     _tell_imported(found)
@@ -124,7 +122,7 @@ def import_(file: Path, dry_run: bool, as_json: bool) -> None:
 
 
 def _tell_imported(found: ImportedSettings) -> None:
-    moved = ((m.source, m.setting, terminal.one_line(str(m.value))) for m in found.moved)
+    moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
     terminal.show(terminal.table(("GraphRAG", "tgraph", "Value"), moved))
     if found.left:
         click.echo("\nLeft out:")

@@ -40,6 +40,11 @@ class MovedSetting:
     setting: str
     value: Any
 
+    @property
+    def shown(self) -> Any:
+        """The value, an address without what must stay secret."""
+        return without_secrets(self.value) if self.setting.endswith("base_url") else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class LeftSetting:
