@@ -274,6 +274,16 @@ def test_a_folder_without_settings(tmp_path: Path):
         import_graphrag_settings(tmp_path)
 
 
+@pytest.mark.parametrize("value", [".inf", ".nan", "{}", "[1, a]", "true", "'$'", "1.5", "-1"])
+def test_a_value_that_fits_nothing_is_left_out_with_the_reason(value: str, tmp_path: Path):
+    lines = [f"{name}: {{size: {value}, strategy: {value}}}" for name in ("chunks", "chunking")]
+    lines.append(f"llm: {{max_retries: {value}, max_tokens: {value}, model: {value}}}")
+    found = imported(tmp_path, "\n".join(lines))
+    assert "chunk.by" not in found.values
+    assert found.values.get("chat.retries", 1) == 1
+    assert found.left or value in ("{}",)
+
+
 def test_control_characters_stay_out_of_the_file(tmp_path: Path):
     imported(tmp_path, 'llm: {model: "a\\eb\\nc\\x7f"}\n')
     root = tmp_path / "graph"

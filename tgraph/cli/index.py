@@ -52,14 +52,6 @@ class _Index(Command):
     help="Claims about this name or type alone (repeatable).",
 )
 @click.option(
-    "--prepend-metadata",
-    multiple=True,
-    metavar="FIELD",
-    help="Put this of a document before its chunks where they are read by a model, embedded and"
-    " shown: title, author, date, language, description, tags, or a key of its front matter"
-    " (repeatable).",
-)
-@click.option(
     "--prepare",
     is_flag=True,
     default=None,
@@ -87,7 +79,6 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
     \b
     Examples:
       tgraph index docs/ --root my-graph
-      tgraph index docs/ --prepend-metadata title --prepend-metadata date
       tgraph index docs/ --estimate --model gpt-4.1-mini
       curl -s https://example.org/a.txt | tgraph index -
     """

@@ -187,7 +187,6 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "claims": ("claims.enabled",),
     "claim_description": ("claims.description",),
     "entity_specs": ("claims.entity_specs",),
-    "prepend_metadata": ("chunk.prepend_metadata",),
     "method": ("extract.method",),
 }
 """The settings that each flag overrides, those aside that only some modes have a use for."""

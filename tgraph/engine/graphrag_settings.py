@@ -123,7 +123,8 @@ def import_graphrag_settings(path: str | Path) -> ImportedSettings:
             left.append(_left(given, outcome or _NEEDS_NOTHING))
             continue
         for setting, value in outcome.items():
-            if problem := _problem(setting, value):
+            value, problem = _checked(setting, value)
+            if problem:
                 left.append(_left(given, problem))
             else:
                 moved.setdefault(setting, MovedSetting(given.source, setting, value))
@@ -316,20 +317,20 @@ def _outcome(given: _Given, tree: Mapping[str, Any]) -> Outcome:
 def _converted(target: str, convert: Callable[[Any], Any], value: object) -> Outcome:
     try:
         made = convert(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, ArithmeticError, LookupError):
         return f"it is not a value of {target}"
     return {target: made} if made is not None else ""
 
 
-def _problem(setting: str, value: object) -> str:
-    """Why tgraph's setting can't have this value; empty where it can."""
+def _checked(setting: str, value: object) -> tuple[Any, str]:
+    """The value as tgraph's setting has it, and why it can't have it; empty where it can."""
     section, _, key = setting.partition(".")
     model: type[BaseModel] = type(getattr(Settings.model_construct(), section))
     try:
-        model.model_validate({key: value})
+        made = getattr(model.model_validate({key: value}), key)
     except ValidationError as error:
-        return f"{setting}: {error.errors()[0]['msg']}"
-    return ""
+        return None, f"{setting}: {error.errors()[0]['msg']}"
+    return list(made) if isinstance(made, tuple) else made, ""
 
 
 def _same(value: object) -> object:
