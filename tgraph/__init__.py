@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     )
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
+    from tgraph.engine.graphrag_settings import import_graphrag_settings
+    from tgraph.engine.settings_file import init_graph
     from tgraph.errors import TgraphError
     from tgraph.model import (
         Answer,
@@ -55,6 +57,8 @@ __all__ = [
     "copy_collection",
     "create_collection",
     "delete_collection",
+    "import_graphrag_settings",
+    "init_graph",
     "list_collections",
     "open",
     "rename_collection",
@@ -68,6 +72,8 @@ _HOMES = {
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),
+    "import_graphrag_settings": ("tgraph.engine.graphrag_settings", "import_graphrag_settings"),
+    "init_graph": ("tgraph.engine.settings_file", "init_graph"),
     "restore": ("tgraph.engine.backup", "restore"),
     **{
         name: ("tgraph.engine.collections", name)

@@ -45,6 +45,13 @@ class _Index(Command):
 )
 @strict_ontology
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
+@click.option("--claim-description", metavar="TEXT", help="Which claims count, in your words.")
+@click.option(
+    "--entity-specs",
+    multiple=True,
+    metavar="NAME",
+    help="Claims about this name or type alone (repeatable).",
+)
 @click.option(
     "--prepare",
     is_flag=True,

@@ -20,6 +20,7 @@ from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.history import history
 from tgraph.cli.index import index
+from tgraph.cli.init import init
 from tgraph.cli.models import models
 from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
@@ -50,6 +51,7 @@ def cli() -> None:
 
 
 for _command in (
+    init,
     index,
     ask,
     suggest,

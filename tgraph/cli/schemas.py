@@ -16,13 +16,16 @@ from tgraph.model import (
     Answer,
     Citation,
     CitationKind,
+    ContextRow,
     Edge,
     Evidence,
     GraphRagResponse,
     Note,
     Selected,
     Sentence,
+    ShownContext,
     Source,
+    StepUsage,
     Usage,
 )
 from tgraph.vocabulary import selected_iri, session_iri
@@ -92,14 +95,43 @@ NOTE = JsonShape(
     (PLACE,),
 )
 USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls")
+STEP_USAGE = JsonShape(
+    "StepUsageOut",
+    StepUsage,
+    "What a step's calls for one purpose cost.",
+    "step purpose asked calls input_tokens output_tokens",
+)
 ASK = JsonShape(
     "AskOut",
     Answer,
     "What ``tgraph ask --json`` prints.",
     "question mode answer=text no_evidence sentences selection sources explain_id"
-    " explain_collection usage model dropped notes short confidence",
-    (SENTENCE, SELECTION, SOURCE, USAGE, NOTE),
+    " explain_collection usage usage_by_step model dropped notes short confidence",
+    (SENTENCE, SELECTION, SOURCE, USAGE, STEP_USAGE, NOTE),
     {"selection": JsonKey(tuple[Selected, ...], read=_selection)},
+)
+_ROW = JsonShape(
+    "ContextRowOut",
+    ContextRow,
+    "Something that was selected, as the writer of an answer is shown it.",
+    "id row places",
+    (PLACE,),
+)
+ASK_CONTEXT = JsonShape(
+    "AskContextOut",
+    ShownContext,
+    "What ``tgraph ask --only-context --json`` prints, and with ``--only-prompt``.",
+    "question mode context=rows messages explain_id explain_collection usage usage_by_step model"
+    " dropped",
+    (_ROW, USAGE, STEP_USAGE),
+    {
+        "context": JsonKey(
+            tuple[ContextRow, ...], "what was selected and has room", attrgetter("rows")
+        ),
+        "messages": JsonKey(
+            tuple[dict[str, str], ...], "the prompt; empty where no model would be asked"
+        ),
+    },
 )
 EVENT = JsonShape(
     "EventOut",
@@ -262,6 +294,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     sessions["$defs"] = sessions.pop("$defs")
     kinds: dict[str, Any] = {
         "ask": ASK.model(),
+        "ask-context": ASK_CONTEXT.model(),
         "ask-event": EVENT.model(),
         "sessions": sessions,
         "evaluation": evaluation_shape().model(),

@@ -17,7 +17,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
 from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
-from tgraph.model import Answer, GraphRagResponse, Turn
+from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings
@@ -26,7 +26,7 @@ from tgraph.store.folder import GraphFolder
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.ask.question_run import Stream
+    from tgraph.engine.ask.question_run import ContextStream, Stream
     from tgraph.engine.backup import Backup
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.ontology_curation import AddedOntology
@@ -287,6 +287,45 @@ class KnowledgeGraph:
         of = "" if as_of is None else _point_name(as_of)
         return (yield from stream(self._opened, question, mode, history, filters, of))
 
+    def stream_context(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> ContextStream:
+        """As ``stream``, as far as the selection; the generator returns the ``ShownContext``, what
+        the writer of an answer would be shown. With ``only="prompt"`` ``UsageError`` where there is
+        no language model. The session is recorded, without an answer."""
+        from tgraph.engine.ask.conversation import context
+
+        of = "" if as_of is None else _point_name(as_of)
+        return (yield from context(self._opened, question, mode, only, history, filters, of))
+
+    def context_of(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> ShownContext:
+        """What ``stream_context`` returns."""
+        stream = self.stream_context(
+            question, mode, only=only, history=history, filters=filters, as_of=as_of
+        )
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                shown: ShownContext = end.value
+                return shown
+
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
         led to it. ``history`` replaces the turns asked here before."""
@@ -307,19 +346,21 @@ class KnowledgeGraph:
         questions: Questions,
         mode: str = "graph",
         *,
+        metrics: Sequence[str] = (),
         progress: OnProgress = silent,
     ) -> Evaluation:
         """Judge answers: those that ``questions`` bring (RAGChecker's JSON), and the graph's own in
         the ``mode`` where they bring none.
 
-        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves. What goes
-        wrong with one is in the evaluation and doesn't stop the others. It is recorded in a bundle
-        of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where the model
-        fails again and again.
+        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves; ``metrics``
+        are RAGChecker's groups and names, all where none is given: what others need is not judged.
+        What goes wrong with one is in the evaluation and doesn't stop the others. It is recorded in
+        a bundle of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where
+        the model fails again and again.
         """
         from tgraph.engine.rerun.evaluation import GraphEvaluation
 
-        return GraphEvaluation(self._opened).run(questions, mode, progress)
+        return GraphEvaluation(self._opened).run(questions, mode, progress, metrics)
 
     # --- the same for asyncio ---
 

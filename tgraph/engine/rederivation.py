@@ -22,7 +22,7 @@ from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import cluster, write_reports
-from tgraph.engine.index.derivation import derive, describe
+from tgraph.engine.index.derivation import derive, describe, update_prefaces
 from tgraph.engine.index.embeddings import grow_tree_anew
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
@@ -108,6 +108,7 @@ def _derive_anew(context: IndexContext, standing: Store) -> None:
     _derive_all(context, started)
     cluster(context)
     write_reports(context, read_reports(standing))
+    update_prefaces(context)
     update_contexts(context, wanted=bool(standing_contexts(standing)))
     if context.settings.raptor.enabled or standing_tree(standing):
         grow_tree_anew(context, context.ledger)

@@ -156,6 +156,7 @@ class SessionRecord(BundleRecord):
             )
         )
         self._last_step = subject
+        self._step_names[subject] = kind
         try:
             yield subject
         finally:

@@ -3,7 +3,8 @@ index run from then on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -16,15 +17,15 @@ from tgraph.engine.ask.method_factory import (
     suggesting,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import recorded
-from tgraph.engine.ask.question_run import QuestionRun, Stream
+from tgraph.engine.ask.parameters import ONLY, WRITER, recorded
+from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
 from tgraph.engine.index.embeddings import embed
 from tgraph.engine.index.run import Run, describe_run
 from tgraph.errors import UsageError
 from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
-from tgraph.model import Answer, Turn
+from tgraph.model import Answer, Only, Turn
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
@@ -32,6 +33,7 @@ from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.store.base import Store
+from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -131,14 +133,8 @@ def stream(
     if not question.strip():
         raise UsageError("The question is empty.")
     asked = Question(question, _history(opened, history))
-    point = point_in_time(opened, as_of) if as_of else None
-    if point is not None and not point.generation:
-        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
-    state = AskedKnowledge(opened, filters, point)
-    state.announce()
+    state = _knowledge(opened, filters, as_of)
     method = _method(opened, asked, mode, state)
-    if isinstance(method, Chosen):
-        opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
     answer = yield from _asked(opened, asked, method, state)
     if answer.no_evidence and mode != AUTO:
         context = state.context()
@@ -148,6 +144,42 @@ def stream(
     if history is None:
         opened.turns.append(Turn(question, answer.text))
     return answer
+
+
+def _knowledge(opened: OpenCollection, filters: Filters, as_of: str) -> AskedKnowledge:
+    """What a question is asked of; of earlier knowledge it is said."""
+    point = point_in_time(opened, as_of) if as_of else None
+    if point is not None and not point.generation:
+        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
+    state = AskedKnowledge(opened, filters, point)
+    state.announce()
+    return state
+
+
+def context(
+    opened: OpenCollection,
+    question: str,
+    mode: str,
+    only: Only,
+    history: Sequence[Turn] | None,
+    filters: Filters,
+    as_of: str = "",
+) -> ContextStream:
+    """As ``KnowledgeGraph.stream_context``."""
+    if not question.strip():
+        raise UsageError("The question is empty.")
+    if only == "prompt" and opened.parts.chat is None:
+        raise UsageError(
+            "A prompt is sent to a language model, and none is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
+        )
+    asked = Question(question, _history(opened, history))
+    state = _knowledge(opened, filters, as_of)
+    method = _method(opened, asked, mode, state)
+    chat = opened.parts.chat
+    more = {ONLY: only, **({WRITER: chat.agent.name} if chat is not None else {})}
+    with _run(opened, asked, method, state, more) as (run, given):
+        return (yield from run.context(*given))
 
 
 def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
@@ -187,7 +219,9 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
 def _method(opened: OpenCollection, question: Question, mode: str, state: AskedKnowledge) -> Method:
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-    return chosen(question, opened.parts, state.context())
+    method = chosen(question, opened.parts, state.context())
+    opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
+    return method
 
 
 def _asked(
@@ -197,10 +231,24 @@ def _asked(
     state: AskedKnowledge,
     count: int | None = None,
 ) -> Stream:
+    with _run(opened, question, method, state, {}, count) as (run, asked):
+        return (yield from run.stream(*asked))
+
+
+@contextmanager
+def _run(
+    opened: OpenCollection,
+    question: Question,
+    method: Method,
+    state: AskedKnowledge,
+    more: Mapping[str, Value],
+    count: int | None = None,
+) -> Iterator[tuple[QuestionRun, tuple[Question, Mapping[str, Value], int, str, str]]]:
+    """The run of a question and what it is asked and recorded with; ``more`` are parameters."""
     opened.ledger.check_key()
     state.prepare(method.mode)
-    context, filters = state.context(), state.filters
-    if filters and is_empty(context):
+    context = state.context()
+    if state.filters and is_empty(context):
         opened.message("The filters leave nothing to answer from.")
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
@@ -208,10 +256,10 @@ def _asked(
     asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
     own = recorded(settings, method.mode, history, count, chosen=auto)
-    parameters = {**own, **filters.parameters}
     opened.asking += 1
-    of = state.generation, opened.folder.name, state.point.name if state.point else ""
     try:
-        return (yield from asking.stream(question, parameters, *of))
+        parameters = {**own, **more, **state.filters.parameters}
+        point = state.point.name if state.point else ""
+        yield asking, (question, parameters, state.generation, opened.folder.name, point)
     finally:
         opened.asking -= 1

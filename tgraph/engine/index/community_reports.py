@@ -18,13 +18,14 @@ from tgraph.errors import UsageError
 from tgraph.index.communities.communities import (
     community_names,
     community_quads,
+    divided,
     find_communities,
     isolated_entities,
     read_communities,
     read_components,
     stated_quads,
 )
-from tgraph.index.communities.leiden import Clustering
+from tgraph.index.communities.leiden import SEED, Clustering
 from tgraph.index.reports.context import Child, Details, ReportContext
 from tgraph.index.reports.extractive import ExtractiveWriter
 from tgraph.index.reports.packing import DetailReader, Sizes, pack
@@ -86,7 +87,8 @@ def cluster(context: IndexContext) -> Clustered:
     of clustering everything at once. Where neither knowledge nor the settings changed nothing does.
     """
     store, wanted = context.copy.store, context.settings.communities
-    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution)
+    seed = SEED if wanted.seed is None else wanted.seed
+    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
     parameters = {name: literal(value) for name, value in how.parameters.items()}
     if context.copy.changed or last_parameters(store) != parameters:
         _recluster(context, how)
@@ -112,7 +114,7 @@ def compare(
     """What has to change for the communities to be those of the knowledge in the store."""
     standing = standing_hierarchies(store)
     there = community_names(store)
-    parts = {part.key(how): part for part in read_components(store)}
+    parts = {part.key(how): part for part in divided(read_components(store), how)}
     kept = {key for key, known in standing.items() if key in parts and known.communities <= there}
     fresh = sorted(parts.keys() - kept)
     made: dict[str, list[str]] = {}

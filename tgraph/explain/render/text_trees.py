@@ -60,7 +60,7 @@ _LISTED_POINTS = 6
 _HINT = "  (--all lists them)"
 
 _VERDICT = {"supported": "green", "quoted": "green", "partly": "yellow", "undecided": "yellow"}
-_STATUS = {"completed": "green", "no-evidence": "yellow"}
+_STATUS = {"completed": "green", "no-evidence": "yellow", "context-only": "green"}
 _ACTION = {"answered": "green", "unanswered": "yellow", "failed": "red"}
 
 

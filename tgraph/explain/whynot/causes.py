@@ -191,6 +191,8 @@ class _Case:
         stopped = f"The session did not complete: it is {trace.status or 'open'}."
         if trace.status in ("completed", "no-evidence"):
             stopped = ""
+        elif trace.status == "context-only":
+            stopped = "No answer was written: only the context was asked for."
         return WhyNot(
             session=trace.explain_id,
             question=trace.question,

@@ -123,7 +123,7 @@ class Gleaning(Prompted, Generic[R]):
         filled = {
             "title": one_line(title),
             "section": one_line(" > ".join(chunk.headings)) or "-",
-            "text": chunk.text,
+            "text": f"{chunk.preface}\n\n{chunk.text}" if chunk.preface else chunk.text,
             **values,
         }
         gathered.take(self._reply(self._prompt, filled, sink))

@@ -16,6 +16,7 @@ from tgraph.index.chunk_contexts import (
     with_context,
 )
 from tgraph.index.evidence import EvidenceReader, stored_evidence
+from tgraph.index.prepended_metadata import prefaced, standing_prefaces
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import Texts, standing_chunks
 from tgraph.index.summary_tree import standing_tree, summary_text
@@ -77,16 +78,16 @@ def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
 
 
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
-    texts = Texts(store, librarian)
+    texts, before = Texts(store, librarian), standing_prefaces(store)
     for _, chunk in standing_chunks(store):
-        yield chunk, texts.of_chunk(chunk)
+        yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))
 
 
 def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     """A chunk is found by each of its pieces, its context before each."""
-    texts = Texts(store, librarian)
+    texts, before = Texts(store, librarian), standing_prefaces(store)
     for chunk, context in sorted(standing_contexts(store).items()):
-        said = context_text(store, context)
+        said = prefaced(before.get(chunk, ""), context_text(store, context))
         for piece in pieces(texts.of_chunk(chunk)):
             yield chunk, spelled_out(with_context(said, piece))
 
