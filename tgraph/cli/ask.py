@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import (
     ModeFlagsCommand,
     answer_options,
@@ -380,6 +381,7 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 @click.option(
     "--as-of",
     metavar="WHEN",
+    shell_complete=completion.sessions,
     help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
     " session.",
 )
