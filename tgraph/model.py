@@ -249,8 +249,8 @@ class Span:
 class ExtractedEntity:
     """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given.
 
-    A graph may give it an ``iri`` (else it is minted from the name), its ``classes`` by IRI, what it
-    is the ``same`` as by IRI, and a ``graph``, the named one that says so.
+    A graph may give it an ``iri`` (else it is minted from the name), its ``classes`` by IRI, what
+    it is the ``same`` as by IRI, and a ``graph``, the named one that says so.
     """
 
     name: str

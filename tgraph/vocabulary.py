@@ -122,6 +122,15 @@ def _minted(kind: str, name: Callable[[str], str] = str) -> Callable[[str], str]
     return lambda what: f"{URN}{kind}:{name(what)}"
 
 
+def is_iri(text: str) -> bool:
+    """Whether the text is an absolute IRI."""
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
 _JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\s+]+")
 
 

@@ -62,9 +62,8 @@ def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dic
     """
     entities = sorted(names, key=lambda item: item.iri)
     groups = _Groups(entities, apart)
-    for entity in entities:
-        for other in sorted(entity.same):
-            groups.unite(entity.iri, other)
+    for one, other in sorted((entity.iri, other) for entity in entities for other in entity.same):
+        groups.unite(one, other)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
     for entity in entities:
@@ -73,12 +72,12 @@ def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dic
             if alias != entity.key:
                 claims.setdefault(alias, []).append(entity)
     for same in by_key.values():
-        for one, other in _bearers(same):
-            groups.join(one.iri, other.iri)
+        for first, second in _bearers(same):
+            groups.join(first.iri, second.iri)
     for alias, claimants in sorted(claims.items()):
-        claimant = _sole_claimant(claimants)
-        for entity in by_key.get(alias, ()):
-            if claimant and _compatible(entity.type, claimant.type):
+        if claimant := _sole_claimant(claimants):
+            bearers = (e for e in by_key.get(alias, ()) if _compatible(e.type, claimant.type))
+            for entity in bearers:
                 groups.join(claimant.iri, entity.iri)
     return groups.canonical({entity.iri: entity for entity in entities})
 

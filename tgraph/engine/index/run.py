@@ -15,7 +15,7 @@ from functools import partial
 
 from tgraph import vocabulary as v
 from tgraph.engine.garbage import seldom_collected
-from tgraph.engine.index.derivation import FollowUp, follow_up
+from tgraph.engine.index.derivation import follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract

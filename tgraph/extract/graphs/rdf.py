@@ -268,7 +268,8 @@ class _Statements:
 
     def _take_reified(self, said: Stated, span: Span) -> None:
         known = self._resources.reified(said.subject.value)
-        assert known is not None and known.triple is not None
+        assert known is not None
+        assert known.triple is not None
         subject, predicate, obj = known.triple
         about = said._replace(subject=subject, predicate=predicate)
         self._relate(about, predicate, obj, span, tuple(known.sources))

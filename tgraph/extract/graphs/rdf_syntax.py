@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
@@ -362,11 +362,10 @@ def _relabelled(quad: Quad, names: dict[str, BlankNode]) -> Quad:
     """The quad with its blank nodes numbered as they come: parsers label them by chance."""
     for node in _blank_nodes(quad):
         names.setdefault(node, BlankNode(f"b{len(names)}"))
-    s, p, o, g = (_renamed(term, names) for term in quad)
-    return Quad(s, p, o, g)
+    return Quad(*(_renamed(term, names) for term in quad))
 
 
-def _renamed(term: object, names: dict[str, BlankNode]) -> object:
+def _renamed(term: Any, names: dict[str, BlankNode]) -> Any:
     if isinstance(term, Triple):
         return Triple(*(_renamed(part, names) for part in term))
     return names[term.value] if isinstance(term, BlankNode) else term

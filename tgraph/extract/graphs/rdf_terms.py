@@ -115,7 +115,7 @@ class Resources:
                     self._part(subject, predicate, obj)
             elif isinstance(obj, Triple):
                 known = self._reified.setdefault(reifier_of(said), Reified())
-                known.parts = [obj.subject, obj.predicate, self._plain(obj.object)]
+                known.parts = [self._plain(part) for part in obj]
             elif predicate in SAME:
                 self._same.setdefault(obj.value, subject)
                 self._same.setdefault(subject, obj.value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tgraph.errors import IngestError, UsageError
@@ -19,7 +19,9 @@ def graph_readers(
 ) -> dict[str, GraphReader]:
     """A reader for each of the ``FORMATS``."""
     names = ("", *(syntax.name for syntax in SYNTAXES))
-    made = (RdfReader(tuple(languages), base, limits, encoding, name) for name in names)
+    made: Iterable[GraphReader] = (
+        RdfReader(tuple(languages), base, limits, encoding, name) for name in names
+    )
     return dict(zip(FORMATS, made, strict=True))
 
 

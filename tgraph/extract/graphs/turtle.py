@@ -1,9 +1,9 @@
 """Where the statements of a Turtle or TriG file stand: its text cut into statements and directives,
 each statement into its predicates and objects, so that each triple has lines of its own.
 
-Only places are found here; what a statement says, and whether it is well-formed, the parser decides
-(pyoxigraph), which reads one statement after the other with the prefixes in force. So an error costs
-its statement alone.
+Only places are found here; what a statement says, and whether it is well-formed, the parser
+decides (pyoxigraph), which reads one statement after the other with the prefixes in force. So an
+error costs its statement alone.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement, or a ``directive``, at its place, with its end mark. ``graph`` is the name of the
-    graph that it is in, as it is written there (empty: none).
+    """A statement, or a ``directive``, at its place, with its end mark. ``graph`` is the name of
+    the graph that it is in, as it is written there (empty: none).
 
     ``pieces`` are in the order of their triples. ``anonymous`` tells whether some of its resources
     have no name. A ``broken`` one has no end, or brackets that don't match."""
