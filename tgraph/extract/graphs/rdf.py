@@ -310,7 +310,7 @@ class _Statements:
         if said.subject == obj:
             self._drop(ITSELF)
         self._mentions.setdefault(said.subject.value, span)
-        if isinstance(obj, NamedNode):
+        if isinstance(obj, NamedNode) and not self._resources.is_described(obj.value):
             self._mentions.setdefault(obj.value, span)
         self._relationships.append(
             ExtractedRelationship(
