@@ -38,7 +38,7 @@ from tgraph.index.reports.report import (
     report_key,
     report_subjects,
 )
-from tgraph.index.sources import Texts, lexical_documents, standing_documents
+from tgraph.index.sources import Texts
 from tgraph.model import Agent, Community, CommunityReport
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
@@ -164,17 +164,16 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
     """The communities that have a report: all of them, of a large imported graph the coarsest and
     largest."""
-    wanted, store = context.settings.graphs, context.copy.store
-    is_large = not lexical_documents(store).isdisjoint(standing_documents(store))
-    if len(communities) <= wanted.reports or not is_large:
+    most = context.settings.graphs.reports
+    if len(communities) <= most or not context.is_large:
         return communities
-    left = len(communities) - wanted.reports
+    left = len(communities) - most
     context.message(
         f"{left:,} small communities get no report: the imported graph is large (graphs.reports)."
     )
     context.record.dropped["report of a small community of a large imported graph"] = left
     ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
-    return ranked[: wanted.reports]
+    return ranked[:most]
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
