@@ -239,7 +239,7 @@ class Derivation:
         found: dict[str, Triple] = {}
         known = self._old.get(entity, entity)
         for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
-            found |= self._texts.edges_naming(one, entity)
+            found |= self._texts.edges_naming(entity, one)
         node = NamedNode(known)
         for end in (None, node), (node, None):
             subject, obj = end
