@@ -137,6 +137,9 @@ def compare(
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
+MOST_MEMBERS = 300
+"""Entities of a community that a report can tell of, beside a large imported graph."""
+
 AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
@@ -162,18 +165,19 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
-    """The communities that have a report: all of them, of a large imported graph the coarsest and
-    largest."""
+    """The communities that have a report: all of them, beside a large imported graph the coarsest of
+    those that one can tell of."""
     most = context.settings.graphs.reports
     if len(communities) <= most or not context.is_large:
         return communities
-    left = len(communities) - most
-    context.message(
-        f"{left:,} small communities get no report: the imported graph is large (graphs.reports)."
-    )
-    context.record.dropped["report of a small community of a large imported graph"] = left
     ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
-    return ranked[:most]
+    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:most]
+    left = len(communities) - len(chosen)
+    context.message(
+        f"{left:,} communities get no report: the imported graph is large (graphs.reports)."
+    )
+    context.record.dropped["report of a community of a large imported graph"] = left
+    return chosen
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):

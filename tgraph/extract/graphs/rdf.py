@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePath
@@ -312,17 +312,18 @@ class _Statements:
         self._mentions.setdefault(said.subject.value, span)
         if isinstance(obj, NamedNode) and not self._resources.is_described(obj.value):
             self._mentions.setdefault(obj.value, span)
-        self._relationships.append(
-            ExtractedRelationship(
-                said.subject,
-                predicate,
-                obj,
-                span=span,
-                label=self._resources.relation(predicate.value),
-                graph=said.graph,
-                sources=sources,
-            )
+        told = ExtractedRelationship(
+            said.subject,
+            predicate,
+            obj,
+            span=span,
+            label=self._resources.relation(predicate.value),
+            graph=said.graph,
         )
+        if sources:  # the same lines may state it by itself too
+            self._relationships = [known for known in self._relationships if known != told]
+            told = replace(told, sources=sources)
+        self._relationships.append(told)
 
     def _describe(self, said: Stated, span: Span, **told: object) -> None:
         iri = said.subject.value
