@@ -165,8 +165,8 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
-    """The communities that have a report: all of them, beside a large imported graph the coarsest of
-    those that one can tell of."""
+    """The communities that have a report: all of them, beside a large imported graph the coarsest
+    of those that one can tell of."""
     most = context.settings.graphs.reports
     if len(communities) <= most or not context.is_large:
         return communities
