@@ -13,7 +13,7 @@ import argparse
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pyoxigraph import (
     BlankNode,
@@ -22,6 +22,7 @@ from pyoxigraph import (
     DefaultGraph,
     NamedNode,
     Quad,
+    QuerySolutions,
     RdfFormat,
     Store,
     Triple,
@@ -74,7 +75,9 @@ def _tests_of(manifest: Path) -> Iterator[W3cTest]:
         "",
     )
     store.load(text, format=RdfFormat.TURTLE, base_iri=manifest.as_uri())
-    for row in store.query(_TESTS):
+    rows = store.query(_TESTS)
+    assert isinstance(rows, QuerySolutions)
+    for row in rows:
         action, result = (row[name] and _path(row[name].value) for name in ("action", "result"))
         kind = row["kind"].value.rpartition("#")[2]
         yield W3cTest(kind, f"{base or 'http://example.org/'}{action.name}", action, result)
@@ -110,15 +113,15 @@ def read(text: str, syntax: Syntax, base: str, problems: list[str]) -> list[Quad
     def problem(line: int, reason: str) -> None:
         problems.append(f"line {line}: {reason}")
 
-    return [
-        Quad(
-            *map(_blank, said[:3]), _blank(NamedNode(said.graph)) if said.graph else DefaultGraph()
-        )
-        for said in RdfText(text, syntax, "w3c", base).stated(problem)
-    ]
+    said = RdfText(text, syntax, "w3c", base).stated(problem)
+    return [Quad(*(_blank(term) for term in (*each[:3], _graph(each.graph)))) for each in said]
 
 
-def _blank(term: object) -> object:
+def _graph(name: str) -> Any:
+    return _blank(NamedNode(name)) if name else DefaultGraph()
+
+
+def _blank(term: Any) -> Any:
     if isinstance(term, NamedNode) and term.value.startswith(_SKOLEM):
         return BlankNode(v.digest(term.value))
     return Triple(*map(_blank, term)) if isinstance(term, Triple) else term

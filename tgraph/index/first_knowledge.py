@@ -149,7 +149,8 @@ class FirstKnowledge:
 
 
 def _triple(text: str) -> Triple:
-    return next(parse(f"{text} .", RdfFormat.N_TRIPLES, lenient=True)).triple
+    quad: Quad = next(parse(f"{text} .", RdfFormat.N_TRIPLES, lenient=True))
+    return quad.triple
 
 
 def _number(edge: str) -> int:

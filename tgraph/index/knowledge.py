@@ -345,8 +345,8 @@ class Derivation:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
-            label = None if named else relation_label(names)
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
+            own = None if named else relation_label(names)
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
         self._replace(existing, out.quads)
 
     def _is_entity(self, term: str) -> bool:
