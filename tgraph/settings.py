@@ -180,7 +180,7 @@ class ReportSettings(Section):
     max_output_tokens: int = Field(2_000, ge=200, description="tokens of a report")
 
 
-class GraphSettings(Section):
+class ImportSettings(Section):
     """Imported RDF."""
 
     embedded: int = Field(
@@ -258,7 +258,7 @@ class _CommonSettings(BaseSettings):
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
-    graphs: GraphSettings = GraphSettings()
+    graphs: ImportSettings = ImportSettings()
 
 
 class Settings(ModeSettings, _CommonSettings):

@@ -24,7 +24,7 @@ from tgraph.store.statements import NQuads
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _PlainEntity:
     """What all evidence of an entity says, as long as it is one name, type and description."""
 
     name: str
@@ -33,7 +33,7 @@ class _Known:
     aliases: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
 
-    def and_(self, told: ExtractedEntity) -> _Known | None:
+    def and_(self, told: ExtractedEntity) -> _PlainEntity | None:
         """With what another evidence says; None where it says otherwise."""
         described = {self.description, told.description} - {""}
         if (self.name, self.type) != (told.name, told.type) or len(described) > 1:
@@ -69,7 +69,7 @@ class FirstKnowledge:
     def __init__(self) -> None:
         self.touched = Touched()
         self._counts: dict[int, int] = {}
-        self._entities: dict[str, _Known | None] = {}
+        self._entities: dict[str, _PlainEntity | None] = {}
         self._same: set[str] = set()
         self._relations: dict[str, str] = {}
         self._edges = TemporaryFile("w+", encoding="utf-8", newline="")  # noqa: SIM115
@@ -143,7 +143,7 @@ class FirstKnowledge:
             self._same.update((entity, *told.same))
         if entity not in self._entities:
             said = told.description, told.aliases, told.classes
-            self._entities[entity] = _Known(told.name, told.type, *said)
+            self._entities[entity] = _PlainEntity(told.name, told.type, *said)
         elif (known := self._entities[entity]) is not None:
             self._entities[entity] = known.and_(told)
 

@@ -209,7 +209,7 @@ def _is_imported(store: Store, document: str) -> bool:
     for chunk in chunks_of_document(store, document):
         for subgraph in derived(store, chunk, "Subgraph"):
             activity = text_value(store, subgraph, v.prov("wasGeneratedBy"))
-            kinds = store.match(NamedNode(activity), v.RDF_TYPE, v.tg(IMPORT), v.SOURCE_GRAPH)
+            kinds = store.match(NamedNode(activity), v.RDF_TYPE, v.tg("Import"), v.SOURCE_GRAPH)
             if next(kinds, None) is not None:
                 return True
     return False

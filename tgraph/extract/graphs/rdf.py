@@ -25,7 +25,7 @@ from tgraph.extract.graphs.rdf_syntax import (
     SYNTAXES,
     OnProblem,
     RdfText,
-    Stated,
+    StatedTriple,
     Syntax,
     rendered,
 )
@@ -87,7 +87,7 @@ class RdfReader:
         syntax = next(named, None) or syntax_of(path)
         if syntax is None:
             names = ", ".join(syntax.name for syntax in SYNTAXES)
-            remedy = f"Name one with --format: {names}."
+            remedy = f"Name its format: {names}."
             raise IngestError(path, "It has no suffix of an RDF syntax.", remedy)
         content = read_bytes(Path(path), path, self.limits)
         return ImportedGraph(syntax.name, iter([self.document(path, content, syntax, skipped)]))
@@ -177,12 +177,12 @@ class RdfGraph:
             resources.read_reified(self._text.stated())
         for index, run in enumerate(self._runs()):
             chunk = self._chunk(run, index)
-            found = _Statements(resources, self._text.text).extraction(chunk, run, self._key)
+            found = _StretchReader(resources, self._text.text).extraction(chunk, run, self._key)
             yield Reading(chunk, found)
 
-    def _runs(self) -> Iterator[list[Stated]]:
+    def _runs(self) -> Iterator[list[StatedTriple]]:
         """Statements that fit a chunk; places that overlap stay together."""
-        run: list[Stated] = []
+        run: list[StatedTriple] = []
         end = 0
         for said in self._text.stated():
             if run and said.start >= end and said.end - run[0].start > CHUNK:
@@ -193,14 +193,14 @@ class RdfGraph:
         if run:
             yield run
 
-    def _chunk(self, run: Sequence[Stated], index: int) -> Chunk:
+    def _chunk(self, run: Sequence[StatedTriple], index: int) -> Chunk:
         start, end = min(said.start for said in run), max(said.end for said in run)
         text = self._text.text[start:end]
         tokens = count_tokens(text, self._encoding)
         return Chunk(self._text.key, None, index, start, end, text, tokens)
 
 
-class _Statements:
+class _StretchReader:
     """Turns triples into what evidence is recorded for: entities, with what is said of them, and
     relationships."""
 
@@ -213,7 +213,7 @@ class _Statements:
         self._relationships: list[ExtractedRelationship] = []
         self._dropped: dict[str, int] = {}
 
-    def extraction(self, chunk: Chunk, run: Iterable[Stated], key: str) -> Extraction:
+    def extraction(self, chunk: Chunk, run: Iterable[StatedTriple], key: str) -> Extraction:
         """All that the triples state."""
         span = Span(-1, -1, "")
         for said in run:
@@ -228,7 +228,7 @@ class _Statements:
         entities = (*self._entities, *named)
         return Extraction(chunk.iri, entities, tuple(self._relationships), key, self._dropped)
 
-    def _take(self, said: Stated, span: Span) -> None:
+    def _take(self, said: StatedTriple, span: Span) -> None:
         subject, predicate, obj = said.subject, said.predicate, said.object
         if is_reserved(subject.value) or is_reserved(predicate.value) or _reserved(obj):
             self._drop(RESERVED)
@@ -246,7 +246,7 @@ class _Statements:
         else:
             self._relate(said, predicate, obj, span)
 
-    def _take_literal(self, said: Stated, obj: Literal, span: Span) -> None:
+    def _take_literal(self, said: StatedTriple, obj: Literal, span: Span) -> None:
         predicate, text = said.predicate, " ".join(obj.value.split())
         if predicate in LABELS or predicate in ALIASES:
             other = text and text != self._resources.name(said.subject.value)
@@ -256,7 +256,7 @@ class _Statements:
         elif predicate not in PARTS or not self._take_part(said, span):
             self._relate(said, predicate, obj, span)
 
-    def _take_part(self, said: Stated, span: Span) -> bool:
+    def _take_part(self, said: StatedTriple, span: Span) -> bool:
         """Whether the triple is a part of a statement that the graph asserts too: that is recorded
         once, with its predicate."""
         known = self._resources.reified(said.subject.value)
@@ -266,7 +266,7 @@ class _Statements:
             self._take_reified(said, span)
         return True
 
-    def _take_reified(self, said: Stated, span: Span) -> None:
+    def _take_reified(self, said: StatedTriple, span: Span) -> None:
         known = self._resources.reified(said.subject.value)
         assert known is not None
         assert known.triple is not None
@@ -275,7 +275,7 @@ class _Statements:
         self._relate(about, predicate, obj, span, tuple(known.sources))
         self._mentions.setdefault(said.subject.value, span)
 
-    def _take_term(self, said: Stated, term: Triple, span: Span) -> None:
+    def _take_term(self, said: StatedTriple, term: Triple, span: Span) -> None:
         """A triple term: evidence of the statement where the graph asserts it; of a resource with
         three parts where it is merely spoken of."""
         resource = reifier_of(said)
@@ -288,7 +288,7 @@ class _Statements:
         else:
             self._speak_of(about, term, span)
 
-    def _speak_of(self, about: Stated, term: Triple, span: Span) -> None:
+    def _speak_of(self, about: StatedTriple, term: Triple, span: Span) -> None:
         """A resource that is a statement which nobody makes."""
         kind = STATEMENT.value
         self._describe(about, span, type=self._resources.kind(kind), classes=(kind,))
@@ -301,7 +301,7 @@ class _Statements:
 
     def _relate(
         self,
-        said: Stated,
+        said: StatedTriple,
         predicate: NamedNode,
         obj: NamedNode | Literal,
         span: Span,
@@ -325,7 +325,7 @@ class _Statements:
             told = replace(told, sources=sources)
         self._relationships.append(told)
 
-    def _describe(self, said: Stated, span: Span, **told: object) -> None:
+    def _describe(self, said: StatedTriple, span: Span, **told: object) -> None:
         iri = said.subject.value
         self._described.add(iri)
         self._entities.append(self._entity(iri, span, graph=said.graph, **told))

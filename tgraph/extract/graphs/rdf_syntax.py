@@ -18,7 +18,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFor
 
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
-from tgraph.extract.graphs.turtle import Piece, Statement, statements
+from tgraph.extract.graphs.turtle import TriplePiece, TurtleStatement, statements
 from tgraph.ingest.base import one_line, storable
 
 Term = NamedNode | Literal | Triple
@@ -54,7 +54,7 @@ SYNTAXES = (
 MEDIA_TYPES = frozenset(syntax.media_type for syntax in SYNTAXES)
 
 
-class Stated(NamedTuple):
+class StatedTriple(NamedTuple):
     """A triple, in a named ``graph`` or none (""), and where the text states it. Blank nodes have
     IRIs by now."""
 
@@ -76,9 +76,9 @@ class RdfText:
     key: str
     base: str = ""
 
-    def stated(self, problem: OnProblem = lambda line, reason: None) -> Iterator[Stated]:
+    def stated(self, problem: OnProblem = lambda line, reason: None) -> Iterator[StatedTriple]:
         """All that it states, in its order; it may be asked for again."""
-        told = _Lines(self.text, problem)
+        told = _ProblemLines(self.text, problem)
         chosen = RdfFormat.N_QUADS if self.syntax.rendered else self.syntax.format
         skolem = Skolem(self.key)
         if chosen in (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS):
@@ -119,7 +119,7 @@ class Skolem:
         return found
 
 
-class _Lines:
+class _ProblemLines:
     """Tells problems by the number of the line that a place is in; places come in order."""
 
     def __init__(self, text: str, problem: OnProblem) -> None:
@@ -141,7 +141,9 @@ _WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
 # --- lines ----------------------------------------------------------------------------------------
 
 
-def _of_lines(text: str, chosen: RdfFormat, skolem: Skolem, told: _Lines) -> Iterator[Stated]:
+def _of_lines(
+    text: str, chosen: RdfFormat, skolem: Skolem, told: _ProblemLines
+) -> Iterator[StatedTriple]:
     spans = _content(text)
     while batch := list(islice(spans, _BATCH)):
         quads = _parsed_whole((text[a:b] for a, b in batch), chosen)
@@ -174,7 +176,7 @@ def _parsed_whole(lines: Iterable[str], chosen: RdfFormat) -> list[Quad]:
 
 
 def _line_by_line(
-    text: str, batch: Sequence[tuple[int, int]], chosen: RdfFormat, told: _Lines
+    text: str, batch: Sequence[tuple[int, int]], chosen: RdfFormat, told: _ProblemLines
 ) -> Iterator[tuple[Quad, tuple[int, int]]]:
     for start, end in batch:
         try:
@@ -191,10 +193,10 @@ def _reason(error: Exception) -> str:
     return _WHERE.sub("", text).rstrip(".") or type(error).__name__
 
 
-def _stated(quad: Quad, start: int, end: int, skolem: Skolem) -> Stated:
+def _stated(quad: Quad, start: int, end: int, skolem: Skolem) -> StatedTriple:
     subject, predicate, obj, graph = quad
     assert not isinstance(subject, Triple)  # RDF 1.2 has none
-    return Stated(
+    return StatedTriple(
         skolem.node(subject), predicate, skolem.term(obj), skolem.graph(graph), start, end
     )
 
@@ -209,7 +211,7 @@ _QUOTED_LINES = 400
 
 class _TurtleText:
     def __init__(
-        self, text: str, chosen: RdfFormat, skolem: Skolem, told: _Lines, base: str
+        self, text: str, chosen: RdfFormat, skolem: Skolem, told: _ProblemLines, base: str
     ) -> None:
         self._text, self._format = text, chosen
         self._skolem, self._told = skolem, told
@@ -217,8 +219,8 @@ class _TurtleText:
         self._prefixes: dict[str, str] = {}
         self._head = ""
 
-    def stated(self) -> Iterator[Stated]:
-        batch: list[Statement] = []
+    def stated(self) -> Iterator[StatedTriple]:
+        batch: list[TurtleStatement] = []
         for found in statements(self._text, graphs=self._format == RdfFormat.TRIG):
             plain = not found.broken and not found.anonymous and all(p.count for p in found.pieces)
             alike = not batch or batch[0].graph == found.graph
@@ -234,7 +236,7 @@ class _TurtleText:
         if batch:
             yield from self._batch(batch)
 
-    def _direct(self, found: Statement) -> None:
+    def _direct(self, found: TurtleStatement) -> None:
         said = self._text[found.start : found.end]
         try:
             if found.broken:
@@ -253,11 +255,11 @@ class _TurtleText:
         whole = f"{self._head}{graph} {{ {said}\n}}" if graph else f"{self._head}{said}\n"
         return list(parse(whole, self._format, base_iri=self._base))
 
-    def _said(self, found: Statement) -> str:
+    def _said(self, found: TurtleStatement) -> str:
         said = self._text[found.start : found.end]
         return said if said.endswith(".") or found.broken else f"{said} ."
 
-    def _batch(self, batch: Sequence[Statement]) -> Iterator[Stated]:
+    def _batch(self, batch: Sequence[TurtleStatement]) -> Iterator[StatedTriple]:
         pieces = [piece for found in batch for piece in found.pieces]
         try:
             quads = self._parse("\n".join(map(self._said, batch)), batch[0].graph)
@@ -269,7 +271,7 @@ class _TurtleText:
             for found in batch:
                 yield from self._single(found)
 
-    def _single(self, found: Statement) -> Iterator[Stated]:
+    def _single(self, found: TurtleStatement) -> Iterator[StatedTriple]:
         try:
             quads = self._parse(self._said(found), found.graph)
             if found.broken:
@@ -282,14 +284,14 @@ class _TurtleText:
             self._name(found, quads)
         yield from self._placed(quads, self._shared_out(found, quads))
 
-    def _shared_out(self, found: Statement, quads: Sequence[Quad]) -> list[Piece]:
+    def _shared_out(self, found: TurtleStatement, quads: Sequence[Quad]) -> list[TriplePiece]:
         """The piece that each of the quads is of; the whole statement where that can't be told."""
         counts = [self._counted(piece, found.graph) for piece in found.pieces]
         if sum(counts) == len(quads):
             return [p for p, n in zip(found.pieces, counts, strict=True) for _ in range(n)]
-        return [Piece(found.start, found.end, "", 0)] * len(quads)
+        return [TriplePiece(found.start, found.end, "", 0)] * len(quads)
 
-    def _counted(self, piece: Piece, graph: str) -> int:
+    def _counted(self, piece: TriplePiece, graph: str) -> int:
         if piece.count or not piece.said:
             return piece.count
         try:
@@ -297,13 +299,15 @@ class _TurtleText:
         except (SyntaxError, ValueError):
             return 0
 
-    def _name(self, found: Statement, quads: Iterable[Quad]) -> None:
+    def _name(self, found: TurtleStatement, quads: Iterable[Quad]) -> None:
         labels = set(_LABEL.findall(self._text, found.start, found.end))
         labels = {label.rstrip(".") for label in labels}
         nodes = dict.fromkeys(node for quad in quads for node in _blank_nodes(quad))
         self._skolem.place((node for node in nodes if node not in labels), found.start)
 
-    def _placed(self, quads: Iterable[Quad], pieces: Iterable[Piece]) -> Iterator[Stated]:
+    def _placed(
+        self, quads: Iterable[Quad], pieces: Iterable[TriplePiece]
+    ) -> Iterator[StatedTriple]:
         text = self._text
         known: tuple[int, int] = (-1, -1)
         span = known

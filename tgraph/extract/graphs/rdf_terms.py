@@ -10,7 +10,7 @@ from itertools import count
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.extract.graphs.rdf_syntax import Stated
+from tgraph.extract.graphs.rdf_syntax import StatedTriple
 
 _OWL = "http://www.w3.org/2002/07/owl#"
 _SCHEMA = ("http://schema.org/", "https://schema.org/")
@@ -102,7 +102,7 @@ class Resources:
         self._statements: set[str] = set()
         self._lists: set[str] = set()
 
-    def read(self, stated: Iterable[Stated]) -> None:
+    def read(self, stated: Iterable[StatedTriple]) -> None:
         """Take in all that the graph states."""
         for said in stated:
             predicate, subject, obj = said.predicate, said.subject.value, said.object
@@ -127,7 +127,7 @@ class Resources:
             node: known for node, known in self._reified.items() if known.triple is not None
         }
 
-    def read_reified(self, stated: Iterable[Stated]) -> None:
+    def read_reified(self, stated: Iterable[StatedTriple]) -> None:
         """Take in which of the reified statements are asserted too, and their sources."""
         wanted: dict[object, list[Reified]] = {}
         for known in self._reified.values():
@@ -208,7 +208,7 @@ class Resources:
         return term if isinstance(term, NamedNode | Literal) else None
 
 
-def reifier_of(said: Stated) -> str:
+def reifier_of(said: StatedTriple) -> str:
     """The resource that speaks of the triple term: its subject, which reifies it, or the IRI that
     stands for the term where it is merely mentioned."""
     assert isinstance(said.object, Triple)

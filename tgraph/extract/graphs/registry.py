@@ -46,7 +46,7 @@ def graphs_at(path: str, readers: Sequence[GraphReader]) -> list[tuple[str, Grap
     if not found:
         what = "The folder holds no graph" if place.is_dir() else "It is no graph"
         raise IngestError(
-            path, f"{what} of a known format.", f"Name one with --format: {', '.join(FORMATS)}."
+            path, f"{what} of a known format.", f"Name its format: {', '.join(FORMATS)}."
         )
     return found
 

@@ -33,7 +33,7 @@ _KEYWORDS = frozenset(("prefix", "base", "version"))
 _AT = frozenset(("@prefix", "@base", "@version"))
 
 
-class Token(NamedTuple):
+class TurtleToken(NamedTuple):
     """A token's kind and place; ``text`` of what a statement's structure depends on."""
 
     kind: str
@@ -43,7 +43,7 @@ class Token(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TriplePiece:
     """A part of a statement that stands for triples of its own: an object, with its predicate and
     its subject where they stand before it. ``start`` and ``end`` are its place, ``said`` is the
     same statement by itself; ``count`` is how many triples it is, 0 where only the parser knows."""
@@ -55,7 +55,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class TurtleStatement:
     """A statement, or a ``directive``, at its place, with its end mark. ``graph`` is the name of
     the graph that it is in, as it is written there (empty: none).
 
@@ -66,12 +66,12 @@ class Statement:
     end: int
     graph: str = ""
     directive: bool = False
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[TriplePiece, ...] = ()
     anonymous: bool = False
     broken: bool = False
 
 
-def statements(text: str, *, graphs: bool = True) -> Iterator[Statement]:
+def statements(text: str, *, graphs: bool = True) -> Iterator[TurtleStatement]:
     """The statements and directives of a TriG text, or of a Turtle text, which has no ``graphs``,
     in their order, without a gap but for white space and comments."""
     return _Splitter(text, graphs).statements()
@@ -84,14 +84,14 @@ class _Splitter:
         self._graph = ""
         self._inside = False
 
-    def statements(self) -> Iterator[Statement]:
-        tokens: list[Token] = []
+    def statements(self) -> Iterator[TurtleStatement]:
+        tokens: list[TurtleToken] = []
         depth = 0
         for match in _TOKEN.finditer(self._text):
             kind = match.lastgroup or "bad"
             if kind == "space":
                 continue
-            token = Token(kind, *match.span(), match[0] if kind != "string" else "")
+            token = TurtleToken(kind, *match.span(), match[0] if kind != "string" else "")
             if kind == "brace" and depth == 0 and self._graphs:
                 yield from self._brace(tokens, token)
                 tokens = []
@@ -102,10 +102,10 @@ class _Splitter:
                 yield self._statement(tokens, broken=depth > 0)
                 tokens, depth = [], 0
         if tokens or self._inside:
-            at = Token("bad", len(self._text), len(self._text), "")
+            at = TurtleToken("bad", len(self._text), len(self._text), "")
             yield self._statement(tokens or [at], broken=True)
 
-    def _brace(self, tokens: list[Token], brace: Token) -> Iterator[Statement]:
+    def _brace(self, tokens: list[TurtleToken], brace: TurtleToken) -> Iterator[TurtleStatement]:
         """A graph begins or ends; what stands before its end is a statement without a stop."""
         if brace.text == "}":
             if tokens:
@@ -124,20 +124,20 @@ class _Splitter:
         self._graph = f"_:g{brace.start}" if anonymous else label
         self._inside = True
 
-    def _statement(self, tokens: Sequence[Token], *, broken: bool = False) -> Statement:
+    def _statement(self, tokens: Sequence[TurtleToken], *, broken: bool = False) -> TurtleStatement:
         start, end = tokens[0].start, tokens[-1].end
         if _directs(tokens[0]):
-            return Statement(start, end, directive=True, broken=broken or self._inside)
+            return TurtleStatement(start, end, directive=True, broken=broken or self._inside)
         pieces = () if broken else tuple(self._pieces(tokens))
         anonymous = any(token.text in ("[", "(", "<<", "{|", "~") for token in tokens)
-        return Statement(start, end, self._graph, False, pieces, anonymous, broken)
+        return TurtleStatement(start, end, self._graph, False, pieces, anonymous, broken)
 
-    def _pieces(self, tokens: Sequence[Token]) -> Iterator[Piece]:
+    def _pieces(self, tokens: Sequence[TurtleToken]) -> Iterator[TriplePiece]:
         body = tokens[:-1] if tokens[-1].kind == "stop" else tokens
         subject = _term_length(body)
         simple = subject == 1 or (subject == 2 and body[0].text == "[" and body[1].text == "]")
         if not simple or len(body) < subject + 2:
-            yield Piece(tokens[0].start, tokens[-1].end, "", 0)
+            yield TriplePiece(tokens[0].start, tokens[-1].end, "", 0)
             return
         named = self._text[body[0].start : body[subject - 1].end]
         first, predicate = body[0].start, ""
@@ -149,35 +149,35 @@ class _Splitter:
                 continue
             said = self._text[whole[0].start : whole[-1].end]
             first = min(first, part.tokens[0].start)
-            yield Piece(first, part.end, f"{named} {predicate} {said} .", _count(whole))
+            yield TriplePiece(first, part.end, f"{named} {predicate} {said} .", _count(whole))
             first = len(self._text)
 
 
-class _Part(NamedTuple):
+class _ObjectPart(NamedTuple):
     """An object of a statement, after its predicate where that is its first; ``end`` is that of the
     mark that follows."""
 
-    tokens: Sequence[Token]
+    tokens: Sequence[TurtleToken]
     predicate: bool
     end: int
 
 
-def _parts(tokens: Sequence[Token], end: int) -> Iterator[_Part]:
-    own: list[Token] = []
+def _parts(tokens: Sequence[TurtleToken], end: int) -> Iterator[_ObjectPart]:
+    own: list[TurtleToken] = []
     depth, predicate = 0, True
     for token in tokens:
         depth += (token.kind == "open") - (token.kind == "close")
         if depth == 0 and token.kind == "mark":
             if own:
-                yield _Part(own, predicate, token.end)
+                yield _ObjectPart(own, predicate, token.end)
             own, predicate = [], token.text == ";" or (predicate and not own)
         else:
             own.append(token)
     if own:
-        yield _Part(own, predicate, end)
+        yield _ObjectPart(own, predicate, end)
 
 
-def _term_length(tokens: Sequence[Token]) -> int:
+def _term_length(tokens: Sequence[TurtleToken]) -> int:
     """How many tokens the first term takes."""
     depth = 0
     for length, token in enumerate(tokens, 1):
@@ -187,7 +187,7 @@ def _term_length(tokens: Sequence[Token]) -> int:
     return len(tokens)
 
 
-def _count(tokens: Sequence[Token]) -> int:
+def _count(tokens: Sequence[TurtleToken]) -> int:
     """The triples that an object stands for: one for a name, an IRI or a literal."""
     first, kinds = tokens[0], [token.kind for token in tokens[1:]]
     plain = first.kind in ("iri", "name", "string")
@@ -195,11 +195,11 @@ def _count(tokens: Sequence[Token]) -> int:
     return int((plain and not kinds) or literal)
 
 
-def _directs(token: Token) -> bool:
+def _directs(token: TurtleToken) -> bool:
     return token.text in _AT or (token.kind == "name" and token.text.lower() in _KEYWORDS)
 
 
-def _is_whole_directive(tokens: Sequence[Token]) -> bool:
+def _is_whole_directive(tokens: Sequence[TurtleToken]) -> bool:
     """Whether a directive without an end mark is complete: SPARQL's."""
     first = tokens[0]
     if first.kind != "name" or not _directs(first):

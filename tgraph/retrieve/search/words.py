@@ -6,11 +6,10 @@ from collections.abc import Collection
 
 from tgraph.index.sources import chunks_of_document, document_of_chunk, standing_documents
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.text.bm25 import WordIndex
 
 

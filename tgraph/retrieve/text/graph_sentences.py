@@ -25,7 +25,7 @@ _VAGUE = frozenset(("", "concept", "thing"))
 _ENDS = (".", "!", "?", "。")
 
 
-class _Statement(NamedTuple):
+class _SaidAt(NamedTuple):
     """What a place says; a ``faint`` one only names something."""
 
     start: int
@@ -43,7 +43,7 @@ def graph_segments(chunk: str, context: Context) -> tuple[Segment, ...]:
     """The statements of the chunk in order, those of the same lines together."""
     found = sorted(_statements(chunk, context))
     segments: list[Segment] = []
-    run: list[_Statement] = []
+    run: list[_SaidAt] = []
     end = -1
     for said in found:
         if run and said.start >= end:
@@ -54,7 +54,7 @@ def graph_segments(chunk: str, context: Context) -> tuple[Segment, ...]:
     return (*segments, _segment(run, end)) if run else ()
 
 
-def _segment(run: Sequence[_Statement], end: int) -> Segment:
+def _segment(run: Sequence[_SaidAt], end: int) -> Segment:
     """The statements of a place as one row, of which any part is the place."""
     told = [said for said in run if not said.faint] or run[:1]
     text = " ".join(dict.fromkeys(said.text for said in told))
@@ -63,7 +63,7 @@ def _segment(run: Sequence[_Statement], end: int) -> Segment:
     return Segment("row", start, end, text, array("q", [start]) * len(text), inlines=inlines)
 
 
-def _statements(chunk: str, context: Context) -> Iterator[_Statement]:
+def _statements(chunk: str, context: Context) -> Iterator[_SaidAt]:
     store, edges = context.store, []
     for quad in store.match(None, v.prov("wasDerivedFrom"), NamedNode(chunk), v.SOURCE_GRAPH):
         said: dict[str, list[Term]] = {}
@@ -77,12 +77,12 @@ def _statements(chunk: str, context: Context) -> Iterator[_Statement]:
         if "edge" in said:
             edges.append((start, end, said["edge"][0]))
         elif "entity" in said:
-            yield from (_Statement(start, end, *told) for told in _told(said))
+            yield from (_SaidAt(start, end, *told) for told in _told(said))
     triples = [_triple(_known(edge, context), context) for _, _, edge in edges]
     named = with_labels(store, [triple for triple in triples if triple is not None])
     placed = (place for place, triple in zip(edges, triples, strict=True) if triple is not None)
     for (start, end, _), edge in zip(placed, named, strict=True):
-        yield _Statement(start, end, False, _sentence(edge.text))
+        yield _SaidAt(start, end, False, _sentence(edge.text))
 
 
 def _known(edge: object, context: Context) -> NamedNode:
