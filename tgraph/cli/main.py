@@ -21,6 +21,7 @@ from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.init import init
+from tgraph.cli.interchange import import_
 from tgraph.cli.models import models
 from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
@@ -53,6 +54,7 @@ def cli() -> None:
 for _command in (
     init,
     index,
+    import_,
     ask,
     suggest,
     sessions,

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -34,6 +35,8 @@ from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
+_ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
+_MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
 
@@ -183,6 +186,9 @@ class Derivation:
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
+        self._gone: set[Quad] = set()
+        self._labelled: set[object] = set()
+        self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
     def run(
         self, touched: Touched, progress: Progress = lambda done, total: None
@@ -201,11 +207,15 @@ class Derivation:
         moved = renamed | self._reclassified(entities)
         originals = dict(touched.edges)
         for entity in sorted(moved):
-            originals.update(self._texts.edges_naming(entity))
+            originals.update(self._edges_naming(entity))
         edges = self._refresh_edges(originals, len(entities), progress)
         for entity in sorted(entities):
             self._refresh_entity(entity)
-        self._forget_types()
+        for relation in sorted(
+            {t.predicate.value for t in edges.values()} | self._terms["Relation"]
+        ):
+            self._name_relation(NamedNode(relation), edges)
+        self._name_types(self._terms["EntityType"] - self._forget_types())
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
             desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
@@ -227,11 +237,33 @@ class Derivation:
                 continue
             found.add(entity)
             canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ())}
+            queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
             for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
         return found
+
+    def _edges_naming(self, entity: str) -> dict[str, Triple]:
+        """The edges of the texts with the entity at an end, under whatever names knowledge has
+        them. It lacks those between two names of one entity: what names either names them."""
+        found: dict[str, Triple] = {}
+        known = self._old.get(entity, entity)
+        for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
+            found |= self._texts.edges_naming(entity, one)
+        node = NamedNode(known)
+        for end in (None, node), (node, None):
+            subject, obj = end
+            for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
+                if is_statement(quad.predicate):
+                    found |= self._stated_of(quad.triple, entity)
+        return found
+
+    def _stated_of(self, triple: Triple, entity: str) -> dict[str, Triple]:
+        """The edges of the texts that this one of knowledge is, as far as they name the entity."""
+        edge = edge_of(triple)
+        texts = {e: self._texts.triple(e) for e in (edge, *self._texts.merged_into(edge))}
+        node = NamedNode(entity)
+        return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
 
     def _name(self, entity: str) -> Name | None:
         evidence = self._texts.of_entity(entity)
@@ -241,7 +273,8 @@ class Derivation:
             entity,
             commonest(evidence, "name"),
             type_of(evidence),
-            frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
+            frozenset(distinct(evidence, "aliasKey")),
+            frozenset(distinct(evidence, "same")),
         )
 
     # --- edges ---
@@ -259,8 +292,6 @@ class Derivation:
         for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
             self._refresh_edge(edge, triple, sources[edge])
             progress(done, len(edges) + more)
-        for relation in sorted({triple.predicate.value for triple in edges.values()}):
-            self._name_relation(NamedNode(relation), edges)
         return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
@@ -328,16 +359,30 @@ class Derivation:
 
     def _name_relation(self, relation: NamedNode, refreshed: Mapping[str, Triple]) -> None:
         """The relation's label: of the names that its edges have, the first without capitals."""
-        existing = list(self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH))
+        named = self._is_entity(relation.value)
+        roles = (v.tg("Relation"),) if named else (v.tg("Relation"), None)
+        existing = [
+            quad
+            for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
+            if (quad.object if quad.predicate == v.RDF_TYPE else None) in roles
+            and not is_statement(quad.predicate)
+        ]
         names = set(self._relation_names.get(relation.value, ()))
-        for label in [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]:
+        labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
+        for label in labels if not named else [] if names else [""]:
             if label not in names:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
-            label = min(names, key=lambda name: (name != name.lower(), name))
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
+            own = None if named else relation_label(names)
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
         self._replace(existing, out.quads)
+
+    def _is_entity(self, term: str) -> bool:
+        """Whether a relation or type is an entity too: then its label is that of the entity."""
+        if term.startswith(_MINTED_TERMS):
+            return False
+        return term not in self._new and bool(self._texts.of_entity(term))
 
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
@@ -369,26 +414,44 @@ class Derivation:
 
     def _refresh_entity(self, entity: str) -> None:
         evidence = self._evidence(entity)
-        existing = [
-            quad
-            for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
-            if not is_statement(quad.predicate)
-        ]
+        existing = []
+        for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+            role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
+            if role in self._terms:
+                self._terms[role].add(entity)
+            elif not is_statement(quad.predicate):
+                existing.append(quad)
         known = evidence and entity not in self._new
         fit = self._entity_fit(entity)
         if known and fit.reason and self._is_strict:
             self._replace(existing, _outside_quads(entity, fit.reason))
             return
         described = self._describe(entity, evidence) if known else []
-        self._replace(existing, self._entity_quads(entity, evidence, described) if known else [])
+        desired = self._entity_quads(entity, evidence, described) if known else []
+        self._replace([*existing, *self._old_labels(desired)], desired)
 
     def _entity_quads(
         self, entity: str, evidence: Sequence[Properties], described: Sequence[Pair]
     ) -> list[Quad]:
         fit = self._entity_fit(entity)
-        label = self._fit.ontology.label(fit.iri) if self._fit and fit.iri else ""
-        quads = _entity_quads(entity, evidence, described, fit.iri, label)
+        terms = KnownTerms(self._is_entity, self._class_label)
+        quads = entity_quads(entity, evidence, described, terms, fit.iri)
         return quads + _outside_quads(entity, fit.reason)
+
+    def _class_label(self, kind: str) -> str:
+        """What the ontology calls a class; nothing where it does not know it."""
+        return self._fit.ontology.label(kind) if self._fit else ""
+
+    def _old_labels(self, desired: Iterable[Quad]) -> list[Quad]:
+        """The labels that the types of an entity have, each type once."""
+        kinds = {q.subject for q in desired if q.object == v.tg("EntityType")} - self._labelled
+        self._labelled |= kinds
+        return [
+            quad
+            for kind in kinds
+            if isinstance(kind, NamedNode) and not self._is_entity(kind.value)
+            for quad in self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+        ]
 
     # --- the ontology ---
 
@@ -408,14 +471,10 @@ class Derivation:
     def _stated(self, entity: str) -> Iterator[End]:
         """The ends of the statements of the texts that are the entity."""
         members = {entity, *self._members.get(entity, ())}
-        named = {e: t for member in sorted(members) for e, t in self._edges_naming(member)}
-        for triple in named.values():
-            yield from ends_of(members, triple)
-
-    def _edges_naming(self, entity: str) -> Iterator[tuple[str, Triple]]:
-        for edge, triple in self._texts.edges_naming(entity).items():
+        named = {e: t for m in sorted(members) for e, t in self._edges_naming(m).items()}
+        for edge, triple in named.items():
             if self._texts.of_edge(edge):
-                yield edge, triple
+                yield from ends_of(members, triple)
 
     def _outside(self, triple: Triple) -> str:
         return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
@@ -446,36 +505,52 @@ class Derivation:
                 found |= {entity, *self._members.get(entity, ())}
         return found
 
-    def _forget_types(self) -> None:
-        """Types that no entity is of any more leave knowledge."""
+    def _forget_types(self) -> set[str]:
+        """Types that no entity is of any more leave knowledge; which these are."""
         removed = set(self._change.removed)
         left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
         kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
+        forgotten = set()
         for kind in sorted(left - kept, key=str):
-            if not isinstance(kind, NamedNode) or not self._is_type(kind):
+            if not isinstance(kind, NamedNode) or kind.value.startswith(v.TG):
                 continue
             users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
             if all(quad in removed for quad in users):
-                self._replace(self._store.match(kind, None, None, v.KNOWLEDGE_GRAPH), [])
+                forgotten.add(kind.value)
+                gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
+                if not self._is_entity(kind.value) and not self._is_relation(kind):
+                    gone += self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+                self._replace([quad for quad in gone if self._holds(quad)], [])
+        return forgotten
 
-    def _is_type(self, kind: NamedNode) -> bool:
-        """Whether knowledge has the class as a type of entities."""
-        named = kind.value.startswith(v.type_iri(""))
-        types = self._store.match(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)
-        return named or next(types, None) is not None
+    def _name_types(self, kinds: Iterable[str]) -> None:
+        """Types that were entities and are no more have a label of their own again."""
+        for kind in sorted(kinds):
+            if not self._is_entity(kind):
+                self._change.added += _type_quads(kind, self._class_label(kind))
+
+    def _holds(self, quad: Quad) -> bool:
+        return next(self._store.match(*quad), None) is not None
+
+    def _is_relation(self, kind: NamedNode) -> bool:
+        return self._holds(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))
 
     # --- changes ---
 
     def _replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
-        """Shared descriptions (types) are kept: only what is about the subject is removed."""
+        """Shared descriptions (types) are kept: only what is about the subject is removed. What was
+        removed and is desired for another reason is added again: additions come last."""
         before, after = set(existing), list(desired)
-        self._change.removed += sorted(before - set(after), key=str)
-        self._change.added += [quad for quad in after if quad not in before]
+        gone = sorted(before - set(after), key=str)
+        self._change.removed += gone
+        self._change.added += [q for q in after if q not in before or q in self._gone]
+        self._gone.update(gone)
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them."""
-    return not predicate.value.startswith((v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS))
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
+    types, names, and its own terms."""
+    return predicate not in _ABOUT and not predicate.value.startswith(v.TG)
 
 
 def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
@@ -519,30 +594,53 @@ def _outside_quads(subject: str, reason: str) -> list[Quad]:
     return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
 
 
-def _entity_quads(
+def relation_label(names: Iterable[str]) -> str:
+    """What a relation is called that has these names: the first without capitals."""
+    return min(names, key=lambda name: (name != name.lower(), name))
+
+
+class KnownTerms(NamedTuple):
+    """Tells of a type whether it is an entity too, whose label it then has, and what an ontology
+    calls it."""
+
+    is_entity: Callable[[str], bool]
+    label: Callable[[str], str] = lambda kind: ""
+
+
+def entity_quads(
     entity: str,
     evidence: Sequence[Properties],
     description: Sequence[Pair],
+    terms: KnownTerms,
     meant: str = "",
-    meant_label: str = "",
 ) -> list[Quad]:
-    """``meant`` is the class of an ontology, with its label, that takes the type's place."""
+    """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
+    of an ontology that takes the place of the type."""
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
-    kind = meant or v.type_iri(type_of(evidence) or "concept")
+    kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
+    kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
         entity,
-        (v.RDF_TYPE, [v.tg("Entity"), iri(kind)]),
+        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
         (v.RDFS_LABEL, label),
         (v.SKOS_ALT_LABEL, sorted(names - {label})),
         *description,
     )
-    # a type's label comes from its IRI, so that all who write it write the same
-    of_type = meant_label or unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
-    out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
+    for kind in kinds:
+        out.quads += _type_quads(kind, terms.label(kind))[: 1 if terms.is_entity(kind) else 2]
     return out.quads
+
+
+def _type_quads(kind: str, known: str = "") -> list[Quad]:
+    """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
+    write it write the same."""
+    minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
+    label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
+    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
+    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
 
 
 @dataclass(frozen=True, slots=True)

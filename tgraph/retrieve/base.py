@@ -262,3 +262,8 @@ def of_section(
 ) -> Callable[[Settings, Services], Retriever]:
     """What makes a retriever that needs no more than a section of the settings."""
     return lambda settings, services: kind(getattr(settings, section))
+
+
+def in_conversation(question: Question) -> str:
+    """What is searched for: the question, and the user's questions before it."""
+    return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])

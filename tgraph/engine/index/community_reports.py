@@ -139,6 +139,9 @@ def compare(
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
+MOST_MEMBERS = 300
+"""Entities of a community that a report can tell of, beside a large imported graph."""
+
 AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
@@ -150,7 +153,7 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = read_communities(context.copy.store)
+    communities = reported(read_communities(context.copy.store), context)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
@@ -161,6 +164,22 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         phase.write(level)
     phase.clear()
     return phase.written
+
+
+def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
+    """The communities that have a report: all of them, beside a large imported graph the coarsest
+    of those that one can tell of."""
+    most = context.settings.graphs.reports
+    if len(communities) <= most or not context.is_large:
+        return communities
+    ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
+    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:most]
+    left = len(communities) - len(chosen)
+    context.message(
+        f"{left:,} communities get no report: the imported graph is large (graphs.reports)."
+    )
+    context.record.dropped["report of a community of a large imported graph"] = left
+    return chosen
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tgraph.errors import EndpointError, ModelError, TgraphError
 from tgraph.index.chunk_contexts import context_text, spelled_out, standing_contexts, with_context
 from tgraph.model import Evidence, Retrieval
-from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services
+from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import (
@@ -27,7 +27,6 @@ from tgraph.retrieve.orders import (
     nth,
     place_in,
 )
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.text.bm25 import WordIndex
 from tgraph.settings import Settings
 

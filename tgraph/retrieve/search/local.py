@@ -31,7 +31,7 @@ from tgraph.model import (
     Retrieval,
 )
 from tgraph.models.recorded_calls import UnrecordedError
-from tgraph.retrieve.base import Context, Question, Retriever, Services, of_section
+from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation, of_section
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
@@ -63,7 +63,6 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.search.drift_actions import NO_CALLS, NO_ROUND, TOO_DEEP
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 from tgraph.settings import Settings
 

@@ -22,11 +22,10 @@ from tgraph.index.summary_tree import (
     ways_down,
 )
 from tgraph.model import Candidate, Evidence, Item, Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.store.base import Store
 
 Hits = Sequence[tuple[str, float]]
