@@ -17,12 +17,13 @@ from tgraph.cli.documents import impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
+from tgraph.cli.export import export
 from tgraph.cli.index import index
 from tgraph.cli.models import models
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
-from tgraph.cli.trace import export, sessions, trace
+from tgraph.cli.trace import sessions, trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
