@@ -47,13 +47,16 @@ class ImportedReport:
 @dataclass(frozen=True, slots=True)
 class ImportedCommunity:
     """A community of a graph that brings its own; ``level`` 0 is the coarsest, ``members`` are
-    entities by IRI, ``parent`` a ``key``."""
+    entities by IRI, ``parent`` a ``key``; ``chunk`` is where a document of the graph tells of it,
+    by IRI."""
 
     key: str
     level: int
     members: frozenset[str]
     parent: str | None = None
     report: ImportedReport | None = None
+    title: str = ""
+    chunk: str = ""
 
 
 @dataclass(frozen=True, slots=True)
