@@ -247,13 +247,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given."""
+    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given.
+
+    A graph may give it an ``iri`` (else it is minted from the name), its ``classes`` by IRI, what
+    it is the ``same`` as by IRI, and a ``graph``, the named one that says so.
+    """
 
     name: str
     type: str
     description: str = ""
     aliases: tuple[str, ...] = ()
     span: Span | None = None
+    iri: str = ""
+    classes: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    graph: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,15 +270,20 @@ class ExtractedRelationship:
 
     ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
     supporting quote: the sentence, or the part of it, that says so. ``strength`` is 1 to 10.
+    A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the relation's); it
+    may say so in a named ``graph``, and name the ``sources`` of the statement, by IRI.
     """
 
-    subject: str
-    predicate: str
-    object: str | Literal
+    subject: str | NamedNode
+    predicate: str | NamedNode
+    object: str | NamedNode | Literal
     description: str = ""
     keywords: tuple[str, ...] = ()
     strength: float = 5.0
     span: Span | None = None
+    label: str = ""
+    graph: str = ""
+    sources: tuple[str, ...] = ()
 
 
 ClaimStatus = Choice["TRUE", "FALSE", "SUSPECTED"]

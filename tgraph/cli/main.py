@@ -19,6 +19,7 @@ from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.export import export
 from tgraph.cli.index import index
+from tgraph.cli.interchange import import_
 from tgraph.cli.models import models
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
@@ -49,6 +50,7 @@ def cli() -> None:
 
 for _command in (
     index,
+    import_,
     ask,
     suggest,
     sessions,

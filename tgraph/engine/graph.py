@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
+    from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -129,6 +130,29 @@ class KnowledgeGraph:
         follow = self.settings.ingest.follow_links
         found = discover([str(path) for path in paths], follow_links=follow)
         return run.run(found, reinstate=reinstate)
+
+    def import_graph(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        format: str | None = None,
+        languages: Sequence[str] = (),
+        base: str = "",
+        reinstate: bool = False,
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> ImportReport:
+        """Take graphs of others in and publish the graph with them; see ``ImportReport``.
+
+        A file is a document, what it states rests on its lines. Its format is recognised unless
+        ``format`` names it; ``languages`` are those of names, the best first, and ``base`` is what
+        relative IRIs are read against. A line that can't be read is in the report and does not stop
+        the others. ``UsageError`` for a format that there is not.
+        """
+        from tgraph.engine.index.graph_import import GraphImport, ImportRun
+
+        wanted = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
+        return ImportRun(self._opened.setup(progress, message)).run(wanted)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.

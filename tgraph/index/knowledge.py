@@ -32,6 +32,8 @@ from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
+_ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
+_MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
 
@@ -176,6 +178,7 @@ class Derivation:
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
+        self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
     def run(
         self, touched: Touched, progress: Progress = lambda done, total: None
@@ -197,7 +200,11 @@ class Derivation:
         absorbed = _inverted(self._new)
         for entity in sorted(entities):
             self._refresh_entity(entity, absorbed.get(entity, ()))
-        self._forget_types()
+        for relation in sorted(
+            {t.predicate.value for t in edges.values()} | self._terms["Relation"]
+        ):
+            self._name_relation(NamedNode(relation), edges)
+        self._name_types(self._terms["EntityType"] - self._forget_types())
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(renamed)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
             desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
@@ -219,7 +226,7 @@ class Derivation:
                 continue
             found.add(entity)
             canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ())}
+            queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
             for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
@@ -233,7 +240,8 @@ class Derivation:
             entity,
             commonest(evidence, "name"),
             type_of(evidence),
-            frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
+            frozenset(distinct(evidence, "aliasKey")),
+            frozenset(distinct(evidence, "same")),
         )
 
     # --- edges ---
@@ -252,8 +260,6 @@ class Derivation:
         for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
             self._refresh_edge(edge, triple, sources[edge])
             progress(done, len(edges) + more)
-        for relation in sorted({triple.predicate.value for triple in edges.values()}):
-            self._name_relation(NamedNode(relation), edges)
         return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
@@ -301,16 +307,31 @@ class Derivation:
 
     def _name_relation(self, relation: NamedNode, refreshed: Mapping[str, Triple]) -> None:
         """The relation's label: of the names that its edges have, the first without capitals."""
-        existing = list(self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH))
+        named = self._is_entity(relation.value)
+        roles = (v.tg("Relation"),) if named else (v.tg("Relation"), None)
+        existing = [
+            quad
+            for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
+            if (quad.object if quad.predicate == v.RDF_TYPE else None) in roles
+            and not is_statement(quad.predicate)
+        ]
         names = set(self._relation_names.get(relation.value, ()))
-        for label in [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]:
+        labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
+        for label in labels if not named else [] if names else [""]:
             if label not in names:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
             label = min(names, key=lambda name: (name != name.lower(), name))
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")))
+            out.add(relation.value, (v.RDFS_LABEL, None if named else label))
         self._replace(existing, out.quads)
+
+    def _is_entity(self, term: str) -> bool:
+        """Whether a relation or type is an entity too: then its label is that of the entity."""
+        if term.startswith(_MINTED_TERMS):
+            return False
+        return term not in self._new and bool(self._texts.of_entity(term))
 
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
@@ -333,26 +354,44 @@ class Derivation:
     def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
         members = sorted({entity, *absorbed})
         evidence = [item for member in members for item in self._texts.of_entity(member)]
-        existing = [
-            quad
-            for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
-            if not is_statement(quad.predicate)
-        ]
+        existing = []
+        for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+            role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
+            if role in self._terms:
+                self._terms[role].add(entity)
+            elif not is_statement(quad.predicate):
+                existing.append(quad)
         known = evidence and entity not in self._new
         described = self._describe(entity, evidence) if known else []
-        self._replace(existing, _entity_quads(entity, evidence, described) if known else [])
+        desired = _entity_quads(entity, evidence, described, self._is_entity) if known else []
+        self._replace(existing, desired)
 
-    def _forget_types(self) -> None:
-        """Types that no entity is of any more leave knowledge."""
+    def _forget_types(self) -> set[str]:
+        """Types that no entity is of any more leave knowledge; which these are."""
         removed = set(self._change.removed)
         left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
         kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
+        forgotten = set()
         for kind in sorted(left - kept, key=str):
-            if not isinstance(kind, NamedNode) or not kind.value.startswith(v.type_iri("")):
+            if not isinstance(kind, NamedNode) or kind.value.startswith(v.TG):
                 continue
             users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
             if all(quad in removed for quad in users):
-                self._replace(self._store.match(kind, None, None, v.KNOWLEDGE_GRAPH), [])
+                forgotten.add(kind.value)
+                gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
+                if not self._is_entity(kind.value):
+                    gone += _type_quads(kind.value)
+                self._replace([quad for quad in gone if self._holds(quad)], [])
+        return forgotten
+
+    def _name_types(self, kinds: Iterable[str]) -> None:
+        """Types that were entities and are no more have a label of their own again."""
+        for kind in sorted(kinds):
+            if not self._is_entity(kind):
+                self._change.added += _type_quads(kind)
+
+    def _holds(self, quad: Quad) -> bool:
+        return next(self._store.match(*quad), None) is not None
 
     # --- changes ---
 
@@ -364,8 +403,9 @@ class Derivation:
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them."""
-    return not predicate.value.startswith((v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS))
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
+    types, names, and its own terms."""
+    return predicate not in _ABOUT and not predicate.value.startswith(v.TG)
 
 
 def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
@@ -405,24 +445,34 @@ def _edge_attributes(
 
 
 def _entity_quads(
-    entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
+    entity: str,
+    evidence: Sequence[Properties],
+    description: Sequence[Pair],
+    is_entity: Callable[[str], bool],
 ) -> list[Quad]:
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
-    kind = v.type_iri(type_of(evidence) or "concept")
+    kinds = [v.type_iri(type_of(evidence) or "concept"), *distinct(evidence, "entityClass")]
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
         entity,
-        (v.RDF_TYPE, [v.tg("Entity"), iri(kind)]),
+        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
         (v.RDFS_LABEL, label),
         (v.SKOS_ALT_LABEL, sorted(names - {label})),
         *description,
     )
-    # a type's label comes from its IRI, so that all who write it write the same
-    of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
-    out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
+    for kind in kinds:
+        out.quads += _type_quads(kind)[: 1 if is_entity(kind) else 2]
     return out.quads
+
+
+def _type_quads(kind: str) -> list[Quad]:
+    """A type, and its label: that comes from its IRI, so that all who write it write the same."""
+    minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
+    label = minted if kind.startswith(v.type_iri("")) else v.local_words(kind)
+    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
+    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,11 @@ class StandingEvidence:
         """The entities that some evidence, standing or not, gives this name or alias."""
         return self._beside(KEYS, Literal(key), (v.tg("entity"),))
 
+    def same_as(self, entity: str) -> set[str]:
+        """What evidence, standing or not, calls the same as the entity, or calls the entity."""
+        node, entities, same = NamedNode(entity), (v.tg("entity"),), (v.tg("same"),)
+        return self._beside(entities, node, same) | self._beside(same, node, entities)
+
     # --- edges of the texts ---
 
     def triple(self, edge: str) -> Triple | None:

@@ -137,15 +137,16 @@ class Admitted:
 
     def _ends_of(self, edge: str) -> list[str]:
         triple = self._triples(edge)
-        return [] if triple is None else [text_of(triple.subject), text_of(triple.object)]
+        if triple is None:
+            return []
+        return [end.value for end in (triple.subject, triple.object) if isinstance(end, NamedNode)]
 
     def _triples(self, edge: str) -> Triple | None:
         quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
         return next((q.object for q in quads if isinstance(q.object, Triple)), None)
 
     def _subjects(self, kind: str) -> set[str]:
-        prefix = f"{v.URN}{kind}:"
-        return {piece.subject for piece in self._pieces if piece.subject.startswith(prefix)}
+        return {piece.subject for piece in self._pieces if _kind(piece.subject) == kind}
 
     @cached_property
     def _edges(self) -> set[str]:
@@ -158,7 +159,10 @@ class Admitted:
 
     @cached_property
     def _ends(self) -> set[str]:
-        return {end for edge in self._edges for end in self._ends_of(edge) if _is_entity(end)}
+        return {end for edge in self._edges for end in self._ends_of(edge) if self._is_entity(end)}
+
+    def _is_entity(self, end: str) -> bool:
+        return next(self._store.match(NamedNode(end), v.RDF_TYPE, _ENTITY), None) is not None
 
     @cached_property
     def _descriptions(self) -> dict[str, list[str]]:
@@ -305,8 +309,11 @@ _EDGE, _CLAIM = f"{v.URN}edge:", f"{v.URN}claim:"
 _SAID_OF_ALL = (v.tg("summaryText"), v.tg("ratingExplanation"))
 
 
-def _is_entity(iri: str) -> bool:
-    return iri.startswith(f"{v.URN}entity:")
+def _kind(subject: str) -> str:
+    """What evidence that speaks of the subject is of."""
+    return (
+        "edge" if subject.startswith(_EDGE) else "claim" if subject.startswith(_CLAIM) else "entity"
+    )
 
 
 # --- narrowing ---

@@ -91,20 +91,32 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         stated = extraction if not extraction.sentences else replace(extraction, entities=())
         how = self.authorship(made, began)
         record = ExtractionRecord(how, item.chunk, with_endpoints(stated), made.by.key)
-        known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
-        quads, lines = record.state()
-        context.copy.add([*chunk_quads(item.chunk), *quads])
-        if known:  # the same was found in this chunk before
-            context.copy.add(read_nquads(lines))
-        else:
-            context.copy.add_new(lines)
+        record_reading(context, item.chunk, record, self._touched, self._counts)
         if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
             kept = context.record.keep(encode(extraction))
             context.copy.add(occurrence_quads(record.subgraph, kept))
-        self._touched.entities |= record.entities
-        self._touched.edges |= record.edges
-        self._counts.entities += len(record.entities)
-        self._counts.relationships += len(record.edges)
+
+
+def record_reading(
+    context: IndexContext,
+    chunk: Chunk,
+    record: ExtractionRecord,
+    touched: Touched,
+    counts: Extracted,
+) -> None:
+    """Put what was found in a chunk on record; it is touched, and counted."""
+    known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
+    quads, lines = record.state()
+    context.copy.add([*chunk_quads(chunk), *quads])
+    if known:  # the same was found in this chunk before
+        context.copy.add(read_nquads(lines))
+    else:
+        context.copy.add_new(lines)
+    touched.entities |= record.entities
+    touched.edges |= record.edges
+    touched.claims |= record.claims
+    counts.entities += len(record.entities)
+    counts.relationships += len(record.edges)
 
 
 def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched) -> Extracted:

@@ -15,7 +15,7 @@ from functools import partial
 
 from tgraph import vocabulary as v
 from tgraph.engine.garbage import seldom_collected
-from tgraph.engine.index.derivation import FollowUp, follow_up
+from tgraph.engine.index.derivation import follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
@@ -115,6 +115,43 @@ class Run:
                 copy.close()
                 self._setup.parts.end_workers()
 
+    def _conclude(
+        self,
+        context: IndexContext,
+        started: datetime,
+        intakes: IngestedFiles,
+        extracted: Extracted,
+        claims: int,
+    ) -> IndexReport:
+        """Derive what follows from what was read, and publish it."""
+        followed = follow_up(context, intakes.touched, started)
+        if context.copy.changed or followed.vectors:
+            describe_run(context, started)
+            self._commit(context)
+        self._publish(context)
+        pointer = read_pointer(self._ledger.folder)
+        derived, clustered = followed.derived, followed.clustered
+        return IndexReport(
+            run=self.iri,
+            indexed=tuple(intake.path for intake in intakes.taken),
+            unchanged=tuple(intakes.unchanged),
+            superseded=tuple(i.path for i in intakes.taken if i.supersedes),
+            failed=tuple(intakes.failed),
+            retracted=tuple(intakes.retracted),
+            erased=tuple(intakes.erased),
+            chunks=extracted.chunks,
+            entities=extracted.entities + derived.entities,
+            relationships=extracted.relationships + derived.relationships,
+            claims=claims,
+            merged=derived.merged,
+            communities=clustered.communities,
+            isolated=clustered.isolated,
+            reports=followed.reports,
+            dropped=dict(context.record.dropped),
+            usage=context.record.usage,
+            generation=pointer.generation if pointer else 0,
+        )
+
     def _commit(self, context: IndexContext) -> None:
         context.show("Publishing", 0, 1)
         added, removed = context.copy.changes()
@@ -156,43 +193,7 @@ class IndexRun(Run):
         intakes = ingest_files(context, files, reinstate=reinstate)
         extracted = extract(context, intakes.taken, intakes.touched)
         claims = claim(context, intakes.touched)
-        followed = follow_up(context, intakes.touched, started)
-        if context.copy.changed or followed.vectors:
-            describe_run(context, started)
-            self._commit(context)
-        self._publish(context)
-        return self._report(context, intakes, extracted, claims, followed)
-
-    def _report(
-        self,
-        context: IndexContext,
-        intakes: IngestedFiles,
-        extracted: Extracted,
-        claims: int,
-        followed: FollowUp,
-    ) -> IndexReport:
-        pointer = read_pointer(self._ledger.folder)
-        derived, clustered = followed.derived, followed.clustered
-        return IndexReport(
-            run=self.iri,
-            indexed=tuple(intake.path for intake in intakes.taken),
-            unchanged=tuple(intakes.unchanged),
-            superseded=tuple(i.path for i in intakes.taken if i.supersedes),
-            failed=tuple(intakes.failed),
-            retracted=tuple(intakes.retracted),
-            erased=tuple(intakes.erased),
-            chunks=extracted.chunks,
-            entities=extracted.entities + derived.entities,
-            relationships=extracted.relationships + derived.relationships,
-            claims=claims,
-            merged=derived.merged,
-            communities=clustered.communities,
-            isolated=clustered.isolated,
-            reports=followed.reports,
-            dropped=dict(context.record.dropped),
-            usage=context.record.usage,
-            generation=pointer.generation if pointer else 0,
-        )
+        return self._conclude(context, started, intakes, extracted, claims)
 
 
 def describe_run(context: IndexContext, started: datetime) -> None:

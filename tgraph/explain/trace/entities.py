@@ -94,9 +94,9 @@ class EntityMerges:
     def find(self, name: str) -> str:
         """The entity of the texts that a name or IRI means. ``UsageError`` where there is none, or
         where several names are alike and none is just this one."""
-        iri = name if name.startswith(v.entity_iri("")) else v.entity_iri(name)
-        if self._texts.keys_of(iri):
-            return iri
+        for iri in filter(v.is_iri, (name, v.entity_iri(name))):
+            if self._texts.keys_of(iri):
+                return iri
         key = name_key(name)
         alike = sorted(e for e in self._texts.entities_with(key) if name_key(self.name(e)) == key)
         if len(alike) == 1:

@@ -173,14 +173,17 @@ class ModelExtractor(Gleaning[GraphReply]):
         return gathered.extraction()
 
 
+def _normalised(name: object) -> object:
+    return normalise_name(name) if isinstance(name, str) else name
+
+
 class _GleanedGraph(GleanedReplies[GraphReply]):
     def read(self, reply: GraphReply) -> Iterator[tuple[Key, Any]]:
         entities, relationships = usable_rows(reply, self.chunk, self.dropped)
         for e in entities:
             yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
         for r in relationships:
-            obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
-            yield (normalise_name(r.subject), normalise_name(r.predicate), obj, r.span), r
+            yield (*map(_normalised, (r.subject, r.predicate, r.object)), r.span), r
 
     def known(self) -> str:
         names = (entity.name for entity in self.all_of(ExtractedEntity))

@@ -28,7 +28,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import is_mark
-from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope
+from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope, is_named
 from tgraph.record.erasure.traces import Traces
 from tgraph.store.base import Term
 from tgraph.store.statements import edge_of, to_bytes
@@ -87,6 +87,8 @@ class Marks:
         kind = name.removeprefix(v.URN).partition(":")[0]
         if name.startswith(NAMED):
             return self.part(kind, name)
+        if is_named(name):
+            return self.part("skolem", name)
         return f"{v.URN}{kind}:{self.digest(name)}"
 
     def part(self, kind: str, text: str) -> str:
@@ -283,10 +285,13 @@ def _is_follow_up(subject: str, predicate: NamedNode) -> bool:
 
 _SPACE = re.compile(r"\s")
 _NAMED_IN_TEXT = re.compile(
-    rf"{v.URN}(?:entity|relation|type|edge|evidence|claim):[^\s\"'<>\\,\])]+"
+    rf"(?:{v.URN}(?:entity|relation|type|edge|evidence|claim|skolem):|https?://|urn:(?!trustgraph:))"
+    r"[^\s\"'<>\\,\])]+"
 )
 
 
 def words_of(name: str) -> str:
-    """The words of an IRI that is named by words."""
+    """The words of an IRI that is named by words, or that a graph brought."""
+    if not name.startswith(v.URN):
+        return v.local_words(name)
     return unquote(name.removeprefix(v.URN).partition(":")[2]).replace("-", " ")

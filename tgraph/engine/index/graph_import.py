@@ -1,0 +1,167 @@
+"""Graphs of others, taken in: each file a document, what it states evidence with its place.
+
+Knowledge, communities, vectors and what is published follow as from an index run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from hashlib import sha256
+
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
+from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take
+from tgraph.engine.index.extraction import Extracted, record_reading
+from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.run import IndexReport, Run
+from tgraph.errors import IngestError
+from tgraph.extract.base import with_endpoints
+from tgraph.extract.graphs.base import GraphReader, ImportedDocument, SkippedRow
+from tgraph.extract.graphs.registry import graph_readers, graphs_at, reader_named
+from tgraph.index.sources import chunks_of_document, derived, text_value, value
+from tgraph.model import Document
+from tgraph.record.activities import SOFTWARE, Authorship
+from tgraph.record.sources import ExtractionRecord
+from tgraph.store.base import Store, text_of
+
+IMPORT = "Import"
+SKIPPED = "line or row of a graph that can't be read"
+MOST_TOLD = 1_000
+"""Skipped rows that a report lists; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphImport:
+    """What is to be imported, and how: see ``KnowledgeGraph.import_graph``."""
+
+    paths: tuple[str, ...]
+    format: str | None = None
+    languages: tuple[str, ...] = ()
+    base: str = ""
+    reinstate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport(IndexReport):
+    """What a run of ``import`` did: as of ``index``, and the first ``MOST_TOLD`` of what had to be
+    ``skipped``, of which there were ``skipped_count``."""
+
+    skipped: tuple[SkippedRow, ...] = ()
+    skipped_count: int = 0
+
+
+class ImportRun(Run):
+    """One run over some graphs."""
+
+    def run(self, wanted: GraphImport) -> ImportReport:
+        """Take the graphs in and publish. Raises ``TgraphError`` where the run as a whole fails."""
+        with self._workshop() as context:
+            taking = _Taking(context, wanted)
+            started = context.clock()
+            taking.take_all()
+            report = self._conclude(context, started, taking.intakes, taking.counts, 0)
+        known = {each.name: getattr(report, each.name) for each in fields(IndexReport)}
+        read = {"indexed": tuple(taking.read)} if taking.read else {}
+        skipped = {"skipped": tuple(taking.skipped), "skipped_count": taking.skipped_count}
+        return ImportReport(**{**known, **read, **skipped})
+
+
+class _Taking:
+    """Takes graphs in, one after the other."""
+
+    def __init__(self, context: IndexContext, wanted: GraphImport) -> None:
+        self.intakes = IngestedFiles()
+        self.counts = Extracted(0)
+        self.skipped: list[SkippedRow] = []
+        self.skipped_count = 0
+        self.read: list[str] = []
+        self._context = context
+        self._wanted = wanted
+        limits, encoding = file_limits(context.settings), context.settings.chunk.encoding
+        self._readers = graph_readers(wanted.languages, wanted.base, limits, encoding)
+
+    def take_all(self) -> None:
+        for path, reader in self._found():
+            try:
+                for imported in reader.read(path, self._skip).documents:
+                    self._take(imported)
+            except IngestError as error:
+                self.intakes.failed.append(error)
+        if self.skipped_count:
+            self._context.record.dropped.update({SKIPPED: self.skipped_count})
+
+    def _found(self) -> Iterator[tuple[str, GraphReader]]:
+        readers, name = self._readers, self._wanted.format
+        wanted = [reader_named(readers, name)] if name else list(readers.values())
+        for path in dict.fromkeys(self._wanted.paths):
+            try:
+                yield from [(path, wanted[0])] if name else graphs_at(path, wanted)
+            except IngestError as error:
+                self.intakes.failed.append(error)
+
+    def _skip(self, row: SkippedRow) -> None:
+        self.skipped_count += 1
+        if len(self.skipped) < MOST_TOLD:
+            self.skipped.append(row)
+
+    def _take(self, imported: ImportedDocument) -> None:
+        store, document = self._context.copy.store, imported.document
+        known = _is_imported(store, document.iri)
+        if not known:
+            _check_text(store, imported.path, document)
+        intake = take(
+            self._context,
+            self.intakes,
+            imported.path,
+            imported.content,
+            lambda: document,
+            reinstate=self._wanted.reinstate,
+        )
+        indexed = imported.path in self.intakes.unchanged
+        if not known and (intake is not None or indexed):
+            if indexed:
+                self.intakes.unchanged.remove(imported.path)
+            self._record(imported)
+        elif intake is None:
+            return
+        self.read.append(imported.path)
+
+    def _record(self, imported: ImportedDocument) -> None:
+        context, name = self._context, imported.path
+        total = max(sum(len(page.text) for page in imported.document.pages), 1)
+        began = context.clock()
+        for reading in imported.readings:
+            chunk, extraction = reading.chunk, reading.extraction
+            how = Authorship(context.run, SOFTWARE, (), began, context.clock())
+            found = with_endpoints(extraction)
+            record = ExtractionRecord(how, chunk, found, extraction.reply_hash, IMPORT)
+            record_reading(context, chunk, record, self.intakes.touched, self.counts)
+            context.record.dropped.update(extraction.dropped)
+            self.counts.chunks += 1
+            context.show("Importing", min(chunk.end, total), total, name)
+            began = context.clock()
+
+
+def _is_imported(store: Store, document: str) -> bool:
+    """Whether what the document states is on record."""
+    for chunk in chunks_of_document(store, document):
+        for subgraph in derived(store, chunk, "Subgraph"):
+            activity = text_value(store, subgraph, v.prov("wasGeneratedBy"))
+            kinds = store.match(NamedNode(activity), v.RDF_TYPE, v.tg(IMPORT), v.SOURCE_GRAPH)
+            if next(kinds, None) is not None:
+                return True
+    return False
+
+
+def _check_text(store: Store, path: str, document: Document) -> None:
+    """``IngestError`` where the same bytes were taken in as another text."""
+    stored = value(store, document.iri, v.tg("textHash"))
+    text = document.pages[0].text.encode("utf-8", "surrogatepass")
+    if stored is not None and text_of(stored) != sha256(text).hexdigest():
+        raise IngestError(
+            path,
+            "The same file was indexed before, and read as another text.",
+            "Erase that with `tgraph remove`, then import it.",
+        )
