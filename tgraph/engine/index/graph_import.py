@@ -14,6 +14,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take
 from tgraph.engine.index.extraction import Extracted, record_reading
+from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import IndexReport, Run
 from tgraph.errors import IngestError
@@ -61,7 +62,9 @@ class ImportRun(Run):
             taking = _Taking(context, wanted)
             started = context.clock()
             taking.take_all()
-            report = self._conclude(context, started, taking.intakes, taking.counts, 0)
+            report = self._conclude(
+                context, started, taking.intakes, taking.counts, 0, taking.brought
+            )
         known = {each.name: getattr(report, each.name) for each in fields(IndexReport)}
         read = {"indexed": tuple(taking.read)} if taking.read else {}
         skipped = {"skipped": tuple(taking.skipped), "skipped_count": taking.skipped_count}
@@ -77,6 +80,7 @@ class _Taking:
         self.skipped: list[SkippedRow] = []
         self.skipped_count = 0
         self.read: list[str] = []
+        self.brought: list[BroughtCommunities] = []
         self._context = context
         self._wanted = wanted
         limits, encoding = file_limits(context.settings), context.settings.chunk.encoding
@@ -85,8 +89,12 @@ class _Taking:
     def take_all(self) -> None:
         for path, reader in self._found():
             try:
-                for imported in reader.read(path, self._skip).documents:
+                graph, documents = reader.read(path, self._skip), []
+                for imported in graph.documents:
                     self._take(imported)
+                    documents.append(imported.document.iri)
+                if graph.communities:
+                    self.brought.append(BroughtCommunities(graph.communities, documents))
             except IngestError as error:
                 self.intakes.failed.append(error)
         if self.skipped_count:
