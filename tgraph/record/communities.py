@@ -174,7 +174,7 @@ def given_quads(
     documents: Iterable[str],
 ) -> list[Quad]:
     """Communities that an imported graph brought, of the parts with these digests: each derived
-    from the text that tells of it, all from the graph's documents."""
+    from the document that tells of it, all from the graph's documents."""
     out = Statements(v.SOURCE_GRAPH)
     given, sources = list(communities), tuple(documents)
     activity = how.activity(
@@ -198,9 +198,16 @@ def given_quads(
             (v.tg("level"), one.level),
             (v.tg("member"), map(iri, sorted(one.members))),
             (v.tg("parent"), iri(one.parent) if one.parent else None),
+            (v.tg("charOffset"), one.start),
+            (v.tg("charLength"), one.end - one.start),
             by=by,
-            origins=(one.chunk,),
+            origins=(one.document,),
         )
+        for index, refers in enumerate(one.refers):
+            finding = f"{v.URN}given-finding:{one.iri.rpartition(':')[2]}:{index}"
+            out.add(one.iri, (v.tg("finding"), iri(finding)))
+            said = (v.tg("index"), index), (v.tg("refersTo"), map(iri, refers))
+            state_entity(out, finding, "GivenFinding", *said, by=by, origins=(one.iri,))
     return [*out.quads, *agent_quads([how.agent])]
 
 

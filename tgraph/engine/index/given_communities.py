@@ -21,7 +21,7 @@ from tgraph.index.communities.given import (
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
-from tgraph.index.sources import Texts, chunks_of_document, derived, text_value, value
+from tgraph.index.sources import Texts, chunks_of_document, value
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, no_sink
 from tgraph.record.activities import SOFTWARE, Authorship, is_recorded
@@ -46,7 +46,7 @@ def state_given(context: IndexContext, brought: BroughtCommunities) -> None:
     started = context.clock()
     store = context.copy.store
     part_of = _parts_alone(store, brought.documents)
-    given = _given(brought.communities)
+    given = list(_given(brought.communities))
     how = Authorship(context.run, SOFTWARE, (), started, context.clock())
     for parts, own in group_communities(given, part_of):
         name = v.digest(*sorted(parts), "", *(one.iri for one in own), "", *brought.documents)
@@ -55,18 +55,16 @@ def state_given(context: IndexContext, brought: BroughtCommunities) -> None:
             context.copy.add(given_quads(how, hierarchy, parts, own, brought.documents))
 
 
-def _given(communities: Iterable[ImportedCommunity]) -> list[GivenCommunity]:
-    known = {one.key: one for one in communities if one.chunk}
+def _given(communities: Iterable[ImportedCommunity]) -> Iterator[GivenCommunity]:
+    placed = {one.key: (one, place) for one in communities if (place := one.place)}
     names = {
-        key: f"{v.URN}given-community:{v.digest(one.chunk, str(one.level), *sorted(one.members))}"
-        for key, one in known.items()
+        key: v.digest(place.document, str(place.start), str(one.level), *sorted(one.members))
+        for key, (one, place) in placed.items()
     }
-    return [
-        GivenCommunity(
-            names[key], one.level, one.members, names.get(one.parent or "", ""), one.chunk
-        )
-        for key, one in known.items()
-    ]
+    iris = {key: f"{v.URN}given-community:{name}" for key, name in names.items()}
+    for key, (one, at) in placed.items():
+        parent, where = iris.get(one.parent or "", ""), (at.document, at.start, at.end)
+        yield GivenCommunity(iris[key], one.level, one.members, parent, *where, one.refers)
 
 
 def _parts_alone(store: Store, documents: Iterable[str]) -> dict[str, str]:
@@ -100,20 +98,11 @@ def _evidence_of(store: Store, documents: Iterable[str]) -> Iterator[Quad]:
 # --- their reports ---
 
 
-@dataclass(frozen=True, slots=True)
-class _GivenReport:
-    """A report with what each of its findings speaks of, and the evidence that its text is."""
-
-    report: RenderedReport
-    about: tuple[tuple[str, ...], ...]
-    places: tuple[str, ...]
-
-
 class GivenReports:
     """A ``ReportWriter`` of what imported graphs say of their communities, word for word.
 
-    A finding cites what it speaks of, and rests on the evidence of that in the texts; the report
-    rests on its own text as well.
+    A finding cites what it speaks of, and rests on the evidence of that; the report is derived from
+    the document that holds it as well.
     """
 
     agent = Agent("method", "imported-reports", __version__)
@@ -124,67 +113,48 @@ class GivenReports:
     def __init__(self, store: Store, texts: Texts) -> None:
         self._store = store
         self._merges: Mapping[str, str] = {}
-        self._reports: dict[str, _GivenReport] = {}
-        hierarchies = given_hierarchies(store)
-        if not hierarchies:
-            return
-        self._merges = standing_merges(store)
-        standing = standing_hierarchies(store).keys()
-        for hierarchy in hierarchies:
-            resolved = resolve_given(store, hierarchy, self._merges)
-            for community, chunk in resolved.chunks.items() if resolved.key in standing else ():
-                if report := read_report(texts.of_chunk(chunk)):
-                    self._reports[community] = self._read(report, chunk)
-        self._own = {place for each in self._reports.values() for place in each.places}
+        self._reports: dict[str, tuple[RenderedReport, GivenCommunity]] = {}
+        if hierarchies := given_hierarchies(store):
+            self._merges = standing_merges(store)
+            standing = standing_hierarchies(store).keys()
+            for hierarchy in hierarchies:
+                resolved = resolve_given(store, hierarchy, self._merges)
+                if resolved.key in standing:
+                    self._take(resolved.given, texts)
+
+    def _take(self, given: Mapping[str, GivenCommunity], texts: Texts) -> None:
+        for community, one in given.items():
+            text = texts.of_page(one.document, None)[one.start : one.end]
+            if report := read_report(text):
+                self._reports[community] = report, one
 
     def __contains__(self, community: str) -> bool:
         return community in self._reports
 
-    def _read(self, report: RenderedReport, chunk: str) -> _GivenReport:
-        places = sorted(derived(self._store, chunk, "Evidence"))
-        start = int(chunk.rpartition(":")[2].partition("-")[0])
-        about: dict[int, list[str]] = {}
-        for place in places:
-            at = int(text_value(self._store, place, v.tg("charOffset"))) - start
-            about.setdefault(at, []).append(self._speaks_of(place))
-        found = (tuple(dict.fromkeys(about.get(each.start, ()))) for each in report.findings)
-        return _GivenReport(report, tuple(found), tuple(places))
-
-    def _speaks_of(self, place: str) -> str:
-        """The entity or edge that an evidence is for, under its canonical name."""
-        if entity := text_value(self._store, place, v.tg("entity")):
-            return self._merges.get(entity, entity)
-        edge = text_value(self._store, place, v.tg("edge"))
-        triple = value(self._store, edge, v.RDF_REIFIES) if edge else None
+    def _now(self, thing: str) -> str:
+        """The entity or edge of the texts under its canonical name."""
+        triple = value(self._store, thing, v.RDF_REIFIES)
         if not isinstance(triple, Triple):
-            return edge
-        ends = (self._canonical(triple.subject), self._canonical(triple.object))
-        return v.edge_iri(ends[0], triple.predicate, ends[1])
-
-    def _canonical(self, term: object) -> NamedNode:
-        return NamedNode(self._merges.get(text_of(term), text_of(term)))
+            return self._merges.get(thing, thing)
+        one, other = map(text_of, (triple.subject, triple.object))
+        ends = (NamedNode(self._merges.get(end, end)) for end in (one, other))
+        return v.edge_iri(next(ends), triple.predicate, next(ends))
 
     def write(self, context: ReportContext, sink: CallSink = no_sink) -> ReportDraft:
-        """As ``ReportWriter.write``, of a community that a report was given for."""
-        given = self._reports[context.community.iri]
+        """As ``ReportWriter.write``, of a community that a report was given for. A finding that
+        speaks of nothing that is known cites the first member."""
+        report, given = self._reports[context.community.iri]
         ids = {iri: i for i, iri in context.ids().items()}
-        rests_on = context.sources()
-        first = [entity.iri for entity in context.entities[:1]]
+        first = [ids[entity.iri] for entity in context.entities[:1]]
         findings = []
-        for finding, about in zip(given.report.findings, given.about, strict=True):
-            cited = [iri for iri in about if iri in ids] or first
-            grounds = {place for iri in cited for place in rests_on[iri]} - self._own
-            citations = tuple(ids[iri] for iri in cited)
-            findings.append(
-                DraftFinding(
-                    finding.summary, finding.explanation, citations, tuple(sorted(grounds))
-                )
-            )
+        for finding, refers in zip(report.findings, given.refers, strict=True):
+            cited = [ids[iri] for iri in map(self._now, refers) if iri in ids] or first
+            findings.append(DraftFinding(finding.summary, finding.explanation, tuple(cited)))
         return ReportDraft(
-            given.report.title,
-            given.report.summary,
-            given.report.rating,
-            given.report.rating_reason,
+            report.title,
+            report.summary,
+            report.rating,
+            report.rating_reason,
             tuple(findings),
-            origins=given.places,
+            origins=(given.document,),
         )

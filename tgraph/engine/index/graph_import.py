@@ -29,6 +29,7 @@ from tgraph.store.base import Store, text_of
 
 IMPORT = "Import"
 SKIPPED = "line or row of a graph that can't be read"
+_CONTENT = v.tg("contentHash")
 MOST_TOLD = 1_000
 """Skipped rows that a report lists; the others are counted."""
 
@@ -116,7 +117,7 @@ class _Taking:
 
     def _take(self, imported: ImportedDocument) -> None:
         store, document = self._context.copy.store, imported.document
-        known = _is_imported(store, document.iri)
+        known = _is_imported(store, document.iri) or _says_nothing(store, imported)
         if not known:
             _check_text(store, imported.path, document)
         intake = take(
@@ -161,6 +162,11 @@ def _is_imported(store: Store, document: str) -> bool:
             if next(kinds, None) is not None:
                 return True
     return False
+
+
+def _says_nothing(store: Store, imported: ImportedDocument) -> bool:
+    """Whether it is on record, and states nothing."""
+    return imported.readings == () and value(store, imported.document.iri, _CONTENT) is not None
 
 
 def _check_text(store: Store, path: str, document: Document) -> None:

@@ -45,10 +45,19 @@ class ImportedReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of a document without pages, by its IRI."""
+
+    document: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedCommunity:
     """A community of a graph that brings its own; ``level`` 0 is the coarsest, ``members`` are
-    entities by IRI, ``parent`` a ``key``; ``chunk`` is where a document of the graph tells of it,
-    by IRI."""
+    entities by IRI, ``parent`` a ``key``. ``place`` is where a document of the graph tells of it;
+    ``refers`` are the entities and edges that each finding of the report speaks of, by IRI."""
 
     key: str
     level: int
@@ -56,7 +65,8 @@ class ImportedCommunity:
     parent: str | None = None
     report: ImportedReport | None = None
     title: str = ""
-    chunk: str = ""
+    place: Place | None = None
+    refers: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

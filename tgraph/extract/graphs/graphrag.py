@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from tgraph.extract.graphs.base import (
     OnSkipped,
     SkippedRow,
 )
-from tgraph.extract.graphs.reports import with_places
+from tgraph.extract.graphs.reports import Referred, ReportDocument
 from tgraph.extract.graphs.text_units import (
     RELATED,
     SourcedClaim,
@@ -46,6 +46,8 @@ _FIRST = "create_final_"
 _STATUSES: Mapping[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE"}
 _NOTHING = frozenset({"", "none", "null", "nan", "-1"})
 _AT_ONCE = 1_000
+_REFERENCE = re.compile(r"(?i)\b(entities|relationships)\s*\(([\d\s,]+)")
+_DIGITS = re.compile(r"\d+")
 
 Row = Mapping[str, Any]
 
@@ -101,6 +103,8 @@ class _Graph:
         self._skipped = skipped
         self._titles: dict[str, str] = {}
         self._edges: dict[str, tuple[str, str]] = {}
+        self._numbers: dict[str, str] = {}
+        self._tie_numbers: dict[str, tuple[str, str]] = {}
 
     def read(self) -> ImportedGraph:
         documents = [
@@ -119,12 +123,20 @@ class _Graph:
         self._read_entities(readings)
         self._read_relationships(readings)
         self._read_claims(readings)
-        names = {v.entity_iri(one.name): one for one in readings.entities.values()}
-        communities, reports = with_places(
-            self._communities(names), names, f"{self._path}/community reports"
-        )
+        names = {v.entity_iri(one.name) for one in readings.entities.values()}
+        given = self._communities(names)
+        reports = ReportDocument(f"{self._path}/community reports", given, readings, self._referred)
         found = documents_of(documents, units, readings, self._path)
-        return ImportedGraph("graphrag", _chained(found, reports), communities)
+        return ImportedGraph("graphrag", _chained(found, reports.imported()), reports.communities)
+
+    def _referred(self, text: str) -> Referred:
+        """What the numbers in a report's text stand for, as in ``[Data: Entities (5, 7)]``."""
+        found: dict[str, set[str]] = {"entities": set(), "relationships": set()}
+        for kind, numbers in _REFERENCE.findall(text):
+            found[kind.casefold()].update(_DIGITS.findall(numbers))
+        entities = (self._numbers[n] for n in found["entities"] if n in self._numbers)
+        ties = (self._tie_numbers[n] for n in found["relationships"] if n in self._tie_numbers)
+        return Referred(frozenset(entities), frozenset(ties))
 
     def _rows(self, name: str) -> Iterator[Row]:
         if name in self._tables:
@@ -140,6 +152,7 @@ class _Graph:
                 self._skip("entities", number, "an entity without a title")
                 continue
             self._titles[_text(row, "id")] = name
+            self._numbers[_text(row, "human_readable_id", "short_id")] = name
             kind, said = _text(row, "type"), _text(row, "description")
             readings.add_entity(
                 ExtractedEntity(name, kind or "concept", said), _texts(row, "text_unit_ids")
@@ -152,6 +165,7 @@ class _Graph:
                 self._skip("relationships", number, "a relationship without its two ends")
                 continue
             self._edges[_text(row, "id")] = (source, target)
+            self._tie_numbers[_text(row, "human_readable_id", "short_id")] = (source, target)
             relationship = ExtractedRelationship(
                 source,
                 RELATED,
@@ -186,7 +200,7 @@ class _Graph:
 
     # --- communities ---
 
-    def _communities(self, names: Mapping[str, ExtractedEntity]) -> list[ImportedCommunity]:
+    def _communities(self, names: Set[str]) -> list[ImportedCommunity]:
         rows = list(self._rows("communities"))
         members = self._members(rows)
         reports = {_key(row, "community"): row for row in self._rows("community_reports")}
@@ -196,7 +210,7 @@ class _Graph:
             key = _key(row, "community") or _key(row, "id")
             told.setdefault(key, row)
             levels.setdefault(key, int(_number(row.get("level"), 0)))
-        known = {key: frozenset(members.get(key, ())) & names.keys() for key in told}
+        known = {key: frozenset(members.get(key, ())) & names for key in told}
         return [
             ImportedCommunity(
                 key,

@@ -1,25 +1,29 @@
 """The reports of a graph of others as a document, and read from it again.
 
-What knowledge rests on is text, so the reports become a document with a chunk for each community,
-of fixed lines: title, summary, rating, its reason, and for each finding a heading and what it says.
-A finding has its place there, and so have the entities that it names.
+A report is kept as text, so the reports become a document with a stretch for each community, of
+fixed lines: title, summary, rating, its reason, and for each finding a heading and what it says.
+Nothing is stated there, for a report is no source: its findings rest on the evidence of what they
+speak of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
 from tgraph.extract.graphs.base import (
     ImportedCommunity,
     ImportedDocument,
     ImportedReport,
-    Reading,
+    Place,
 )
 from tgraph.extract.graphs.mentions import Stretch
-from tgraph.model import Chunk, Document, ExtractedEntity, Extraction, Page, Span
-from tgraph.models.tokens import count_tokens
+from tgraph.extract.graphs.text_units import UnitReadings
+from tgraph.model import Document, Page
 from tgraph.rendering import flat
 
 _TITLE, _FINDING = "# ", "## "
@@ -73,47 +77,71 @@ def read_report(text: str) -> RenderedReport | None:
     return RenderedReport(title, lines[1], rating, lines[3], tuple(findings))
 
 
-def with_places(
-    communities: Sequence[ImportedCommunity], names: Mapping[str, ExtractedEntity], path: str
-) -> tuple[tuple[ImportedCommunity, ...], ImportedDocument | None]:
-    """The communities, each with its chunk, and the document that these are of; ``names`` are the
-    entities by IRI."""
-    if not communities:
-        return (), None
-    texts = [report_text(each.title, each.report) for each in communities]
-    content = "\n\n".join(texts)
-    data = content.encode("utf-8", "replace")
-    digest = sha256(data).hexdigest()
-    chunks = list(_chunks(texts, digest))
-    placed = tuple(
-        replace(one, chunk=chunk.iri) for one, chunk in zip(communities, chunks, strict=True)
-    )
-    title = "Community reports"
-    document = Document(digest, title, "text/markdown", (Page(None, content),))
-    readings = [_reading(chunk, one, names) for one, chunk in zip(communities, chunks, strict=True)]
-    return placed, ImportedDocument(path, data, document, readings)
+@dataclass(frozen=True, slots=True)
+class Referred:
+    """What a report refers to by number: entities by name, relationships by their ends."""
+
+    entities: frozenset[str] = frozenset()
+    relationships: frozenset[tuple[str, str]] = frozenset()
 
 
-def _chunks(texts: Iterable[str], digest: str) -> Iterator[Chunk]:
-    at = 0
-    for index, text in enumerate(texts):
-        end = at + len(text)
-        yield Chunk(digest, None, index, at, end, text, count_tokens(text))
-        at = end + 2
+class ReportDocument:
+    """The document of the reports of a graph; ``path`` is what it is taken in under."""
+
+    def __init__(
+        self,
+        path: str,
+        communities: Sequence[ImportedCommunity],
+        readings: UnitReadings,
+        referred: Callable[[str], Referred] = lambda text: Referred(),
+    ) -> None:
+        """``readings`` are what the graph states, ``referred`` tells what a text refers to."""
+        self._names = {v.entity_iri(one.name): one for one in readings.entities.values()}
+        self._ties = readings.relationships
+        self._referred = referred
+        self._path = path
+        texts = [report_text(each.title, each.report) for each in communities]
+        self._content = _BETWEEN.join(texts).encode("utf-8", "replace")
+        self._digest = sha256(self._content).hexdigest()
+        self.communities = tuple(self._placed(communities, texts))
+        """The communities, each with its place and with what its findings refer to."""
+
+    def imported(self) -> ImportedDocument | None:
+        """The document, in which nothing is stated; None where there are no communities."""
+        if not self.communities:
+            return None
+        page = Page(None, self._content.decode())
+        document = Document(self._digest, "Community reports", "text/markdown", (page,))
+        return ImportedDocument(self._path, self._content, document, ())
+
+    def _placed(
+        self, communities: Iterable[ImportedCommunity], texts: Iterable[str]
+    ) -> Iterator[ImportedCommunity]:
+        at, document = 0, v.document_iri(self._digest)
+        for community, text in zip(communities, texts, strict=True):
+            report, end = read_report(text), at + len(text)
+            found = [text[one.start : one.end] for one in report.findings] if report else []
+            refers = tuple(self._refers(community, finding) for finding in found)
+            yield replace(community, place=Place(document, at, end), refers=refers)
+            at = end + len(_BETWEEN)
+
+    def _refers(self, community: ImportedCommunity, finding: str) -> tuple[str, ...]:
+        """What a finding speaks of: the members that it names, the relationships between these,
+        and what it refers to by number."""
+        said, stretch = self._referred(finding), Stretch(finding, 0)
+        members = [self._names[iri] for iri in sorted(community.members) if iri in self._names]
+        named = {m.name for m in members if m.name in said.entities or stretch.naming(m.name)}
+        found = {v.entity_iri(name): 0 for name in sorted(named)}
+        for tie in (tie for member in members for tie in self._ties.get(member.name, ())):
+            ends = str(tie.subject), str(tie.object)
+            if named.issuperset(ends) or ends in said.relationships:
+                found[_edge(*ends, str(tie.predicate))] = 0
+        return tuple(found)
 
 
-def _reading(
-    chunk: Chunk, community: ImportedCommunity, names: Mapping[str, ExtractedEntity]
-) -> Reading:
-    """The entities that a report names, finding by finding; a finding that names none is about the
-    first of its community."""
-    members = [names[iri] for iri in sorted(community.members) if iri in names]
-    report = read_report(chunk.text)
-    found: list[ExtractedEntity] = []
-    for finding in report.findings if report else ():
-        text = chunk.text[finding.start : finding.end]
-        span = Span(chunk.start + finding.start, chunk.start + finding.end, text)
-        stretch = Stretch(text, 0)
-        named = [one for one in members if stretch.naming(one.name)] or members[:1]
-        found += [replace(one, span=span, description="") for one in named]
-    return Reading(chunk, Extraction(chunk.iri, tuple(found), ()))
+_BETWEEN = "\n\n"
+
+
+def _edge(subject: str, other: str, relation: str) -> str:
+    ends = (NamedNode(v.entity_iri(name)) for name in (subject, other))
+    return v.edge_iri(next(ends), NamedNode(v.relation_iri(relation)), next(ends))

@@ -68,12 +68,13 @@ class UnitReading:
 
 class UnitReadings:
     """What a graph states, by the stretches that it rests on; what has none that is known is under
-    ``""``."""
+    ``""``. ``entities`` are all by their normalised names, ``relationships`` by their subjects."""
 
     def __init__(self, units: Iterable[str]) -> None:
         self.of: dict[str, UnitReading] = {unit: UnitReading() for unit in units}
         self.of[""] = UnitReading()
         self.entities: dict[str, ExtractedEntity] = {}
+        self.relationships: dict[str, list[ExtractedRelationship]] = {}
 
     def _known(self, units: Iterable[str]) -> list[str]:
         return [unit for unit in dict.fromkeys(units) if unit and unit in self.of] or [""]
@@ -86,6 +87,7 @@ class UnitReadings:
 
     def add_relationship(self, relationship: ExtractedRelationship, units: Iterable[str]) -> None:
         """A relationship that each of the stretches states, with its share of the weight."""
+        self.relationships.setdefault(str(relationship.subject), []).append(relationship)
         known = self._known(units)
         for unit, strength in zip(known, shares(relationship.strength, len(known)), strict=True):
             self.of[unit].relationships.append(replace(relationship, strength=strength))

@@ -27,13 +27,17 @@ from tgraph.store.base import Store, text_of
 @dataclass(frozen=True, slots=True)
 class GivenCommunity:
     """A community as it was given: ``members`` by the names of its texts, ``parent`` another given
-    one or empty, ``chunk`` the text that tells of it."""
+    one or empty. ``document`` tells of it from ``start`` to ``end``; ``refers`` are the entities
+    and edges of the texts that each finding of its report speaks of."""
 
     iri: str
     level: int
     members: frozenset[str]
     parent: str
-    chunk: str
+    document: str
+    start: int
+    end: int
+    refers: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,12 @@ class GivenHierarchy:
 @dataclass(frozen=True, slots=True)
 class ResolvedHierarchy:
     """A given hierarchy under the names of knowledge. ``key`` changes with any of its communities;
-    ``chunks`` are the texts that tell of these, by the IRI of the community."""
+    ``given`` are these as they were given, by the IRI that they have now."""
 
     key: str
     parts: frozenset[str]
     communities: tuple[Community, ...]
-    chunks: Mapping[str, str]
+    given: Mapping[str, GivenCommunity]
 
 
 def given_hierarchies(store: Store) -> list[GivenHierarchy]:
@@ -81,13 +85,29 @@ def _said(store: Store, subject: object) -> defaultdict[NamedNode, list[NamedNod
 
 def _community(store: Store, node: NamedNode | Literal) -> GivenCommunity:
     said = _said(store, node)
+    level, start, length = (
+        int(text_of(said[v.tg(name)][0])) for name in ("level", "charOffset", "charLength")
+    )
     return GivenCommunity(
         node.value,
-        int(text_of(said[v.tg("level")][0])),
+        level,
         frozenset(member.value for member in said[v.tg("member")]),
         next(iter(parent.value for parent in said[v.tg("parent")]), ""),
         text_of(said[v.prov("wasDerivedFrom")][0]),
+        start,
+        start + length,
+        _refers(store, said[v.tg("finding")]),
     )
+
+
+def _refers(store: Store, findings: Iterable[NamedNode | Literal]) -> tuple[tuple[str, ...], ...]:
+    """What each finding speaks of, in their order."""
+    found = {}
+    for node in findings:
+        said = _said(store, node)
+        speaks_of = (term.value for term in said[v.tg("refersTo")])
+        found[int(text_of(said[v.tg("index")][0]))] = tuple(sorted(speaks_of))
+    return tuple(found[index] for index in sorted(found))
 
 
 def resolve_given(
@@ -122,8 +142,8 @@ def resolve_given(
         for one in given
     }
     key = v.digest("given", hierarchy.iri, *sorted(communities))
-    chunks = {names[one.iri]: one.chunk for one in given}
-    return ResolvedHierarchy(key, hierarchy.parts, tuple(communities.values()), chunks)
+    now = {names[one.iri]: one for one in given}
+    return ResolvedHierarchy(key, hierarchy.parts, tuple(communities.values()), now)
 
 
 def standing_given(

@@ -47,7 +47,7 @@ class ReportDraft:
     findings: tuple[DraftFinding, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     origins: tuple[str, ...] = ()
-    """Evidence that the report itself was read from."""
+    """Documents that the report itself was read from."""
 
 
 class ReportWriter(Author, Protocol):
