@@ -1,6 +1,6 @@
 """What importing RDF costs: N-Triples of entities with a label, a type and three relationships.
 
-    python -m benchmarks.import --triples 1000000
+python -m benchmarks.import --triples 1000000
 """
 
 from __future__ import annotations

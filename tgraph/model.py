@@ -295,11 +295,12 @@ class ExtractedClaim:
 
     ``object`` is the name of an entity, empty where the claim is about nobody else; the dates are
     ``xsd:date``, ``xsd:dateTime``, ``xsd:gYearMonth`` or ``xsd:gYear`` literals, as exact as the
-    text is, None where none is said. ``span`` is the supporting quote.
+    text is, None where none is said. ``span`` is the supporting quote. A graph names entities by
+    IRI (a ``NamedNode``).
     """
 
-    subject: str
-    object: str
+    subject: str | NamedNode
+    object: str | NamedNode
     type: str
     status: ClaimStatus
     description: str

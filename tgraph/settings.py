@@ -180,6 +180,20 @@ class ReportSettings(Section):
     max_output_tokens: int = Field(2_000, ge=200, description="tokens of a report")
 
 
+class GraphSettings(Section):
+    """Imported RDF."""
+
+    embedded: int = Field(
+        20_000,
+        ge=0,
+        description="relationships of an imported file up to which it gets vectors; a larger one is"
+        " found by names and words",
+    )
+    reports: int = Field(
+        2_000, ge=0, description="communities with a report beside so large a file"
+    )
+
+
 class IntegritySettings(Section):
     """How the record is protected."""
 
@@ -246,6 +260,7 @@ class _CommonSettings(BaseSettings):
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
+    graphs: GraphSettings = GraphSettings()
 
 
 class Settings(ModeSettings, _CommonSettings):

@@ -193,7 +193,7 @@ class Derivation:
         renamed = set(self._change.merged) | set(self._change.unmerged)
         originals = dict(touched.edges)
         for entity in sorted(renamed):
-            originals.update(self._texts.edges_naming(entity))
+            originals.update(self._edges_naming(entity))
         names = touched.entities | renamed
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
         edges = self._refresh_edges(originals, len(entities), progress)
@@ -231,6 +231,28 @@ class Derivation:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
         return found
+
+    def _edges_naming(self, entity: str) -> dict[str, Triple]:
+        """The edges of the texts with the entity at an end, under whatever names knowledge has
+        them. It lacks those between two names of one entity: what names either names them."""
+        found: dict[str, Triple] = {}
+        known = self._old.get(entity, entity)
+        for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
+            found |= self._texts.edges_naming(one, entity)
+        node = NamedNode(known)
+        for end in (None, node), (node, None):
+            subject, obj = end
+            for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
+                if is_statement(quad.predicate):
+                    found |= self._stated_of(quad.triple, entity)
+        return found
+
+    def _stated_of(self, triple: Triple, entity: str) -> dict[str, Triple]:
+        """The edges of the texts that this one of knowledge is, as far as they name the entity."""
+        edge = edge_of(triple)
+        texts = {e: self._texts.triple(e) for e in (edge, *self._texts.merged_into(edge))}
+        node = NamedNode(entity)
+        return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
 
     def _name(self, entity: str) -> Name | None:
         evidence = self._texts.of_entity(entity)

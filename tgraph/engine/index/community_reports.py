@@ -42,7 +42,7 @@ from tgraph.index.reports.report import (
     report_key,
     report_subjects,
 )
-from tgraph.index.sources import Texts
+from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.model import Agent, Community, CommunityReport
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
@@ -165,7 +165,7 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = read_communities(context.copy.store)
+    communities = reported(read_communities(context.copy.store), context)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
@@ -176,6 +176,22 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         phase.write(level)
     phase.clear()
     return phase.written
+
+
+def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
+    """The communities that have a report: all of them, of a large imported graph the coarsest and
+    largest."""
+    wanted, store = context.settings.graphs, context.copy.store
+    is_large = not lexical_documents(store).isdisjoint(standing_documents(store))
+    if len(communities) <= wanted.reports or not is_large:
+        return communities
+    left = len(communities) - wanted.reports
+    context.message(
+        f"{left:,} small communities get no report: the imported graph is large (graphs.reports)."
+    )
+    context.record.dropped["report of a small community of a large imported graph"] = left
+    ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
+    return ranked[: wanted.reports]
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):

@@ -26,10 +26,12 @@ from tgraph.model import Document
 from tgraph.record.activities import SOFTWARE, Authorship
 from tgraph.record.sources import ExtractionRecord
 from tgraph.store.base import Store, text_of
+from tgraph.store.statements import stated
 
 IMPORT = "Import"
 SKIPPED = "line or row of a graph that can't be read"
 _CONTENT = v.tg("contentHash")
+LEXICAL = "vectors of a large graph"
 MOST_TOLD = 1_000
 """Skipped rows that a report lists; the others are counted."""
 
@@ -139,6 +141,7 @@ class _Taking:
 
     def _record(self, imported: ImportedDocument) -> None:
         context, name = self._context, imported.path
+        before = self.counts.relationships
         total = max(sum(len(page.text) for page in imported.document.pages), 1)
         began = context.clock()
         for reading in imported.readings:
@@ -151,6 +154,19 @@ class _Taking:
             self.counts.chunks += 1
             context.show("Importing", min(chunk.end, total), total, name)
             began = context.clock()
+        if self.counts.relationships - before > context.settings.graphs.embedded:
+            self._find_by_words(imported)
+
+    def _find_by_words(self, imported: ImportedDocument) -> None:
+        """What a large graph states gets no vectors; that is on record, counted and told."""
+        context, most = self._context, self._context.settings.graphs.embedded
+        iri = imported.document.iri
+        context.copy.add(stated(v.SOURCE_GRAPH, iri, (v.tg("lexical"), True)))
+        context.record.dropped[LEXICAL] += 1
+        context.message(
+            f"{imported.path} has more than {most:,} statements (graphs.embedded): they are found "
+            "by names and words, not by vectors."
+        )
 
 
 def _is_imported(store: Store, document: str) -> bool:

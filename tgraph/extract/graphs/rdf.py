@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePath
@@ -21,6 +21,7 @@ from tgraph.extract.graphs.base import (
     Reading,
     SkippedRow,
 )
+from tgraph.extract.graphs.own_terms import OwnTerms
 from tgraph.extract.graphs.rdf_syntax import (
     SYNTAXES,
     OnProblem,
@@ -175,9 +176,13 @@ class RdfGraph:
         resources.read(self._text.stated(problem))
         if resources.reifies:
             resources.read_reified(self._text.stated())
+        own = OwnTerms(self._text.stated()) if v.TG in self._text.text else None
         for index, run in enumerate(self._runs()):
             chunk = self._chunk(run, index)
-            found = _Statements(resources, self._text.text).extraction(chunk, run, self._key)
+            left = [said for said in run if not own.takes(said)] if own else run
+            found = _Statements(resources, self._text.text).extraction(chunk, left, self._key)
+            if own:
+                found = _joined(own.extraction(chunk, run, self._text.text, self._key), found)
             yield Reading(chunk, found)
 
     def _runs(self) -> Iterator[list[Stated]]:
@@ -198,6 +203,16 @@ class RdfGraph:
         text = self._text.text[start:end]
         tokens = count_tokens(text, self._encoding)
         return Chunk(self._text.key, None, index, start, end, text, tokens)
+
+
+def _joined(own: Extraction, other: Extraction) -> Extraction:
+    """What an export states, and what else its text does."""
+    return replace(
+        own,
+        entities=own.entities + other.entities,
+        relationships=own.relationships + other.relationships,
+        dropped={**own.dropped, **other.dropped},
+    )
 
 
 class _Statements:
@@ -310,7 +325,7 @@ class _Statements:
         if said.subject == obj:
             self._drop(ITSELF)
         self._mentions.setdefault(said.subject.value, span)
-        if isinstance(obj, NamedNode):
+        if isinstance(obj, NamedNode) and not self._resources.is_described(obj.value):
             self._mentions.setdefault(obj.value, span)
         self._relationships.append(
             ExtractedRelationship(

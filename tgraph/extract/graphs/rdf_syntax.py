@@ -219,7 +219,7 @@ class _TurtleText:
 
     def stated(self) -> Iterator[Stated]:
         batch: list[Statement] = []
-        for found in statements(self._text):
+        for found in statements(self._text, graphs=self._format == RdfFormat.TRIG):
             plain = not found.broken and not found.anonymous and all(p.count for p in found.pieces)
             alike = not batch or batch[0].graph == found.graph
             if batch and not (plain and alike and not found.directive and len(batch) < _TOGETHER):

@@ -140,6 +140,10 @@ class Resources:
             for known in wanted.get(said[:3], ()):
                 known.asserted = True
 
+    def is_described(self, iri: str) -> bool:
+        """Whether the graph names or types the resource somewhere: there is its evidence."""
+        return iri in self._names or iri in self._types
+
     @property
     def reifies(self) -> bool:
         return bool(self._reified)

@@ -71,15 +71,16 @@ class Statement:
     broken: bool = False
 
 
-def statements(text: str) -> Iterator[Statement]:
-    """The statements and directives of a Turtle or TriG text, in their order, without a gap but for
-    white space and comments."""
-    return _Splitter(text).statements()
+def statements(text: str, *, graphs: bool = True) -> Iterator[Statement]:
+    """The statements and directives of a TriG text, or of a Turtle text, which has no ``graphs``,
+    in their order, without a gap but for white space and comments."""
+    return _Splitter(text, graphs).statements()
 
 
 class _Splitter:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, graphs: bool) -> None:
         self._text = text
+        self._graphs = graphs
         self._graph = ""
         self._inside = False
 
@@ -91,7 +92,7 @@ class _Splitter:
             if kind == "space":
                 continue
             token = Token(kind, *match.span(), match[0] if kind != "string" else "")
-            if kind == "brace" and depth == 0:
+            if kind == "brace" and depth == 0 and self._graphs:
                 yield from self._brace(tokens, token)
                 tokens = []
                 continue
