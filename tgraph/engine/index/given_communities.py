@@ -102,7 +102,7 @@ class GivenReports:
     """A ``ReportWriter`` of what imported graphs say of their communities, word for word.
 
     A finding cites what it speaks of, and rests on the evidence of that; the report is derived from
-    the document that holds it as well.
+    the community as it was given as well.
     """
 
     agent = Agent("method", "imported-reports", __version__)
@@ -156,5 +156,5 @@ class GivenReports:
             report.rating,
             report.rating_reason,
             tuple(findings),
-            origins=(given.document,),
+            origins=(given.iri,),
         )

@@ -47,7 +47,7 @@ class ReportDraft:
     findings: tuple[DraftFinding, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     origins: tuple[str, ...] = ()
-    """Documents that the report itself was read from."""
+    """What else the report is derived from: the one that it was taken from."""
 
 
 class ReportWriter(Author, Protocol):
