@@ -189,9 +189,7 @@ class GraphSettings(Section):
         description="relationships of an imported file up to which it gets vectors; a larger one is"
         " found by names and words",
     )
-    reports: int = Field(
-        2_000, ge=0, description="communities with a report beside so large a file"
-    )
+    reports: int = Field(200, ge=0, description="communities with a report beside so large a file")
 
 
 class IntegritySettings(Section):

@@ -178,6 +178,7 @@ class Derivation:
         self._new: dict[str, str] = {}
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
+        self._gone: set[Quad] = set()
         self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
     def run(
@@ -238,7 +239,7 @@ class Derivation:
         found: dict[str, Triple] = {}
         known = self._old.get(entity, entity)
         for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
-            found |= self._texts.edges_naming(one, entity)
+            found |= self._texts.edges_naming(entity, one)
         node = NamedNode(known)
         for end in (None, node), (node, None):
             subject, obj = end
@@ -344,9 +345,8 @@ class Derivation:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
-            label = min(names, key=lambda name: (name != name.lower(), name))
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")))
-            out.add(relation.value, (v.RDFS_LABEL, None if named else label))
+            label = None if named else relation_label(names)
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
         self._replace(existing, out.quads)
 
     def _is_entity(self, term: str) -> bool:
@@ -385,7 +385,7 @@ class Derivation:
                 existing.append(quad)
         known = evidence and entity not in self._new
         described = self._describe(entity, evidence) if known else []
-        desired = _entity_quads(entity, evidence, described, self._is_entity) if known else []
+        desired = entity_quads(entity, evidence, described, self._is_entity) if known else []
         self._replace(existing, desired)
 
     def _forget_types(self) -> set[str]:
@@ -418,10 +418,13 @@ class Derivation:
     # --- changes ---
 
     def _replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
-        """Shared descriptions (types) are kept: only what is about the subject is removed."""
+        """Shared descriptions (types) are kept: only what is about the subject is removed. What was
+        removed and is desired for another reason is added again: additions come last."""
         before, after = set(existing), list(desired)
-        self._change.removed += sorted(before - set(after), key=str)
-        self._change.added += [quad for quad in after if quad not in before]
+        gone = sorted(before - set(after), key=str)
+        self._change.removed += gone
+        self._change.added += [q for q in after if q not in before or q in self._gone]
+        self._gone.update(gone)
 
 
 def is_statement(predicate: NamedNode) -> bool:
@@ -466,12 +469,19 @@ def _edge_attributes(
     )
 
 
-def _entity_quads(
+def relation_label(names: Iterable[str]) -> str:
+    """What a relation is called that has these names: the first without capitals."""
+    return min(names, key=lambda name: (name != name.lower(), name))
+
+
+def entity_quads(
     entity: str,
     evidence: Sequence[Properties],
     description: Sequence[Pair],
     is_entity: Callable[[str], bool],
 ) -> list[Quad]:
+    """What knowledge says of an entity with this evidence, and of its types; what ``is_entity`` is
+    named as such."""
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name")
     kinds = [v.type_iri(type_of(evidence) or "concept"), *distinct(evidence, "entityClass")]

@@ -111,10 +111,10 @@ class StandingEvidence:
         quads = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
         return [value(quad.object) for quad in quads]
 
-    def edges_naming(self, named: str, entity: str) -> dict[str, Triple]:
-        """The edges with the entity at an end that the chunks state which name ``named``."""
+    def edges_naming(self, entity: str, named: str = "") -> dict[str, Triple]:
+        """The edges with the entity at an end that the chunks state which name it, or ``named``."""
         found: dict[str, Triple] = {}
-        for item in self.of_entity(named):
+        for item in self.of_entity(named or entity):
             for edge, triple in self._edges_of_chunk(item["wasDerivedFrom"][0]).items():
                 if entity in (_end(triple.subject), _end(triple.object)):
                     found[edge] = triple

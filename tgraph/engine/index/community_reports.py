@@ -42,7 +42,7 @@ from tgraph.index.reports.report import (
     report_key,
     report_subjects,
 )
-from tgraph.index.sources import Texts, lexical_documents, standing_documents
+from tgraph.index.sources import Texts
 from tgraph.model import Agent, Community, CommunityReport
 from tgraph.models.base import CallSink
 from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
@@ -154,6 +154,9 @@ def _wanted(store: Store, how: Clustering) -> dict[str, Callable[[], list[FoundC
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
+MOST_MEMBERS = 300
+"""Entities of a community that a report can tell of, beside a large imported graph."""
+
 AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
@@ -179,19 +182,19 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
-    """The communities that have a report: all of them, of a large imported graph the coarsest and
-    largest."""
-    wanted, store = context.settings.graphs, context.copy.store
-    is_large = not lexical_documents(store).isdisjoint(standing_documents(store))
-    if len(communities) <= wanted.reports or not is_large:
+    """The communities that have a report: all of them, beside a large imported graph the coarsest of
+    those that one can tell of."""
+    most = context.settings.graphs.reports
+    if len(communities) <= most or not context.is_large:
         return communities
-    left = len(communities) - wanted.reports
-    context.message(
-        f"{left:,} small communities get no report: the imported graph is large (graphs.reports)."
-    )
-    context.record.dropped["report of a small community of a large imported graph"] = left
     ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
-    return ranked[: wanted.reports]
+    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:most]
+    left = len(communities) - len(chosen)
+    context.message(
+        f"{left:,} communities get no report: the imported graph is large (graphs.reports)."
+    )
+    context.record.dropped["report of a community of a large imported graph"] = left
+    return chosen
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):

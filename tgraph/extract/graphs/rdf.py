@@ -42,6 +42,7 @@ from tgraph.extract.graphs.rdf_terms import (
     reifier_of,
     term_iri,
 )
+from tgraph.extract.graphs.trustgraph import SubgraphProvenance
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines
 from tgraph.ingest.files import read_bytes, readable_stem
 from tgraph.ingest.text import decode
@@ -176,13 +177,17 @@ class RdfGraph:
         resources.read(self._text.stated(problem))
         if resources.reifies:
             resources.read_reified(self._text.stated())
-        own = OwnTerms(self._text.stated()) if v.TG in self._text.text else None
+        ours = v.TG in self._text.text
+        own = OwnTerms(self._text.stated()) if ours else None
+        subgraphs = SubgraphProvenance(self._text.stated()) if ours else None
         for index, run in enumerate(self._runs()):
             chunk = self._chunk(run, index)
             left = [said for said in run if not own.takes(said)] if own else run
             found = _Statements(resources, self._text.text).extraction(chunk, left, self._key)
             if own:
                 found = _joined(own.extraction(chunk, run, self._text.text, self._key), found)
+            if subgraphs:
+                found = _sourced(found, subgraphs)
             yield Reading(chunk, found)
 
     def _runs(self) -> Iterator[list[Stated]]:
@@ -203,6 +208,15 @@ class RdfGraph:
         text = self._text.text[start:end]
         tokens = count_tokens(text, self._encoding)
         return Chunk(self._text.key, None, index, start, end, text, tokens)
+
+
+def _sourced(found: Extraction, subgraphs: SubgraphProvenance) -> Extraction:
+    """The extraction with what subgraphs say of where its statements are from."""
+    relationships = tuple(
+        replace(one, sources=tuple(dict.fromkeys((*one.sources, *subgraphs.sources(one)))))
+        for one in found.relationships
+    )
+    return replace(found, relationships=relationships)
 
 
 def _joined(own: Extraction, other: Extraction) -> Extraction:
@@ -327,17 +341,18 @@ class _Statements:
         self._mentions.setdefault(said.subject.value, span)
         if isinstance(obj, NamedNode) and not self._resources.is_described(obj.value):
             self._mentions.setdefault(obj.value, span)
-        self._relationships.append(
-            ExtractedRelationship(
-                said.subject,
-                predicate,
-                obj,
-                span=span,
-                label=self._resources.relation(predicate.value),
-                graph=said.graph,
-                sources=sources,
-            )
+        told = ExtractedRelationship(
+            said.subject,
+            predicate,
+            obj,
+            span=span,
+            label=self._resources.relation(predicate.value),
+            graph=said.graph,
         )
+        if sources:  # the same lines may state it by itself too
+            self._relationships = [known for known in self._relationships if known != told]
+            told = replace(told, sources=sources)
+        self._relationships.append(told)
 
     def _describe(self, said: Stated, span: Span, **told: object) -> None:
         iri = said.subject.value

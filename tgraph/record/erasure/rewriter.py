@@ -233,7 +233,7 @@ class Rewriter:
     def _is_erased(self, subject: str, predicate: NamedNode, term: Literal) -> bool:
         text, own = term.value, subject in self._affected.resources
         if predicate == v.RDFS_LABEL:
-            if not subject.startswith(_LABELLED):
+            if not subject.startswith(_LABELLED) and not is_named(subject):
                 return False
             own = own or subject in self._affected.grouped
         elif own and (predicate in _ARGUED or _is_follow_up(subject, predicate)):

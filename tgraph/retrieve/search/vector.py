@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tgraph.index.sources import lexical_documents
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
@@ -24,7 +25,7 @@ from tgraph.retrieve.orders import (
 
 
 class BasicRetriever:
-    """Vector search over chunks."""
+    """Vector search over chunks; word search over those of large graphs, which have no vectors."""
 
     step = "VectorSearch"
     matches_entities = False
@@ -34,7 +35,12 @@ class BasicRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
-        candidates = ranked(likeness_candidates(hits, context))
+        found = likeness_candidates(hits, context)
+        if large := lexical_documents(context.store):
+            from tgraph.retrieve.search.words import word_candidates
+
+            found += word_candidates(question, context, self._settings.k, large)
+        candidates = ranked(found)
         return Retrieval(candidates, 0, len(candidates))
 
 

@@ -78,17 +78,24 @@ def _statements(chunk: str, context: Context) -> Iterator[_Statement]:
             edges.append((start, end, said["edge"][0]))
         elif "entity" in said:
             yield from (_Statement(start, end, *told) for told in _told(said))
-    triples = [_triple(edge, context) for _, _, edge in edges]
+    triples = [_triple(_known(edge, context), context) for _, _, edge in edges]
     named = with_labels(store, [triple for triple in triples if triple is not None])
     placed = (place for place, triple in zip(edges, triples, strict=True) if triple is not None)
     for (start, end, _), edge in zip(placed, named, strict=True):
         yield _Statement(start, end, False, _sentence(edge.text))
 
 
-def _triple(
-    edge: object, context: Context
-) -> tuple[NamedNode, NamedNode, NamedNode | Literal] | None:
+def _known(edge: object, context: Context) -> NamedNode:
+    """The edge as knowledge has it, under canonical names."""
     assert isinstance(edge, NamedNode)
+    known = context.store.match(None, v.tg("original"), edge, v.KNOWLEDGE_GRAPH)
+    found = next((quad.subject for quad in known), edge)
+    return found if isinstance(found, NamedNode) else edge
+
+
+def _triple(
+    edge: NamedNode, context: Context
+) -> tuple[NamedNode, NamedNode, NamedNode | Literal] | None:
     for quad in context.store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
         triple = quad.object
         if isinstance(triple, Triple) and isinstance(triple.subject, NamedNode):
