@@ -63,7 +63,7 @@ class GraphRagReader:
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
         tables = _tables(path)
         if not {"entities", "relationships"} & tables.keys():
-            raise IngestError(path, "there are no tables of GraphRAG in it")
+            raise IngestError(path, "There are no tables of GraphRAG in it.")
         return _Graph(path, tables, skipped).read()
 
 
@@ -83,15 +83,15 @@ def read_rows(path: Path) -> Iterator[Row]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError as error:
-        reason = "pyarrow, which reads parquet, isn't installed"
-        remedy = 'install it with `pip install "tgraph-rag[parquet]"`'
-        raise IngestError(str(path), f"{reason}; {remedy}") from error
+        reason = "pyarrow, which reads parquet, isn't installed."
+        remedy = 'Install it with `pip install "tgraph-rag[parquet]"`.'
+        raise IngestError(str(path), reason, remedy) from error
     try:
         with parquet.ParquetFile(path) as table:
             for batch in table.iter_batches(_AT_ONCE):
                 yield from batch.to_pylist()
     except (ArrowException, OSError) as error:
-        raise IngestError(str(path), f"it is no parquet file that can be read: {error}") from error
+        raise IngestError(str(path), f"It is no parquet file that can be read: {error}") from error
 
 
 class _Graph:
