@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyoxigraph import QuerySolutions
+
 import tgraph
 
 UNITS = (
@@ -139,3 +141,11 @@ def write_tables(folder: Path, version: int, **changed: Sequence[Mapping[str, An
 
 def opened(root: Path, **settings: Any) -> tgraph.KnowledgeGraph:
     return tgraph.open(root, create=True, settings={**SETTINGS, **settings})
+
+
+def rows_of(graph: tgraph.KnowledgeGraph, query: str) -> list[dict[str, Any]]:
+    """The rows of a SELECT, by the names of its columns."""
+    found = graph.sparql(query)
+    assert isinstance(found, QuerySolutions)
+    names = [variable.value for variable in found.variables]
+    return [dict(zip(names, row, strict=True)) for row in found]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyoxigraph import RdfFormat, parse
 
 import tgraph
 from tests import graphs
+from tests.graphs import rows_of
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.errors import UsageError
@@ -60,7 +62,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def graph(root: Path) -> tgraph.KnowledgeGraph:
+def graph(root: Path) -> Iterator[tgraph.KnowledgeGraph]:
     with graphs.opened(root) as opened:
         yield opened
 
@@ -119,7 +121,7 @@ def test_graphrags_tables_come_back(root: Path, tmp_path: Path) -> None:
         assert second.knowledge_hash() == first.knowledge_hash()
         query = "SELECT ?t ?s WHERE { ?r a tg:CommunityReport ; rdfs:label ?t ; tg:summaryText ?s }"
         told = [
-            sorted((row["t"].value, row["s"].value) for row in each.sparql(query))
+            sorted((row["t"].value, row["s"].value) for row in rows_of(each, query))
             for each in (first, second)
         ]
         assert told[0] == told[1] != []

@@ -10,6 +10,7 @@ import pytest
 
 import tgraph
 from tests import graphs
+from tests.graphs import rows_of
 from tests.shared_data import shared
 from tgraph import vocabulary as v
 from tgraph.extract.graphs.graphrag import date_literal
@@ -22,12 +23,12 @@ def levels(graph: tgraph.KnowledgeGraph) -> list[tuple[int, int]]:
     query = (
         "SELECT ?c ?l (COUNT(?m) AS ?n) WHERE { ?c a tg:Community ; tg:level ?l ; tg:member ?m }"
     )
-    rows = graph.sparql(f"{query} GROUP BY ?c ?l")
+    rows = rows_of(graph, f"{query} GROUP BY ?c ?l")
     return sorted((int(row["l"].value), int(row["n"].value)) for row in rows)
 
 
 def titles(graph: tgraph.KnowledgeGraph) -> set[str]:
-    rows = graph.sparql("SELECT ?t WHERE { ?r a tg:CommunityReport ; rdfs:label ?t }")
+    rows = rows_of(graph, "SELECT ?t WHERE { ?r a tg:CommunityReport ; rdfs:label ?t }")
     return {row["t"].value for row in rows}
 
 
@@ -61,14 +62,15 @@ def test_all_of_it_is_there_with_its_places(indexed: Path) -> None:
         found = graph.knowledge_hash()
         assert (found.entities, found.edges, found.claims) == (4, 3, 1)
         assert levels(graph) == [(0, 4), (1, 2)]
-        quotes = graph.sparql(
+        quotes = rows_of(
+            graph,
             "SELECT ?q ?at ?w WHERE { ?e tg:edge ?t ; tg:quote ?q ; tg:charOffset ?at . "
-            "?t tg:weight ?w }"
+            "?t tg:weight ?w }",
         )
         for row in quotes:
             at, quote = int(row["at"].value), row["q"].value
             assert graphs.TEXT[at : at + len(quote)] == quote
-        rows = graph.sparql("SELECT ?w WHERE { ?e tg:weight ?w }")
+        rows = rows_of(graph, "SELECT ?w WHERE { ?e tg:weight ?w }")
         assert sorted(float(row["w"].value) for row in rows) == [1.0, 1.0, 2.0]
         assert graph.audit("integrity").passed
         assert graph.audit("knowledge").passed
@@ -76,24 +78,17 @@ def test_all_of_it_is_there_with_its_places(indexed: Path) -> None:
 
 def test_findings_rest_on_what_they_speak_of(indexed: Path) -> None:
     with graphs.opened(indexed / "g") as graph:
-        rows = graph.sparql(
+        rows = rows_of(
+            graph,
             "SELECT ?said ?q WHERE { ?f a tg:Finding ; tg:summaryText ?said . "
-            "?f prov:wasDerivedFrom ?e . ?e tg:quote ?q }"
+            "?f prov:wasDerivedFrom ?e . ?e tg:quote ?q }",
         )
         found: dict[str, set[str]] = {}
         for row in rows:
             found.setdefault(row["said"].value, set()).add(row["q"].value)
     assert found.keys() == {one for one, _ in graphs.FINDINGS}
     assert "Mira Holm built the lighthouse at Sorvik in 1887." in found["It was built in 1887"]
-    assert {quote for quotes in found.values() for quote in quotes} <= {
-        sentence for quote in [graphs.TEXT] for sentence in _sentences(quote)
-    }
-
-
-def _sentences(text: str) -> list[str]:
-    from tgraph.ingest.sentences import sentences
-
-    return [text[start:end] for start, end in sentences(text)]
+    assert all(quote in graphs.TEXT for quotes in found.values() for quote in quotes)
 
 
 def test_again_is_no_change(indexed: Path) -> None:
@@ -147,7 +142,8 @@ def test_a_table_that_is_none_is_told(tmp_path: Path) -> None:
     (tables / "relationships.parquet").write_bytes(b"no parquet")
     with graphs.opened(tmp_path / "g") as graph:
         (failed,) = graph.import_graph([tables]).failed
-        assert "relationships.parquet" in str(failed)
+        assert failed.path.endswith("relationships.parquet")
+        assert failed.message.startswith("It is no parquet file")
 
 
 def test_without_pyarrow_it_says_what_to_install(
@@ -232,9 +228,10 @@ def test_lightrag_folders_and_custom_graphs_say_the_same(tmp_path: Path) -> None
         assert not graph.import_graph([lightrag(tmp_path / "work")]).failed
         assert not other.import_graph([custom(tmp_path / "custom.json")]).failed
         found = graph.knowledge_hash()
-        assert found == other.knowledge_hash()
+        same = other.knowledge_hash()  # whose edges have a direction, unlike LightRAG's
+        assert (found.entities, found.edges) == (same.entities, same.edges)
         assert (found.entities, found.edges) == (4, 3)
-        rows = graph.sparql("SELECT DISTINCT ?k WHERE { ?e tg:keyword ?k }")
+        rows = rows_of(graph, "SELECT DISTINCT ?k WHERE { ?e tg:keyword ?k }")
         assert {row["k"].value for row in rows} == {"light", "sea"}
         assert [document.title for document in graph.documents()] == ["sorvik.txt"]
         assert graph.audit("integrity").passed
@@ -261,7 +258,7 @@ def test_trustgraphs_subgraphs_are_sources(tmp_path: Path, holds: str) -> None:
     file.write_text("\n".join(lines) + "\n")
     with graphs.opened(tmp_path / "g") as graph:
         assert not graph.import_graph([file]).failed
-        rows = graph.sparql("SELECT ?s WHERE { ?e prov:hadPrimarySource ?s ; tg:edge ?t }")
+        rows = rows_of(graph, "SELECT ?s WHERE { ?e prov:hadPrimarySource ?s ; tg:edge ?t }")
         assert {row["s"].value for row in rows} == {"urn:chunk:1", "urn:doc:1"}
 
 
@@ -284,16 +281,17 @@ def test_operation_dulce(tmp_path: Path) -> None:
         found = graph.knowledge_hash()
         named = parquet.read_table(folder / "entities.parquet")["title"].to_pylist()
         there = {
-            row["l"].value for row in graph.sparql("SELECT ?l { ?e a tg:Entity ; rdfs:label ?l }")
+            row["l"].value for row in rows_of(graph, "SELECT ?l { ?e a tg:Entity ; rdfs:label ?l }")
         }
         assert set(named) <= there
         assert len(named) == count["entities"]
         assert (found.edges, found.claims) == (count["relationships"], count["covariates"])
         assert len(levels(graph)) == count["communities"]
         told = parquet.read_table(folder / "community_reports.parquet")["title"].to_pylist()
-        rows = graph.sparql(
+        rows = rows_of(
+            graph,
             "SELECT ?r ?t WHERE { ?r a tg:CommunityReport ; rdfs:label ?t ; tg:finding ?f . "
-            "?f prov:wasDerivedFrom ?e . ?e tg:quote ?q } GROUP BY ?r ?t"
+            "?f prov:wasDerivedFrom ?e . ?e tg:quote ?q } GROUP BY ?r ?t",
         )
         assert sorted(row["t"].value for row in rows) == sorted(told)
         for mode in ("local", "global", "graph"):

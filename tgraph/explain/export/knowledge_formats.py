@@ -37,7 +37,10 @@ def _trig(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
 
 
 def _turtle(source: KnowledgeSource, out: BinaryIO, sources: bool) -> None:
-    quads = (Quad(*quad.triple, v.KNOWLEDGE_GRAPH) for quad in _with_sources(source, sources))
+    quads = (
+        Quad(quad.subject, quad.predicate, quad.object, v.KNOWLEDGE_GRAPH)
+        for quad in _with_sources(source, sources)
+    )
     _write_rdf(quads, out, RdfFormat.TURTLE)
 
 
@@ -91,7 +94,7 @@ def _write_rdf(quads: Iterable[Quad], out: BinaryIO, chosen: RdfFormat) -> None:
         serialize(quads, guarded, chosen, prefixes=prefixes)
 
 
-class Inert(io.RawIOBase):
+class Inert(io.BufferedIOBase, BinaryIO):
     """Passes text on with what could command a terminal as escapes of Turtle or XML."""
 
     def __init__(self, out: BinaryIO, notation: Notation = "u") -> None:

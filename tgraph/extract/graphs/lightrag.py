@@ -63,8 +63,8 @@ class LightRagReader:
         else:
             custom = _object(place)
             nodes, edges = _rows(custom, "entities"), _rows(custom, "relationships")
-            chunks = _rows(custom, "chunks")
-            graph.units = [_unit(_text(row, "source_id") or str(n), row) for n, row in chunks]
+            rows = _rows(custom, "chunks")
+            graph.units = [_unit(_text(row, "source_id") or str(n), row) for n, row in rows]
         return graph.read(nodes, edges, "lightrag")
 
 

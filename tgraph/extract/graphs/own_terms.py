@@ -198,18 +198,21 @@ class _Found:
         span = self._span(said)
         for end in filter(None, (subject, other)):
             self._ends.setdefault(end, span)
-        dates = (
+        started, ended = (
             next((d for d in thing.said.get(v.tg(name), ()) if isinstance(d, Literal)), None)
             for name in ("claimStart", "claimEnd")
         )
         claim = ExtractedClaim(
-            NamedNode(subject),
-            NamedNode(other) if other else "",
+            self._own.entity(subject, span).name,
+            self._own.entity(other, span).name if other else "",
             thing.text(v.tg("claimType")),
             _STATUSES.get(thing.text(v.tg("claimStatus")), "SUSPECTED"),
             thing.text(_DESCRIPTION),
-            *dates,
-            span=span,
+            started,
+            ended,
+            span,
+            subject,
+            other,
         )
         self.claims.append(claim)
 

@@ -258,14 +258,17 @@ def _summed(relationships: Iterable[ExtractedRelationship]) -> list[ExtractedRel
 
 # --- what rests on no stretch ---
 
+_Item = ExtractedEntity | ExtractedRelationship | ExtractedClaim
+
 
 def _rows(readings: UnitReadings, path: str) -> ImportedDocument | None:
     """The document of the rows that have no stretch; None where all have one."""
     read = readings.complete("")
     if not (read.entities or read.relationships or read.claims):
         return None
-    items = [*dict.fromkeys(read.entities), *_summed(read.relationships)]
-    lines = [_line(item) for item in items] + [_line(c.claim) for c in read.claims]
+    items: list[_Item] = [*dict.fromkeys(read.entities), *_summed(read.relationships)]
+    items += [sourced.claim for sourced in read.claims]
+    lines = list(map(_line, items))
     text = "\n".join(lines) + "\n"
     content = text.encode("utf-8", "replace")
     digest = sha256(content).hexdigest()
@@ -276,14 +279,12 @@ def _rows(readings: UnitReadings, path: str) -> ImportedDocument | None:
 def _row_readings(
     digest: str,
     lines: Sequence[str],
-    items: Sequence[ExtractedEntity | ExtractedRelationship],
+    items: Sequence[_Item],
     read: UnitReading,
 ) -> Iterator[Reading]:
     entities = {normalise_name(each.name): each for each in read.entities}
     at = 0
-    for index, (line, item) in enumerate(
-        zip(lines, [*items, *(c.claim for c in read.claims)], strict=True)
-    ):
+    for index, (line, item) in enumerate(zip(lines, items, strict=True)):
         span = Span(at, at + len(line), line)
         chunk = Chunk(digest, None, index, at, span.end, line, count_tokens(line))
         at = span.end + 1
@@ -292,7 +293,7 @@ def _row_readings(
 
 def _row(
     chunk: Chunk,
-    item: ExtractedEntity | ExtractedRelationship | ExtractedClaim,
+    item: _Item,
     entities: Mapping[str, ExtractedEntity],
     span: Span,
 ) -> Extraction:
@@ -307,7 +308,7 @@ def _row(
     return Extraction(chunk.iri, ends, (replace(item, span=span),))
 
 
-def _line(item: ExtractedEntity | ExtractedRelationship | ExtractedClaim) -> str:
+def _line(item: _Item) -> str:
     if isinstance(item, ExtractedEntity):
         said = {"entity": item.name, "type": item.type, "description": item.description}
     else:
