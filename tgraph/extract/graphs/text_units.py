@@ -240,8 +240,9 @@ def _summed(relationships: Iterable[ExtractedRelationship]) -> list[ExtractedRel
     """One statement of one place is one piece of evidence, with the strength of all."""
     found: dict[tuple[object, ...], ExtractedRelationship] = {}
     for one in relationships:
-        ends = [normalise_name(str(each)) for each in (one.subject, one.predicate, one.object)]
-        key = (*ends, one.span)
+        ends = (one.subject, one.predicate, one.object)
+        named = (normalise_name(e) if isinstance(e, str) else str(e) for e in ends)
+        key = (*named, one.span)
         known = found.get(key)
         if known is None:
             found[key] = one
