@@ -297,7 +297,8 @@ class ExtractedClaim:
 
     ``object`` is the name of an entity, empty where the claim is about nobody else; the dates are
     ``xsd:date``, ``xsd:dateTime``, ``xsd:gYearMonth`` or ``xsd:gYear`` literals, as exact as the
-    text is, None where none is said. ``span`` is the supporting quote.
+    text is, None where none is said. ``span`` is the supporting quote. A graph may give the IRIs of
+    whom it is about (else they are minted from the names).
     """
 
     subject: str
@@ -308,6 +309,8 @@ class ExtractedClaim:
     started: Literal | None = None
     ended: Literal | None = None
     span: Span | None = None
+    subject_iri: str = ""
+    object_iri: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
+from tgraph.cli.export import export
 from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.init import init
@@ -27,7 +28,7 @@ from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
-from tgraph.cli.trace import export, sessions, trace
+from tgraph.cli.trace import sessions, trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

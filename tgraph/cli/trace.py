@@ -88,43 +88,6 @@ def trace(
             write_result(graph.export(session, format), output)
 
 
-@command("export")
-@click.argument("session", metavar="[ID]", default="last", shell_complete=completion.sessions)
-@click.option("--format", type=click.Choice(RECORD_FORMATS), default="trig", show_default=True)
-@click.option(
-    "--vocabulary",
-    type=click.Choice(["tgraph", "trustgraph"]),
-    default="tgraph",
-    show_default=True,
-    help="Whose names: tgraph's, or TrustGraph's for its own reader.",
-)
-@click.option("--classic", is_flag=True, help="Without triple terms: edges as rdf:Statement.")
-@click.option(
-    "--core",
-    is_flag=True,
-    help="Without calls, ratings, what was rejected, and what the answer does not rest on.",
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file.")
-@common
-def export(
-    session: str, format: str, vocabulary: str, classic: bool, core: bool, output: Path | None
-) -> None:
-    """Write the record of a session, with all that it refers to.
-
-    TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms, so edges are
-    written the classic way there. DOT and SVG draw how the answer came about.
-
-    \b
-    Examples:
-      tgraph export last --format prov-n
-      tgraph export 1cc5e01a --format svg -o answer.svg
-      tgraph export last --format turtle --vocabulary trustgraph
-    """
-    with opened() as graph:
-        written = graph.export(session, format, vocabulary=vocabulary, classic=classic, core=core)
-        write_result(written, output)
-
-
 _WHOLE, _SHORT = 36, 13
 """A whole UUID, and as much of it as tells sessions apart where the terminal is narrow."""
 _WIDE = 130

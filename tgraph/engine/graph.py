@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid, now
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tgraph.explain.assess.verification import Verification
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.audit.named_audits import AuditResult
+    from tgraph.explain.export.knowledge import KnowledgeHash
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.query.sparql import Bounds
     from tgraph.explain.trace.comparison import Comparison
@@ -493,6 +494,28 @@ class KnowledgeGraph:
         answer does not rest on. ``UsageError`` for a format or vocabulary that there is not.
         """
         return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
+
+    def export_knowledge(
+        self, output: str | Path | BinaryIO, format: str = "trig", *, sources: bool = False
+    ) -> None:
+        """Write what the graph knows: ``trig``, ``turtle``, ``nquads`` and ``graphml`` to a file or
+        a binary stream, ``csv`` (Neo4j), ``graphrag`` (parquet) and ``markdown`` into a new folder.
+
+        ``sources`` adds the quotes that it rests on. ``UsageError`` for a format that there is not,
+        and for a place that can't be written to.
+        """
+        from tgraph.engine.session_reader import knowledge_source
+        from tgraph.explain.export.knowledge_formats import write_knowledge
+
+        target = Path(output) if isinstance(output, str) else output
+        write_knowledge(knowledge_source(self._opened), format, target, sources=sources)
+
+    def knowledge_hash(self) -> KnowledgeHash:
+        """The RDFC-1.0 hash of what the graph knows, which an export that is imported into a fresh
+        collection keeps; communities, reports and summaries are derived from it and not in it."""
+        from tgraph.explain.export.knowledge import Knowledge
+
+        return Knowledge(self.read()).hash()
 
     def why_not(self, session: str, expected: str) -> WhyNot:
         """Why an entity, fact, chunk, document or text, named in whatever way, is not in the answer

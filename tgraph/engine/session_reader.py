@@ -14,6 +14,7 @@ from tgraph.errors import UsageError
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.as_of.store import RecordedParameters
+    from tgraph.explain.export.knowledge import KnowledgeSource
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.recorded_session import RecordedSession
     from tgraph.explain.trace.sessions import SessionSummary
@@ -180,3 +181,15 @@ def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:
         return partial(rank_by_relevance, reader) if reader else None
     ranked = any(call.kind == "rerank" for call in session.calls.calls)
     return session.calls.rank if ranked else None
+
+
+def knowledge_source(opened: OpenCollection) -> KnowledgeSource:
+    """What the collection knows, for an export; evidence that can't be quoted is told of."""
+    from tgraph.explain.export.knowledge import KnowledgeSource
+    from tgraph.index.evidence import left_out, stored_evidence
+    from tgraph.index.sources import Texts
+
+    store = opened.read()
+    texts = Texts(store, opened.librarian)
+    told = stored_evidence(store, texts, lambda error: opened.message(left_out(error)))
+    return KnowledgeSource(store, texts, told)

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
+from tgraph.index.communities.given import GivenCommunity
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import MadeReport
 from tgraph.model import CommunityReport
@@ -162,6 +163,51 @@ def clustering_quads(
         ]
         state_entity(out, former, "FormerCommunity", link, *kept)
         state_invalidation(out, former, subject, how.ended)
+    return [*out.quads, *agent_quads([how.agent])]
+
+
+def given_quads(
+    how: Authorship,
+    hierarchy: str,
+    parts: Iterable[str],
+    communities: Iterable[GivenCommunity],
+    documents: Iterable[str],
+) -> list[Quad]:
+    """Communities that an imported graph brought, of the parts with these digests: each derived
+    from the document that tells of it, all from the graph's documents."""
+    out = Statements(v.SOURCE_GRAPH)
+    given, sources = list(communities), tuple(documents)
+    activity = how.activity(
+        "community-import", ("CommunityImport",), "Community import", hierarchy, used=sources
+    )
+    by = activity.state(out)
+    state_entity(
+        out,
+        hierarchy,
+        "GivenHierarchy",
+        (v.tg("inputHash"), sorted(parts)),
+        (v.tg("community"), [iri(one.iri) for one in given]),
+        by=by,
+        origins=sources,
+    )
+    for one in given:
+        state_entity(
+            out,
+            one.iri,
+            "GivenCommunity",
+            (v.tg("level"), one.level),
+            (v.tg("member"), map(iri, sorted(one.members))),
+            (v.tg("parent"), iri(one.parent) if one.parent else None),
+            (v.tg("charOffset"), one.start),
+            (v.tg("charLength"), one.end - one.start),
+            by=by,
+            origins=(one.document,),
+        )
+        for index, refers in enumerate(one.refers):
+            finding = f"{v.URN}given-finding:{one.iri.rpartition(':')[2]}:{index}"
+            out.add(one.iri, (v.tg("finding"), iri(finding)))
+            said = (v.tg("index"), index), (v.tg("refersTo"), map(iri, refers))
+            state_entity(out, finding, "GivenFinding", *said, by=by, origins=(one.iri,))
     return [*out.quads, *agent_quads([how.agent])]
 
 

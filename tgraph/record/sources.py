@@ -212,7 +212,7 @@ class EvidenceRecord:
         )
 
     def _claim(self, claim: ExtractedClaim) -> None:
-        subject, other = v.entity_iri(claim.subject), v.entity_iri(claim.object)
+        subject, other = (_node(name, v.entity_iri).value for name in (claim.subject, claim.object))
         dates = (str(v.canonical(date)) if date else "" for date in (claim.started, claim.ended))
         said = (claim.type, claim.status, claim.description, *dates)
         subjects = (subject, other) if claim.object else (subject, "")
@@ -226,7 +226,7 @@ class EvidenceRecord:
             node,
             claim.span,
             (v.tg("claim"), iri(node)),
-            (v.tg("name"), claim.subject),
+            (v.tg("name"), _name(claim.subject)),
             (v.tg("subject"), iri(subject)),
             (v.tg("object"), iri(other) if claim.object else None),
             (v.tg("claimType"), claim.type),

@@ -115,10 +115,17 @@ def write_atomic(
 
 def write_private(path: Path, data: bytes) -> None:
     """As ``write_atomic``, for the owner alone; a file that was there keeps its permissions."""
+    with private_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def private_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written bit by bit, as ``write_private``: it takes its place at the end."""
     permissions = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
     with temporary(path.parent, path.name) as file:
         os.fchmod(file.fileno(), permissions)
-        file.write(data)
+        yield file
         move(file, path, durable=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,11 @@ from itertools import groupby, islice
 from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
+from tgraph.engine.index.given_communities import GivenReports
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.errors import UsageError
 from tgraph.index.communities.communities import (
+    FoundCommunities,
     community_names,
     community_quads,
     divided,
@@ -25,6 +28,7 @@ from tgraph.index.communities.communities import (
     read_components,
     stated_quads,
 )
+from tgraph.index.communities.given import named, standing_given
 from tgraph.index.communities.leiden import SEED, Clustering
 from tgraph.index.reports.context import Child, Details, ReportContext
 from tgraph.index.reports.extractive import ExtractiveWriter
@@ -53,6 +57,7 @@ from tgraph.record.communities import (
     standing_hierarchies,
     state_report,
 )
+from tgraph.record.merges import standing_merges
 from tgraph.store.base import Store
 from tgraph.store.statements import NQuads, literal
 
@@ -114,13 +119,13 @@ def compare(
     """What has to change for the communities to be those of the knowledge in the store."""
     standing = standing_hierarchies(store)
     there = community_names(store)
-    parts = {part.key(how): part for part in divided(read_components(store), how)}
-    kept = {key for key, known in standing.items() if key in parts and known.communities <= there}
-    fresh = sorted(parts.keys() - kept)
+    wanted = _wanted(store, how)
+    kept = {key for key, known in standing.items() if key in wanted and known.communities <= there}
+    fresh = sorted(wanted.keys() - kept)
     made: dict[str, list[str]] = {}
     desired: dict[Quad, None] = {}
     for done, key in enumerate(fresh, 1):
-        found = find_communities(parts[key], how)
+        found = wanted[key]()
         made[key] = [community.iri for community, _ in found]
         desired |= dict.fromkeys(community_quads(found))
         progress(done, len(fresh))
@@ -134,6 +139,18 @@ def compare(
         ended=ended,
         left={name: said for name, said in sorted(before.items()) if said and name not in again},
     )
+
+
+def _wanted(store: Store, how: Clustering) -> dict[str, Callable[[], list[FoundCommunities]]]:
+    """The hierarchies that knowledge asks for, by key, and who makes each: those that imported
+    graphs brought as far as they stand, and of each other part a division."""
+    parts = {part.digest: part for part in read_components(store)}
+    merges = standing_merges(store)
+    given = standing_given(store, parts, merges)
+    ready = {one.key: partial(named, one, tuple(parts.values())) for one in given}
+    taken = {digest for one in given for digest in one.parts}
+    free = (part for part in divided(list(parts.values()), how) if part.digest not in taken)
+    return {**ready, **{part.key(how): partial(find_communities, part, how) for part in free}}
 
 
 LEAST_BUDGET = 500
@@ -205,6 +222,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self._sizes = Sizes(encoding_for(name) if self.by_model else DEFAULT_ENCODING)
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
+        self._given = GivenReports(store, Texts(store, context.librarian))
         if self._budget < LEAST_BUDGET:
             raise UsageError(
                 f"The prompt community_report leaves {self._budget:,} tokens for what it shows.",
@@ -223,7 +241,14 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             for child in details.community.children
             if child in self._made
         ]
+        if details.community.iri in self._given:  # whatever it cites is there
+            return pack(details, (), sys.maxsize, self._sizes)
         return pack(details, children, self._budget, self._sizes)
+
+    def attempt(self, item: ReportContext) -> Made[ReportDraft, ReportWriter]:
+        if item.community.iri in self._given:
+            return Made(self._given.write(item), self._given)
+        return super().attempt(item)
 
     def make(self, item: ReportContext, maker: ReportWriter, sink: CallSink) -> ReportDraft:
         """The draft of a report; one with the same input is taken over."""

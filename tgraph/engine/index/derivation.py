@@ -7,7 +7,7 @@ already is not asked about again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import Clustered, cluster, write_reports
 from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
 from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.given_communities import BroughtCommunities, state_given
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
@@ -67,12 +68,20 @@ class FollowUp:
 
 
 def follow_up(
-    context: IndexContext, touched: Touched, started: datetime, *, contexts: bool = True
+    context: IndexContext,
+    touched: Touched,
+    started: datetime,
+    *,
+    contexts: bool = True,
+    brought: Iterable[BroughtCommunities] = (),
 ) -> FollowUp:
     """Bring all that is derived up to date with the touched evidence: knowledge, descriptions,
-    communities, reports, the ``contexts`` of chunks, and vectors."""
+    communities, reports, the ``contexts`` of chunks, and vectors. ``brought`` are communities that
+    were imported with it."""
     derived = derive(context, touched, started)
     describe(context, derived.undescribed)
+    for each in brought:
+        state_given(context, each)
     clustered = cluster(context)
     reports = write_reports(context)
     update_prefaces(context)

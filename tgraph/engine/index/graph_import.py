@@ -16,6 +16,7 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import IngestedFiles, file_limits, take
 from tgraph.engine.index.extraction import Extracted, record_reading
+from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import IndexReport, Run
 from tgraph.errors import IngestError
@@ -34,6 +35,7 @@ from tgraph.store.statements import stated
 
 IMPORT = "Import"
 SKIPPED = "line or row of a graph that can't be read"
+_CONTENT = v.tg("contentHash")
 LARGE = 2_000_000
 """Characters of a graph from which on its knowledge is derived as it is read."""
 LEXICAL = "vectors of a large graph"
@@ -70,7 +72,9 @@ class ImportRun(Run):
             taking = _Taking(context, wanted)
             started = context.clock()
             taking.take_all()
-            report = self._conclude(context, started, taking.intakes, taking.counts, 0)
+            report = self._conclude(
+                context, started, taking.intakes, taking.counts, 0, taking.brought
+            )
         known = {each.name: getattr(report, each.name) for each in fields(IndexReport)}
         read = {"indexed": tuple(taking.read)} if taking.read else {}
         skipped = {"skipped": tuple(taking.skipped), "skipped_count": taking.skipped_count}
@@ -86,6 +90,7 @@ class _Taking:
         self.skipped: list[SkippedRow] = []
         self.skipped_count = 0
         self.read: list[str] = []
+        self.brought: list[BroughtCommunities] = []
         self._context = context
         self._wanted = wanted
         limits, encoding = file_limits(context.settings), context.settings.chunk.encoding
@@ -94,8 +99,12 @@ class _Taking:
     def take_all(self) -> None:
         for path, reader in self._found():
             try:
-                for imported in reader.read(path, self._skip).documents:
+                graph, documents = reader.read(path, self._skip), []
+                for imported in graph.documents:
                     self._take(imported)
+                    documents.append(imported.document.iri)
+                if graph.communities:
+                    self.brought.append(BroughtCommunities(graph.communities, documents))
             except IngestError as error:
                 self.intakes.failed.append(error)
         if self.skipped_count:
@@ -117,7 +126,7 @@ class _Taking:
 
     def _take(self, imported: ImportedDocument) -> None:
         store, document = self._context.copy.store, imported.document
-        known = _is_imported(store, document.iri)
+        known = _is_imported(store, document.iri) or _says_nothing(store, imported)
         if not known:
             _check_text(store, imported.path, document)
         intake = take(
@@ -216,6 +225,11 @@ def _is_imported(store: Store, document: str) -> bool:
             if next(kinds, None) is not None:
                 return True
     return False
+
+
+def _says_nothing(store: Store, imported: ImportedDocument) -> bool:
+    """Whether it is on record, and states nothing."""
+    return imported.readings == () and value(store, imported.document.iri, _CONTENT) is not None
 
 
 def _check_text(store: Store, path: str, document: Document) -> None:

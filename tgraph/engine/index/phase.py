@@ -177,7 +177,8 @@ class Phase(ABC, Generic[Item, Result, M]):
     def _show(self) -> None:
         self.context.show(self.stage, self.done, self.total)
 
-    def _attempt(self, item: Item) -> Made[Result, M]:
+    def attempt(self, item: Item) -> Made[Result, M]:
+        """What is made of an item, from any thread."""
         try:
             return Made(self.make(item, self.maker, self.context.record.call), self.maker)
         except EndpointError:
@@ -198,13 +199,13 @@ class Phase(ABC, Generic[Item, Result, M]):
         if not self.by_model and self.at_once == 1:
             for item in items:
                 began = context.clock()
-                yield item, self._attempt(item), began
+                yield item, self.attempt(item), began
             return
         pool = ThreadPoolExecutor(self.at_once, "index")
         futures: list[Future[Made[Result, M]]] = []
         try:
             began = context.clock()
-            futures += [pool.submit(self._attempt, item) for item in items]
+            futures += [pool.submit(self.attempt, item) for item in items]
             for item, future in zip(items, futures, strict=True):
                 yield item, future.result(), began
         except EndpointError:

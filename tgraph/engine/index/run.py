@@ -19,6 +19,7 @@ from tgraph.engine.index.derivation import follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
+from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.ontology_led import led
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.progress import RunSetup
@@ -129,9 +130,10 @@ class Run:
         intakes: IngestedFiles,
         extracted: Extracted,
         claims: int,
+        brought: Iterable[BroughtCommunities] = (),
     ) -> IndexReport:
         """Derive what follows from what was read, and publish it."""
-        followed = follow_up(context, intakes.touched, started)
+        followed = follow_up(context, intakes.touched, started, brought=brought)
         if context.copy.changed or followed.vectors:
             describe_run(context, started)
             self._commit(context)

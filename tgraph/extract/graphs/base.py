@@ -45,15 +45,28 @@ class ImportedReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of a document without pages, by its IRI."""
+
+    document: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class ImportedCommunity:
     """A community of a graph that brings its own; ``level`` 0 is the coarsest, ``members`` are
-    entities by IRI, ``parent`` a ``key``."""
+    entities by IRI, ``parent`` a ``key``. ``place`` is where a document of the graph tells of it;
+    ``refers`` are the entities and edges that each finding of the report speaks of, by IRI."""
 
     key: str
     level: int
     members: frozenset[str]
     parent: str | None = None
     report: ImportedReport | None = None
+    title: str = ""
+    place: Place | None = None
+    refers: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from tgraph.extract.graphs.base import (
     Reading,
     SkippedRow,
 )
+from tgraph.extract.graphs.own_terms import OwnTerms
 from tgraph.extract.graphs.rdf_syntax import (
     SYNTAXES,
     OnProblem,
@@ -41,6 +42,7 @@ from tgraph.extract.graphs.rdf_terms import (
     reifier_of,
     term_iri,
 )
+from tgraph.extract.graphs.trustgraph import SubgraphProvenance
 from tgraph.ingest.base import DEFAULT_LIMITS, FileLimits, check_lines
 from tgraph.ingest.files import read_bytes, readable_stem
 from tgraph.ingest.text import decode
@@ -175,9 +177,17 @@ class RdfGraph:
         resources.read(self._text.stated(problem))
         if resources.reifies:
             resources.read_reified(self._text.stated())
+        ours = v.TG in self._text.text
+        own = OwnTerms(self._text.stated()) if ours else None
+        subgraphs = SubgraphProvenance(self._text.stated()) if ours else None
         for index, run in enumerate(self._runs()):
             chunk = self._chunk(run, index)
-            found = _StretchReader(resources, self._text.text).extraction(chunk, run, self._key)
+            left = [said for said in run if not own.takes(said)] if own else run
+            found = _StretchReader(resources, self._text.text).extraction(chunk, left, self._key)
+            if own:
+                found = _joined(own.extraction(chunk, run, self._text.text, self._key), found)
+            if subgraphs:
+                found = _sourced(found, subgraphs)
             yield Reading(chunk, found)
 
     def _runs(self) -> Iterator[list[StatedTriple]]:
@@ -198,6 +208,25 @@ class RdfGraph:
         text = self._text.text[start:end]
         tokens = count_tokens(text, self._encoding)
         return Chunk(self._text.key, None, index, start, end, text, tokens)
+
+
+def _sourced(found: Extraction, subgraphs: SubgraphProvenance) -> Extraction:
+    """The extraction with what subgraphs say of where its statements are from."""
+    relationships = tuple(
+        replace(one, sources=tuple(dict.fromkeys((*one.sources, *subgraphs.sources(one)))))
+        for one in found.relationships
+    )
+    return replace(found, relationships=relationships)
+
+
+def _joined(own: Extraction, other: Extraction) -> Extraction:
+    """What an export states, and what else its text does."""
+    return replace(
+        own,
+        entities=own.entities + other.entities,
+        relationships=own.relationships + other.relationships,
+        dropped={**own.dropped, **other.dropped},
+    )
 
 
 class _StretchReader:

@@ -9,8 +9,9 @@ relationship ties to another has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from pyoxigraph import NamedNode, Quad
@@ -47,9 +48,17 @@ class Component:
 
     def key(self, how: Clustering) -> str:
         """A digest of all that the communities of the part depend on."""
-        ties = (f"{one} {other} {weight!r}" for one, other, weight in self.ties)
         settings = (f"{name}={said}" for name, said in how.parameters.items())
-        return v.digest(*settings, "", *self.members, "", *self.labels, "", *ties)
+        return v.digest(*settings, "", *self._parts())
+
+    @property
+    def digest(self) -> str:
+        """A digest of the part itself, however it is divided."""
+        return v.digest(*self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        ties = (f"{one} {other} {weight!r}" for one, other, weight in self.ties)
+        return chain(self.members, ("",), self.labels, ("",), ties)
 
 
 class FoundCommunities(NamedTuple):
@@ -101,9 +110,13 @@ def _strengths(component: Component, groups: Sequence[Group]) -> list[dict[int, 
 
 
 def _label(component: Component, group: Group, strengths: Mapping[int, float]) -> str:
-    """The members that hold the community together most, and how many more there are."""
     ranked = sorted(group.nodes, key=lambda n: (-strengths[n], component.labels[n], n))
-    labels = [component.labels[node] for node in ranked[:_NAMED]]
+    return label_of([component.labels[node] for node in ranked])
+
+
+def label_of(ranked: Sequence[str]) -> str:
+    """The members that hold a community together most, and how many more there are."""
+    labels = ranked[:_NAMED]
     names = [x if len(x) <= _LETTERS else x[: _LETTERS - 1].rstrip() + "…" for x in labels]
     more = len(ranked) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")

@@ -46,6 +46,8 @@ class ReportDraft:
     rating_explanation: str
     findings: tuple[DraftFinding, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
+    origins: tuple[str, ...] = ()
+    """What else the report is derived from: the one that it was taken from."""
 
 
 class ReportWriter(Author, Protocol):
@@ -94,7 +96,8 @@ def made_report(draft: ReportDraft, context: ReportContext, key: str) -> MadeRep
         narrowed = grounds.intersection(finding.evidence) or grounds
         kept.append((finding, tuple(sorted(cites)), tuple(sorted(narrowed))))
     shown = [iri for i, iri in ids.items() if "." not in i]  # reports speak for their findings
-    sources = tuple(sorted({source for iri in shown for source in rests_on[iri]}))
+    seen = {source for iri in shown for source in rests_on[iri]}
+    sources = tuple(sorted(seen.union(draft.origins)))
     iri = _content_iri(draft, context, key, kept, sources)
     findings = tuple(
         Finding(v.finding_iri(iri, n), finding.summary, finding.explanation, cites)
