@@ -46,6 +46,14 @@ class ChatSettings(Section):
     temperature: float = Field(0.0, ge=0, le=2)
     seed: int | None = Field(None, description="sent to the endpoint, which may ignore it")
     max_tokens: int | None = Field(None, gt=0, description="limit of a reply")
+    structured_output: Literal["json_schema", "json_object", "none"] = Field(
+        "json_schema",
+        description="how replies are asked for as JSON; what a server refuses is found out and left"
+        " out all the same, at the price of the refused call",
+    )
+    thinking: Literal["default", "off"] = Field(
+        "default", description="off: the server is told to let the model reply without thinking"
+    )
     timeout: float = Field(120.0, gt=0, description="seconds without a byte before giving up")
     retries: int = Field(5, ge=0)
     concurrency: int = Field(4, ge=1, description="calls at the same time")

@@ -94,8 +94,10 @@ class Ask:
             say(line)
         if self._show_usage:
             usage = answer.usage
+            thought = usage.reasoning_tokens
+            thinking = f" ({thought:,} of them thinking)" if thought else ""
             say(
-                f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
+                f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{thinking}, "
                 f"{many(usage.calls, 'call')} ({answer.model})"
             )
         if not (self._laid_out and answer.sentences):

@@ -91,7 +91,7 @@ NOTE = JsonShape(
     "text facts places",
     (PLACE,),
 )
-USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls")
+USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls reasoning_tokens")
 ASK = JsonShape(
     "AskOut",
     Answer,

@@ -369,7 +369,10 @@ class Components:
 
         chat = self.settings.chat
         make = partial(self._endpoint, chat)
-        return self._known(OpenAIChat(chat.model, make()), make)
+        thinks = chat.thinking == "default"
+        return self._known(
+            OpenAIChat(chat.model, make(), structured=chat.structured_output, thinking=thinks), make
+        )
 
     def cancel(self) -> None:
         """End the calls that are under way, and let that run make no more of them.

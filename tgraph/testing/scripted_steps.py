@@ -138,7 +138,18 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-TEXTS: Mapping[str, Callable[[Blocks], str]] = {"drift_hyde": _hypothesis}
+def _counted(data: Blocks) -> str:
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return "\n".join(
+        json.dumps({"number": number, "word": word}) for number, word in enumerate(words, 1)
+    )
+
+
+TEXTS: Mapping[str, Callable[[Blocks], str]] = {
+    "drift_hyde": _hypothesis,
+    "preflight_context": lambda data: data.get("CODE", "") or "I can't see one.",
+    "preflight_stream": _counted,
+}
 """Replies that are plain text, by step."""
 
 _JUDGING_SENTENCE = re.compile(r"[^.!?\n]+")
@@ -250,7 +261,21 @@ def _of_entity(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"summary": name, "explanation": f"{name} is in it.", "citations": [row["id"]]}
 
 
+def keepers(data: Blocks) -> dict[str, Any]:
+    """The lighthouse of the passage, with its year and its keepers."""
+    names = [" ".join(found.split()) for found in _KEEPER.findall(data.get("TEXT", ""))]
+    year = re.search(r"\d{4}", data.get("TEXT", ""))
+    return {
+        "lighthouse": names[0] if names else "",
+        "lit": int(year.group()) if year else 0,
+        "keepers": names[1:],
+    }
+
+
+_KEEPER = re.compile(r"[A-Z][a-z]+ (?:[A-Z][a-z]+|lighthouse)")
+
 VALUES: Mapping[str, Callable[[Blocks], Any]] = {
+    "preflight_structure": keepers,
     "community_report": report,
     "map_points": points,
     "rate_report": rating,
