@@ -42,8 +42,8 @@ from tgraph.retrieve.subgraph import (
     share_of,
     weights_of,
 )
-from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.question_analysis import (
     AnalysedQuestion,
     Description,

@@ -19,8 +19,8 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import stem, term_set, words
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
@@ -172,7 +172,7 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
 def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
     """Whether the question and the best of what was retrieved are in the reader's language, and
     the answer can stand in a passage; what a comparison comes to doesn't."""
-    from tgraph.extract.language import language_of  # late: not every question needs them
+    from tgraph.ingest.languages import language_of  # late: not every question needs them
     from tgraph.retrieve.text.comparison import comparison_of
 
     if comparison_of(question.text) is not None:
