@@ -154,6 +154,12 @@ class AnswerSettings(Section):
         le=1,
         description="probability that the documents answer, below which there is no evidence",
     )
+    language: str = Field(
+        "",
+        pattern=r"^[\w ()-]{0,40}$",
+        description="what a model writes in (answers, reports, summaries), as de or German;"
+        " unset: the language of the question, or of the texts",
+    )
     response_type: str = Field("", description='such as "multiple paragraphs" or "a list"')
     general_knowledge: bool = Field(
         False, description="let the model add what it knows itself, marked [LLM: verify]"

@@ -18,7 +18,7 @@ _OTHERS = word_set("languages", "others")
 _LISTED = ("de", "fr", "es")
 """Languages in Latin letters that have lists of their own."""
 _STOP_WORDS = {code: frozenset(tables("languages")[code]["stop"].split()) for code in _LISTED}
-_MARKS = {"de": "äöüß", "fr": "àâçèêëîïôœùû", "es": "ñ¿¡"}
+_MARKS = {"de": "äöüß", "fr": "çêëîïôœû", "es": "ñ¿¡"}
 """Letters that no other of these languages has, or hardly."""
 _ENOUGH = 12
 
@@ -59,7 +59,7 @@ def detected(text: str) -> str:
         for code, stop in _STOP_WORDS.items()
     }
     best = max(scores, key=lambda code: (scores[code], code))
-    enough = scores[best] >= max(1, 0.2 * len(words))
+    enough = scores[best] >= max(1, 0.3 * len(words))
     alone = sum(score == scores[best] for score in scores.values()) == 1
     return best if enough and alone else "other"
 

@@ -94,6 +94,11 @@ def compound_parts(word: str) -> set[str]:
     return {word[:size] for size in sizes} | {word[-size:] for size in sizes}
 
 
+def is_pair(term: str) -> bool:
+    """Whether a term is two Chinese characters."""
+    return len(term) == 2 and _HAN_RUN.fullmatch(term) is not None
+
+
 class EnglishLexicon(Lexicon):
     """As ``lexical`` reads it."""
 
@@ -219,6 +224,10 @@ class CountedWords(Frequencies):
             found = set(words.terms(sentence))
             self._size += bool(found)
             self._counts.update(found)
+
+    def has(self, term: str) -> bool:
+        """Whether any of the texts has it."""
+        return self._counts[term] > 0
 
     def searches_by_words(self, question: Lexicon) -> bool:
         """Whether vectors tell nothing of a question that is read so."""

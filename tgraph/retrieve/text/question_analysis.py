@@ -74,6 +74,7 @@ def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQu
     if form.names_are_capitalised:
         named = (w for m in _NAME.findall(text) for w in lexicon.words(m))
         names = frozenset(map(lexicon.stem, named)) & weights.keys()
+    weights |= {name: 2 * weights[name] for name in names if not counts.has(name)}
     sought = form.expected_answer(text, lexicon)
     by_words = counts.searches_by_words(lexicon)
     return AnalysedQuestion(text, weights, names, sought, lexicon, by_words)

@@ -23,7 +23,14 @@ from tgraph.retrieve.entity_matching import triple_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.text.answer_type import NamedAnswer
-from tgraph.retrieve.text.lexicon import ENGLISH, Lexicon, compound_parts, frequencies, lexicon_of
+from tgraph.retrieve.text.lexicon import (
+    ENGLISH,
+    Lexicon,
+    compound_parts,
+    frequencies,
+    is_pair,
+    lexicon_of,
+)
 from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.similarity import Similarity
@@ -41,8 +48,8 @@ WEIGHTS = weights("sentence")
 WORD_WEIGHTS = weights("sentence_words")
 """The same for a question of which vectors tell nothing."""
 
-PART = 0.7
-"""What a word counts that is part of a compound."""
+PART, APART = 0.7, 0.5
+"""What a word counts that is part of a compound, and two Chinese characters that stand apart."""
 
 TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
 """What a term counts that only the title or heading has, the sentence before, the one after, or
@@ -383,6 +390,8 @@ def said(term: str, wording: PassageWords) -> float:
     found = matched(term, wording.quote, wording.roots)
     if found < PART and wording.parts and _is_part(term, wording):
         return PART
+    if not found and is_pair(term) and wording.quote.issuperset(term):
+        return APART
     return found
 
 
