@@ -23,6 +23,7 @@ from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
 from tgraph.cli.trace import export, sessions, trace
+from tgraph.cli.tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -70,6 +71,7 @@ for _command in (
     config,
     doctor,
     collections,
+    tune,
     backup,
     restore,
     completion,

@@ -274,7 +274,35 @@ def keepers(data: Blocks) -> dict[str, Any]:
 
 _KEEPER = re.compile(r"[A-Z][a-z]+ (?:[A-Z][a-z]+|lighthouse)")
 
+
+def collection(data: Blocks) -> dict[str, Any]:
+    """What a collection is, by the first name of its first passage."""
+    first = _NAME.search(data.get("PASSAGES", ""))
+    about = first.group() if first else "something"
+    return {
+        "domain": f"the history of {about}",
+        "language": "English",
+        "persona": f"You are an expert on {about}.",
+        "role": f"It should tell what became of {about}.",
+        "rating": f"A group is important if it has to do with {about}.",
+    }
+
+
+def example(data: Blocks) -> dict[str, Any]:
+    """A relationship between the first names of a sentence that has two."""
+    for found in _SENTENCE.finditer(data.get("PASSAGE", "")):
+        quote = found.group().strip()
+        names = _NAME.findall(quote)
+        if len(names) > 1:
+            row = {"subject": names[0], "predicate": "have to do with", "object": names[1]}
+            return {"relationships": [{**row, "subject_type": "thing", "quote": quote}]}
+    return {"relationships": []}
+
+
 VALUES: Mapping[str, Callable[[Blocks], Any]] = {
+    "tune_domain": collection,
+    "tune_types": lambda data: {"types": ["Person", "ship", "place"]},
+    "tune_example": example,
     "preflight_structure": keepers,
     "community_report": report,
     "map_points": points,

@@ -23,6 +23,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
+from tgraph.engine.change.prompt_tuning import FOLDER, remove_tuned, tuned_from
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
@@ -117,6 +118,7 @@ def purge(
         say_what_stays(opened.read(), opened.folder, before.document, purging.message)
         opened.release()
         purging.wait_for_readers()
+        _forget_prompts(opened, before.document, purging.message)
         _, questioned = take_back(opened, before.document, reason, progress)
         opened.release()
         purging.erase(before.document, reason)
@@ -128,6 +130,14 @@ def purge(
     purging.clear()
     counts = (done.bundles, done.batches, done.texts)
     return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
+
+
+def _forget_prompts(opened: OpenCollection, document: str, message: OnMessage) -> None:
+    """Delete the files of prompts that quote the document."""
+    folder = opened.settings.prompts or opened.folder.path.parent.parent / FOLDER
+    made = tuned_from(opened.read(), document)
+    for path in remove_tuned(opened.read(), folder, made):
+        message(f"Deleted {path}, which was made from the document; `tgraph tune` makes it anew.")
 
 
 @dataclass(frozen=True)
@@ -311,7 +321,10 @@ class _CollectionRewriting:
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for done, key in enumerate(keys):
             self._purging.show("Texts", done, len(keys))
-            if not any(o.startswith(f"{v.URN}prompt:") for o in self._owners.get(key, ())):
+            prompts = {o for o in self._owners.get(key, ()) if o.startswith(f"{v.URN}prompt:")}
+            if prompts & self._affected.resources:  # made from the document, by `tgraph tune`
+                self._removed.add(key)
+            elif not prompts:
                 self._rewrite_text(key)
         self._purging.show("Texts", len(keys), len(keys))
 
