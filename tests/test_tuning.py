@@ -1,7 +1,8 @@
-"""``tgraph tune``: prompts made for a collection, on record, used, and gone with their documents."""
+"""Prompts made for a collection: on record, used, undone, and gone with their documents."""
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
 from tests.corpora import opened
-from tests.shared_data import shared_data
+from tests.shared_data import shared
 from tgraph import vocabulary as v
 from tgraph.engine.change.prompt_tuning import (
     TUNED,
@@ -52,9 +53,9 @@ def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) ->
         assert not preview.written
         assert not (place / "graph" / "prompts").exists()
         done = kg.tune()
-        store = kg.read().store if hasattr(kg.read(), "store") else kg.read()
+        store = kg.read()
         assert kg.integrity().ok
-        assert kg.audit("knowledge").ok
+        assert not kg.audit("knowledge").rows
         assert {"person"} <= set(done.profile.types)
         assert all(
             any(row.quote in text for text in TEXTS.values()) for row in done.profile.examples
@@ -62,10 +63,10 @@ def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) ->
         assert len(done.profile.examples) > 1
         for each in done.prompts:
             assert Path(each.path).read_text("utf-8") == each.text
-            iri = NamedNode(f"{v.URN}prompt:{each.name}:{each.sha256}")
-            made = {q.object.value for q in store.match(None, v.prov("wasDerivedFrom"), None, None)}
-            assert set(done.chunks) <= made
-            assert iri.value.startswith(v.URN)
+            prompt = NamedNode(v.prompt_iri(each.name, each.sha256))
+            origins = store.match(prompt, v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
+            original = load_prompt(each.name).iri
+            assert {quad.object.value for quad in origins} == {*done.chunks, original}
         used = store.match(NamedNode(done.activity), v.prov("used"), None, v.SOURCE_GRAPH)
         assert {quad.object.value for quad in used} == set(done.chunks)
     assert 'prompts = "prompts"' in (place / "graph" / "tgraph.toml").read_text()
@@ -102,7 +103,7 @@ def test_replies_that_cannot_be_used_and_quotes_that_are_not_there_fall_back(pla
         {
             "tune_domain": "no",
             "tune_types": '{"types": []}',
-            "tune_example": '{"relationships": [%s]}' % str(row).replace("'", '"'),
+            "tune_example": json.dumps({"relationships": [row]}),
         }
     )
     with opened(place, model) as kg:
@@ -120,7 +121,7 @@ def test_what_was_made_from_a_document_goes_with_it(place: Path) -> None:
         assert "Golden Inn" in kept.text
     said: list[str] = []
     with opened(place, None, None, message=said.append) as kg:
-        kg.purge(str(place / "inn.txt"), "asked for")
+        kg.purge(str(place / "inn.txt"), reason="asked for")
         assert kg.integrity().ok
         librarian = kg.root / "collections" / "default" / "librarian"
         held = b"".join(path.read_bytes() for path in librarian.rglob("*") if path.is_file())
@@ -175,7 +176,7 @@ def test_samples_are_the_same_each_time() -> None:
 
 def test_operation_dulce(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
-    folder = shared_data("operation_dulce")
+    folder = shared("operation_dulce")
     text = parquet.read_table(folder / "documents.parquet").column("text")[0].as_py()
     (tmp_path / "dulce.txt").write_text(text[:6000], "utf-8")
     with opened(tmp_path, ScriptedModel(), {"chunk.size": 300}, create=True) as kg:

@@ -264,7 +264,7 @@ class _Steps:
             exact = [row for row in rows if row.quote.strip() and row.quote in text]
             if len(exact) < len(rows):
                 self.fallbacks.append(
-                    f"tune_example: {len(rows) - len(exact)} without exact quotes"
+                    f"tune_example: {len(rows) - len(exact)} rows without an exact quote"
                 )
             yield from (exact or rows_of(chunk, self.context))[:ROWS]
 
