@@ -181,7 +181,7 @@ class _Types(BaseModel):
     types: list[str]
 
 
-class _Row(BaseModel):
+class _QuotedRelationship(BaseModel):
     subject: str
     subject_type: str = ""
     predicate: str
@@ -190,7 +190,7 @@ class _Row(BaseModel):
 
 
 class _Example(BaseModel):
-    relationships: list[_Row]
+    relationships: list[_QuotedRelationship]
 
 
 @dataclass(slots=True)
@@ -221,7 +221,7 @@ class _Steps:
         if chat is None:
             return None
         prompt = load_prompt(name, self.context.settings.prompts)
-        step = _Step(chat, prompt, (), **self.context.parts.options)
+        step = _TuningStep(chat, prompt, (), **self.context.parts.options)
         if prompt not in self.plans:
             self.plans.append(prompt)
         try:
@@ -269,7 +269,7 @@ class _Steps:
             yield from (exact or rows_of(chunk, self.context))[:ROWS]
 
 
-class _Step(Prompted):
+class _TuningStep(Prompted):
     """One step by the model."""
 
     def ask(self, values: dict[str, str], form: type[T], sink: Callable[..., None]) -> T:
@@ -508,7 +508,7 @@ def _check(made: Sequence[TunedPrompt], *, force: bool) -> None:
     if there and not force:
         raise UsageError(
             f"There are prompts already: {', '.join(there)}.",
-            "--dry-run shows what would change, --force replaces them.",
+            "A preview shows what would change; they are replaced only by force.",
         )
 
 

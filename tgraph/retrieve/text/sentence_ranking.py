@@ -276,7 +276,7 @@ def meaning_of(
     """What the passages' likeness to the question is measured with. A ``vector`` stands for the
     question, with and without its names, so that neither is embedded."""
     if inquiry.by_words:
-        return WordSimilarity(inquiry, context)
+        return WordSimilarity(inquiry, context, stated_in)
     if vector is None:
         question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING
 
 from tgraph.index.sources import chunks_of_document, standing_documents
@@ -13,6 +13,9 @@ from tgraph.retrieve.text.similarity import Similarity
 
 if TYPE_CHECKING:
     from tgraph.retrieve.text.question_analysis import AnalysedQuestion
+
+StatedIn = Callable[[Iterable[str], Context], dict[str, list[tuple[int, str]]]]
+"""The edges that chunks state, each with its start."""
 
 _CHUNKS = 8
 """Chunks whose edges are as near as edges get."""
@@ -38,18 +41,17 @@ class WordSimilarity(Similarity):
     to what the words of a sentence tell.
     """
 
-    def __init__(self, inquiry: AnalysedQuestion, context: Context) -> None:
+    def __init__(self, inquiry: AnalysedQuestion, context: Context, stated_in: StatedIn) -> None:
+        self._stated_in = stated_in
         self._inquiry = inquiry
         self._context = context
         self._shares: dict[str, float] = {}
 
     def nearest(self, count: int) -> list[tuple[str, float]]:
-        from tgraph.retrieve.text.sentence_ranking import stated_in
-
         hits = words_of_chunks(self._context).search(
             self._inquiry.text, _CHUNKS, self._inquiry.lexicon
         )
-        stated = stated_in([chunk for chunk, _ in hits], self._context)
+        stated = self._stated_in([chunk for chunk, _ in hits], self._context)
         edges = list(dict.fromkeys(edge for places in stated.values() for _, edge in places))
         self.learn(edges)
         ranked = sorted(edges, key=lambda edge: (-self._shares.get(edge, 0.0), edge))
