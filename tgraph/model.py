@@ -378,17 +378,22 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a step or a session cost: tokens as the server counted them, and the number of calls."""
+    """What a step or a session cost: tokens as the server counted them, and the number of calls.
+
+    ``reasoning_tokens`` are those of the output that the model thought with.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     calls: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.calls + other.calls,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

@@ -48,6 +48,14 @@ class ChatSettings(Section):
     temperature: float = Field(0.0, ge=0, le=2, description="0: the likeliest words")
     seed: int | None = Field(None, description="sent to the endpoint, which may ignore it")
     max_tokens: int | None = Field(None, gt=0, description="limit of a reply")
+    structured_output: Literal["json_schema", "json_object", "none"] = Field(
+        "json_schema",
+        description="how replies are asked for as JSON; what a server refuses is found out and left"
+        " out all the same, at the price of the refused call",
+    )
+    thinking: Literal["default", "off"] = Field(
+        "default", description="off: the server is told to let the model reply without thinking"
+    )
     timeout: float = Field(120.0, gt=0, description="seconds without a byte before giving up")
     retries: int = Field(5, ge=0, description="of a call that failed in a way that may pass")
     concurrency: int = Field(4, ge=1, description="calls at the same time")
@@ -175,6 +183,12 @@ class AnswerSettings(Section):
         ge=0,
         le=1,
         description="probability that the documents answer, below which there is no evidence",
+    )
+    language: str = Field(
+        "",
+        pattern=r"^[\w ()-]{0,40}$",
+        description="what a model writes in (answers, reports, summaries), as de or German;"
+        " unset: the language of the question, or of the texts",
     )
     response_type: str = Field("", description='such as "multiple paragraphs" or "a list"')
     general_knowledge: bool = Field(

@@ -102,11 +102,14 @@ def test_a_reply_and_its_record(run: Run) -> None:
     assert KEY not in repr(call)
 
 
-def test_the_text_comes_in_pieces() -> None:
-    with served() as (chat, _, _):
+def test_rows_come_in_pieces_and_prose_when_it_can_be_no_thought_any_more() -> None:
+    rows = json.dumps({"sentence": STORY})
+    with served(replies={"say": [rows, STORY]}) as (chat, _, _):
         pieces = list(chat.stream(REQUEST))
+        prose = list(chat.stream(REQUEST))
     assert len(pieces) > 2
-    assert "".join(pieces) == STORY
+    assert "".join(pieces) == rows
+    assert prose == [STORY]
 
 
 def test_the_clock_is_the_callers() -> None:

@@ -15,7 +15,7 @@ from tgraph.errors import UsageError
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.search.graph import GraphRetriever, reading_order
 from tgraph.retrieve.subgraph import Subgraph, edges_of
-from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.question_analysis import analyse
 from tgraph.retrieve.text.sentence_ranking import meaning_of
 from tgraph.settings import load_settings

@@ -12,7 +12,7 @@ from tgraph.engine.components import Components
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.subgraph import by_meaning, edges_of, nearest_of, share_of
-from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.question_analysis import analyse
 from tgraph.retrieve.text.sentence_ranking import meaning_of
 from tgraph.settings import load_settings

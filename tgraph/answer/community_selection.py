@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator
@@ -24,6 +23,7 @@ from tgraph.errors import ModelError
 from tgraph.model import CommunityReport
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.concurrency import nothing, together
+from tgraph.models.prompts import Prompts
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.global_search import GlobalSearchSettings
 from tgraph.retrieve.reports import Reports, reports_of
@@ -196,7 +196,7 @@ class ModelRater(ModelStep):
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         concurrency: int = 4,
         cancel: Callable[[], None] = nothing,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field
@@ -23,6 +22,7 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent, Candidate, CommunityReport, Evidence, Prompt, Selected
 from tgraph.models.base import Call, CallSink, ChatModel
 from tgraph.models.json_parsing import Read, read_reply
+from tgraph.models.prompts import Prompts
 from tgraph.models.structured_output import strict_schema
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.search.community_reports import NearReport, parts_of
@@ -194,7 +194,7 @@ class ModelExplorer:
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         follow_ups: int,
         **options: Any,

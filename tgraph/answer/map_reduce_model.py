@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -22,6 +21,7 @@ from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.model import Candidate, CommunityReport, Evidence
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.concurrency import nothing, together
+from tgraph.models.prompts import Prompts
 from tgraph.models.structured_output import Structured
 from tgraph.models.tokens import count_tokens, encoding_for
 from tgraph.retrieve.base import Context, Question
@@ -60,7 +60,7 @@ class ModelMapper(ModelStep):
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         max_words: int = 1_000,
         shuffle_seed: int = 86,

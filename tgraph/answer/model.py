@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -43,7 +42,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.json_parsing import JsonlReader
-from tgraph.models.prompts import load_prompt, messages
+from tgraph.models.prompts import Prompts, load_prompt, messages
 from tgraph.models.structured_output import Structured, ask
 from tgraph.retrieve.base import Context, Question
 
@@ -72,7 +71,7 @@ class ModelStep:
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         temperature: float = 0.0,
         seed: int | None = None,
@@ -185,7 +184,7 @@ class ModelSynthesiser(ModelStep):
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         response_type: str = "",
         general_knowledge: bool = False,

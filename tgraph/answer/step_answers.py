@@ -11,8 +11,8 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.entity_matching import triple_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.text.answer_type import NamedAnswer, fits
-from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.page_sentences import surroundings
 from tgraph.retrieve.text.sentence_ranking import gather, place_of, sharpened, stated_in
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pyoxigraph import NamedNode
@@ -15,6 +14,7 @@ from tgraph.answer.rows import SentenceRow, read_citations
 from tgraph.model import Agent, Edge, Item, Selected, Selection
 from tgraph.models.base import CallSink, ChatModel
 from tgraph.models.json_parsing import read_jsonl
+from tgraph.models.prompts import Prompts
 from tgraph.retrieve.base import Question
 from tgraph.retrieve.text.lexical import terms
 from tgraph.version import __version__
@@ -28,7 +28,7 @@ class ModelSuggester(ModelStep):
     name = "suggest_questions"
 
     def __init__(
-        self, model: ChatModel, prompts: Path | None = None, *, count: int, **options: Any
+        self, model: ChatModel, prompts: Prompts = None, *, count: int, **options: Any
     ) -> None:
         super().__init__(model, prompts, **options)
         self._count = count

@@ -245,8 +245,10 @@ def _only(context: bool, prompt: bool) -> Only | None:
 def _tell_usage(answer: Answer | ShownContext) -> None:
     """What the answer cost, in all and by step and prompt."""
     usage = answer.usage
+    thought = usage.reasoning_tokens
+    thinking = f" ({thought:,} of them thinking)" if thought else ""
     say(
-        f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
+        f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{thinking}, "
         f"{many(usage.calls, 'call')} ({answer.model})"
     )
     rows = (

@@ -11,9 +11,11 @@ import click
 from tgraph.cli import terminal
 from tgraph.cli.options import common, json_array
 from tgraph.cli.running import command, common_option, find_root, opened
-from tgraph.errors import NotAGraphError
+from tgraph.errors import NotAGraphError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.graphrag_settings import ImportedSettings
 
@@ -145,30 +147,55 @@ config.add_command(import_)
 config.add_command(signing_key)
 
 
+def _of_all() -> Iterator[HealthFinding]:
+    from tgraph.engine.checks import examine
+
+    return examine(_root(), common_option("collection"))
+
+
+def _of_model() -> Iterator[HealthFinding]:
+    from tgraph.engine.model_check import examine_model
+
+    return examine_model(_root(), common_option("collection"))
+
+
+def _told(finding: HealthFinding) -> str:
+    if not finding.remedy:
+        return finding.detail
+    return f"{finding.detail.rstrip('.')}. {finding.remedy}"
+
+
 @command("doctor")
 @click.option("--repair", is_flag=True, help="Make anew what is damaged and can be made anew.")
+@click.option(
+    "--model", "model", is_flag=True, help="Find out by a few calls what the model server can do."
+)
 @json_array
 @common
-def doctor(repair: bool, as_json: bool) -> None:
+def doctor(repair: bool, model: bool, as_json: bool) -> None:
     """Check that everything tgraph needs is in order. Exit code 1: something is not.
 
     With --repair every file of the graph's collection is read. What is derived and damaged is made
     anew: snapshot, vectors, look-ups, caches, and the store where its snapshot is whole. What is
     truth and damaged (contents, journals, the store) is named by its file, with what helps.
 
+    With --model only the server of the settings is looked at: key, model, structured replies,
+    thinking, streaming, speed, context and embeddings, by a dozen calls at most, one of them as
+    long as the longest usual prompt. Each fault is told with the setting that mends it.
+
     \b
     Examples:
       tgraph doctor --root my-graph
       tgraph doctor --root my-graph --repair
+      tgraph doctor --model --json | jq '.[] | select(.status == "bad")'
     """
-    from tgraph.engine.checks import examine
-
-    findings = _repaired() if repair else []
-    findings += examine(_root(), common_option("collection"))
+    if repair and model:
+        raise UsageError("--repair and --model don't go together.", "Run one after the other.")
+    findings = [*(_of_model() if model else [*(_repaired() if repair else []), *_of_all()])]
     if as_json:
         terminal.print_json(findings)
     else:
-        rows = ((f.status, f.subject, terminal.one_line(f.detail)) for f in findings)
+        rows = ((f.status, f.subject, terminal.one_line(_told(f))) for f in findings)
         terminal.show(terminal.table(("", "What", "Finding"), rows))
     bad = [finding.subject for finding in findings if finding.status == "bad"]
     if bad:

@@ -29,6 +29,7 @@ from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
 from tgraph.cli.trace import sessions, trace
+from tgraph.cli.tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -82,6 +83,7 @@ for _command in (
     doctor,
     collections,
     compare,
+    tune,
     backup,
     restore,
     completion,

@@ -83,6 +83,11 @@ answer_options = _all(
         "--response-type", metavar="TEXT", help='As in "multiple paragraphs" or "a list".'
     ),
     click.option(
+        "--language",
+        metavar="TAG",
+        help="What a model writes the answer in, as de or German.  [default: the question's]",
+    ),
+    click.option(
         "--general-knowledge",
         is_flag=True,
         default=None,
@@ -184,6 +189,7 @@ strict_ontology = click.option(
 
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "response_type": ("answer.response_type",),
+    "language": ("answer.language",),
     "general_knowledge": ("answer.general_knowledge",),
     "strict": ("integrity.strict",),
     "model": ("chat.model",),
@@ -328,7 +334,7 @@ def modes_of_flags() -> Mapping[str, Collection[str]]:
     return found
 
 
-FOR_A_MODEL = {"response_type", "general_knowledge"}
+FOR_A_MODEL = {"response_type", "language", "general_knowledge"}
 """Flags of ``ask`` that have an effect only where a language model writes the answer."""
 
 

@@ -94,7 +94,7 @@ NOTE = JsonShape(
     "text facts places",
     (PLACE,),
 )
-USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls")
+USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls reasoning_tokens")
 STEP_USAGE = JsonShape(
     "StepUsageOut",
     StepUsage,

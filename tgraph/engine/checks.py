@@ -157,11 +157,12 @@ _PATIENCE = 5.0
 @dataclass(frozen=True, slots=True)
 class HealthFinding:
     """One thing that was looked at; ``bad`` needs mending, ``mended`` has been, and ``note`` is
-    worth knowing."""
+    worth knowing. ``remedy`` says what mends it, where ``detail`` doesn't."""
 
     status: Status
     subject: str
     detail: str
+    remedy: str = ""
 
 
 def examine(root: Path | None, collection: str | None = None) -> Iterator[HealthFinding]:

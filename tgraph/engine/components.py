@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from tgraph.errors import UsageError
 from tgraph.models.base import ChatModel, Embedder
+from tgraph.models.prompts import PromptFiles
 from tgraph.resources import names
 from tgraph.retrieve.modes.base import PROMPT
 from tgraph.settings import EMBEDDED_READER, NO_READER, ChatSettings, EmbeddingSettings, Settings
@@ -87,7 +88,7 @@ class StepFactory(Generic[T]):
             return self._class(self.embedded)(**self.both(settings), **given)
         chat = parts.remembering(chat) if self.remembers else chat
         own = {**parts.options, **self.both(settings), **self.own(settings), **given}
-        return self._class(self.model)(chat, prompts=settings.prompts, **own)
+        return self._class(self.model)(chat, prompts=parts.prompts, **own)
 
     def _class(self, path: str) -> Callable[..., T]:
         module, _, name = path.rpartition(".")
@@ -337,13 +338,18 @@ class Components:
         form = self.settings.answer
         return ModelSynthesiser(
             chat,
-            self.settings.prompts,
+            self.prompts,
             response_type=form.response_type,
             general_knowledge=form.general_knowledge,
             max_words=max_words,
             max_context_tokens=budget,
             **self.options,
         )
+
+    @property
+    def prompts(self) -> PromptFiles:
+        """The prompts of the settings, in the language that is set."""
+        return PromptFiles(self.settings.prompts, self.settings.answer.language)
 
     @property
     def many(self) -> Mapping[str, Any]:
@@ -373,7 +379,10 @@ class Components:
 
         chat = self.settings.chat
         make = partial(self._endpoint, chat)
-        return self._known(OpenAIChat(chat.model, make()), make)
+        thinks = chat.thinking == "default"
+        return self._known(
+            OpenAIChat(chat.model, make(), structured=chat.structured_output, thinking=thinks), make
+        )
 
     def cancel(self) -> None:
         """End the calls that are under way, and let that run make no more of them.

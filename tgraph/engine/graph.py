@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tgraph.engine.backup import Backup
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.ontology_curation import AddedOntology
+    from tgraph.engine.change.prompt_tuning import Selecting, Tuning
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.graph_import import ImportReport
@@ -431,6 +432,41 @@ class KnowledgeGraph:
         import asyncio
 
         return await asyncio.to_thread(self.purge, document, **options)
+
+    def tune(
+        self,
+        *,
+        select: Selecting = "random",
+        limit: int = 15,
+        dry_run: bool = False,
+        force: bool = False,
+        progress: OnProgress = silent,
+    ) -> Tuning:
+        """Make prompts for this collection, from at most ``limit`` of its chunks, and write them
+        where the next index run reads them: into the folder of the setting ``prompts``, else into
+        ``prompts`` of the graph, which ``tgraph.toml`` then names. On record as an activity.
+
+        ``dry_run`` writes and records nothing. ``UsageError`` where nothing is indexed, or a file
+        is there already and ``force`` is false.
+        """
+        from tgraph.engine.change.prompt_tuning import tune
+
+        return tune(
+            self._opened,
+            self.root,
+            select=select,
+            limit=limit,
+            dry_run=dry_run,
+            force=force,
+            progress=progress,
+        )
+
+    def untune(self) -> list[str]:
+        """Delete the files of tuned prompts, but for those that were changed since; their paths.
+        The record of the tuning stays."""
+        from tgraph.engine.change.prompt_tuning import undo
+
+        return undo(self._opened, self.root)
 
     # --- sessions ---
 

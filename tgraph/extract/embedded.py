@@ -21,9 +21,9 @@ from tgraph.extract.facts import (
     NameTable,
     StatedFact,
 )
-from tgraph.extract.language import language_of
 from tgraph.extract.literals import parse_literal
 from tgraph.ingest.base import shorten
+from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
 from tgraph.model import (
     Agent,

@@ -23,7 +23,7 @@ from tgraph.extract.english.parser import lemma
 from tgraph.extract.english.rules import without_common_words
 from tgraph.extract.entity_types import kind_of_name, kind_of_noun
 from tgraph.extract.facts import UNKNOWN, NamedEntity, NameTable
-from tgraph.extract.language import language_of
+from tgraph.ingest.languages import language_of
 from tgraph.ingest.segments import sentences_of
 from tgraph.model import (
     Agent,

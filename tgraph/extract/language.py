@@ -6,23 +6,15 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Literal as Choice
+
+from pyoxigraph import Literal
 
 from tgraph.extract.facts import MENTIONS, WEAK, ChunkReading, NamedEntity, NameTable
-from tgraph.ingest.sentences import trimmed
+from tgraph.ingest.base import shorten
+from tgraph.ingest.sentences import sentences
 from tgraph.model import Segment
-from tgraph.resources import word_set
 
-Language = Choice["en", "zh", "other"]
-
-_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
-_KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
-_WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = word_set("languages", "english")
-_OTHERS = word_set("languages", "others")
-_ENOUGH = 12
 RELATED = "be mentioned with"
-_SENTENCE = re.compile(r"(?<![^.!?。！？؟।\n])[^.!?。！？؟।\n]++(?:[.!?。！？؟।]+|$)")
 _CAPITALS = re.compile(
     r"(?<!\w)[^\W\d_a-zß-öø-ÿ][\w'’-]*(?:[ ](?:(?:de|la|du|des|del|von|van|der|di|da|le|zu) ){0,2}"
     r"[^\W\d_a-zß-öø-ÿ][\w'’-]*)*"
@@ -32,29 +24,7 @@ _HAN_RUN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{2,}")
 _MOST_PERSENTENCE = 8
 _MOST_GRAMS = 60
 _LONGEST_NAME = 80
-
-
-def language_of(text: str) -> Language:
-    """``en``, ``zh`` or ``other``. Latin text without a sign of another language is English."""
-    sample = text[:20_000]
-    letters = sum(map(str.isalpha, sample))
-    if not letters:
-        return "en"
-    if len(_HAN.findall(sample)) > 0.3 * letters:
-        return "other" if len(_KANA_OR_HANGUL.findall(sample)) > 0.05 * letters else "zh"
-    ascii_letters = sum(c.isascii() and c.isalpha() for c in sample)
-    if ascii_letters < 0.7 * letters:
-        return "other"
-    words = [word.lower() for word in _WORD.findall(sample)]
-    english = sum(word in _ENGLISH for word in words)
-    others = sum(word in _OTHERS - _ENGLISH for word in words)
-    if len(words) < _ENOUGH:
-        return "en" if english >= others else "other"
-    many = 0.06 * len(words)
-    if english > others and english >= many:
-        return "en"
-    # Code, tables and lists have no stop words at all: they are read as English.
-    return "other" if others >= many else "en"
+_LONGEST_SAID = 200
 
 
 def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> ChunkReading:
@@ -74,6 +44,9 @@ def read(blocks: Sequence[Segment], titles: Sequence[str], names: NameTable) -> 
                 for first, last in occurrences(block.text, start, end, terms)
             ]
             relate(reading, block, (start, end), found, topic)
+            if not found:  # so that it is found at all
+                said = Literal(shorten(block.text[start:end], _LONGEST_SAID))
+                reading.state(topic, "say", said, WEAK, block, (start, end))
     return reading
 
 
@@ -94,8 +67,7 @@ def relate(
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """The sentences of a text in any language, without the white space around them."""
-    for match in _SENTENCE.finditer(text):
-        yield from trimmed(text, *match.span())
+    yield from sentences(text)
 
 
 def terms_of(blocks: Sequence[Segment]) -> set[str]:
@@ -115,7 +87,8 @@ def _capitalised(blocks: Sequence[Segment]) -> set[str]:
     """Capitalised spans seen inside a sentence, or of several words, or never in small letters."""
     small = {w for block in blocks for w in _LETTERS.findall(block.text) if w[0].islower()}
     found = set()
-    for sentence in (match.group() for block in blocks for match in _SENTENCE.finditer(block.text)):
+    texts = (block.text[start:end] for block in blocks for start, end in sentences(block.text))
+    for sentence in texts:
         opening = len(sentence) - len(sentence.lstrip())
         for match in _CAPITALS.finditer(sentence):
             text = match.group()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Unpack
 
 from tgraph.extract.model.replies import Row, Text
 from tgraph.index.chunk_contexts import Setting
 from tgraph.models.base import CallSink, ChatModel, no_sink
-from tgraph.models.prompts import Options, Prompted, load_prompt
+from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
 from tgraph.models.tokens import encoding_for, token_offsets
 
 NAME = "situate_chunk"
@@ -34,7 +33,7 @@ class ModelSituator(Prompted):
         self,
         model: ChatModel,
         max_document_tokens: int,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(model, load_prompt(NAME, prompts), (max_document_tokens,), **options)

@@ -9,7 +9,6 @@ from calendar import month_name
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol, Unpack
 
 from tgraph import vocabulary as v
@@ -17,7 +16,7 @@ from tgraph.extract.model.replies import Row, Text
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import Author, CallSink, ChatModel, no_sink
-from tgraph.models.prompts import Options, Prompted, load_prompt
+from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
 from tgraph.models.tokens import count_tokens, truncate
 from tgraph.version import __version__
 
@@ -138,7 +137,7 @@ class ModelWriter(Prompted):
         model: ChatModel,
         max_words: int,
         max_tokens_in: int,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         **options: Unpack[Options],
     ) -> None:
         limits = (max_words, max_tokens_in)

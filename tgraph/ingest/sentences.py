@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tgraph.resources import word_set
 
@@ -35,7 +36,8 @@ _GOES_ON = re.compile(
 # Each alternative starts only at the first of its characters and never backtracks: linear time.
 _CLOSERS = "\"'”’»›)\\]}*_`」』）】》〉"
 _STOP = re.compile(
-    rf"(?<![.!?…‼⁇⁈⁉])(?<!\.\s)(?>\.(?:\s?\.)++|[.!?…‼⁇⁈⁉]++)[{_CLOSERS}]*+(?:\[\d+\])*+(?=\s)"
+    rf"(?<![.!?…‼⁇⁈⁉])(?<!\.\s)(?>\.(?:\s?\.)++|[.!?…‼⁇⁈⁉]++)[{_CLOSERS}«“]*+(?:\[\d+\])*+"
+    r"(?:[ \u00a0\u202f]»(?=\s|\Z))?+(?=\s)"
     rf"|[。！？｡．]++[…—]*+[{_CLOSERS}]*+"
     rf"|(?<![؟۔।॥።])[؟۔।॥።]++[{_CLOSERS}]*+(?=\s)"
 )
@@ -52,6 +54,13 @@ _TITLES = word_set("sentences", "titles")
 _PERHAPS = word_set("sentences", "perhaps")
 _ALSO_WORDS = word_set("sentences", "also_words")
 _OPENERS = word_set("sentences", "openers")
+_ABBREVIATIONS = {code: word_set("sentences", code) for code in ("de", "fr", "es")}
+_FOREIGN = frozenset[str]().union(*_ABBREVIATIONS.values())
+_GERMAN_OPENERS = word_set("sentences", "de_openers")
+_TOLD = 4_000
+"""Characters by which the language of a text is told."""
+_ORDINAL = 2
+"""Digits of an ordinal, such as that of a day or a century."""
 
 
 def sentences(text: str) -> list[Span]:
@@ -139,7 +148,29 @@ def _ends(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     if stop.start() - start < 8 and _NUMBERED.match(dotted):
         return False
     last = _LAST_WORD.search(dotted)
+    if last is not None and _may_be_foreign(last[1]) and _goes_on_abroad(last[1], word, text):
+        return False
     return last is None or _ends_after(last[1], word, follow is not None and follow[2] is not None)
+
+
+def _may_be_foreign(last: str) -> bool:
+    """Whether a word with a full stop may go on in another language, were the text of one."""
+    return last in _FOREIGN or (last.isdigit() and len(last) <= _ORDINAL)
+
+
+def _goes_on_abroad(last: str, word: str, text: str) -> bool:
+    """Whether it does: an abbreviation of the text's language, or in German an ordinal."""
+    code = _language(text[:_TOLD])
+    if last.isdigit():
+        return code == "de" and word not in _GERMAN_OPENERS
+    return last in _ABBREVIATIONS.get(code, ())
+
+
+@lru_cache(maxsize=64)
+def _language(text: str) -> str:
+    from tgraph.ingest.languages import detected  # late: few texts need it
+
+    return detected(text)
 
 
 def _ends_after(last: str, word: str, word_is_dotted: bool) -> bool:

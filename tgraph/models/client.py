@@ -124,14 +124,26 @@ class Client:
             self._counter = lambda text: count_tokens(text, encoding)
         return self._counter(text)
 
-    def _usage(self, server: object, sent: Sequence[str], got: str) -> tuple[Usage, dict[str, Any]]:
+    def _usage(
+        self, server: object, sent: Sequence[str], got: str, thought: str = ""
+    ) -> tuple[Usage, dict[str, Any]]:
         """The usage, from the server or else estimated, and its form in the record."""
+        thinking = self._reasoning(server, thought)
         given = _count_of(member(server, "prompt_tokens"))
         estimated: dict[str, Any] = {}
         if given is not None:
-            usage = Usage(given, _count_of(member(server, "completion_tokens")) or 0, 1)
+            usage = Usage(given, _count_of(member(server, "completion_tokens")) or 0, 1, thinking)
         else:
             count = sum(self._count(text) + _MESSAGE_OVERHEAD for text in sent)
-            usage, estimated = Usage(count, self._count(got) if got else 0, 1), {"estimated": True}
+            out = (self._count(got) if got else 0) + thinking
+            usage, estimated = Usage(count, out, 1, thinking), {"estimated": True}
         counted = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+        if thinking:
+            counted["reasoning_tokens"] = thinking
         return usage, counted | estimated
+
+    def _reasoning(self, server: object, thought: str) -> int:
+        """The tokens of a reply's thoughts: as the server counted them, or counted here."""
+        details = member(server, "completion_tokens_details")
+        given = _count_of(member(details, "reasoning_tokens")) or 0
+        return given or (self._count(thought) if thought else 0)

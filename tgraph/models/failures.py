@@ -143,8 +143,9 @@ def _not_found(said: str, place: Place) -> EndpointError:
 
 def _refused(status: int, said: str, place: Place) -> ModelError:
     if _TOO_LONG.search(said) or status == 413:
+        told = f" ({said})" if said else ""
         return ModelError(
-            f"The prompt is longer than the model {place.model} can read.",
+            f"The prompt is longer than the model {place.model} can read{told}.",
             "Use smaller chunks or a smaller context budget.",
         )
     if _FILTERED.search(said):

@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from tgraph.models.thinking import without_thoughts
+
 Row = TypeVar("Row", bound=BaseModel)
 
 _DECODER = json.JSONDecoder(strict=False)  # raw line breaks in strings are common and harmless
@@ -201,7 +203,6 @@ def shares_a_field(value: dict[str, Any], model: type[BaseModel]) -> bool:
 T = TypeVar("T", bound=BaseModel)
 Path = tuple[int | str, ...]
 
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"```[\w-]*[^\S\n]*\n(.*?)(?:\n\s*```|\Z)", re.DOTALL)
 _OPEN = re.compile(r"[{\[]")
 _ENDED = re.compile(r"""(?<!\\)["\d\]}]\s*[}\]]\Z""")
@@ -228,7 +229,7 @@ def read_reply(text: str, schema: type[T]) -> Read[T] | str:
     fit the schema are dropped and counted.
     """
     problem = "it holds no JSON."
-    for value, mended, cut in _values(_THOUGHT.sub("", text[:_LONGEST])):
+    for value, mended, cut in _values(without_thoughts(text[:_LONGEST])[0]):
         read = _validated(_shaped(value, schema), schema)
         if isinstance(read, str):
             problem = f"it was cut off; {read}" if cut else read

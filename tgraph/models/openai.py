@@ -28,7 +28,8 @@ from tgraph.models.client import Client, Counter, Exchange, member, rough_tokens
 from tgraph.models.endpoint import Endpoint
 from tgraph.models.failures import refusal
 from tgraph.models.json_parsing import without_surrogates
-from tgraph.models.server_capabilities import ServerCapabilities
+from tgraph.models.server_capabilities import Format, ServerCapabilities
+from tgraph.models.thinking import ThoughtFilter
 
 if TYPE_CHECKING:
     import openai
@@ -92,8 +93,11 @@ Send = Callable[["openai.OpenAI", bytes], Any]
 class OpenAIChat(Client):
     """A ``ChatModel`` behind an OpenAI-compatible server.
 
-    What the server refuses (``response_format``, ``max_tokens``, ``temperature``, ``seed``,
-    ``stream_options``) is left out or replaced, and remembered for later calls. Tokens that the
+    ``structured`` is the response format to begin with; without ``thinking`` the server is told to
+    let the model do none, in the two ways in which servers know that. What the server refuses
+    (``response_format``, ``max_tokens``, ``temperature``, ``seed``, ``stream_options``, those two)
+    is left out or replaced, and remembered for later calls. Thoughts are no part of a reply's text:
+    they are ``reasoning`` of its ``extra``, and counted. Tokens that the
     server doesn't count are counted with ``count_tokens`` and marked as estimated in the record.
     Thread-safe. Raises ``EndpointError`` when the server can't be reached or refuses,
     ``ModelError`` for an empty or broken reply. A reply cut by ``max_tokens`` has the finish reason
@@ -107,9 +111,11 @@ class OpenAIChat(Client):
         *,
         count_tokens: Counter | None = None,
         clock: Clock = now,
+        structured: Format = "json_schema",
+        thinking: bool = True,
     ) -> None:
         super().__init__(model, endpoint, count_tokens, clock)
-        self.dialect = ServerCapabilities()
+        self.dialect = ServerCapabilities(structured, effort=not thinking, template=not thinking)
         """What the server is known to understand by now."""
         self._structured = False  # whether the server has honoured a response format
         self._lock = threading.Lock()
@@ -141,6 +147,8 @@ class OpenAIChat(Client):
                     finished = member(choice, "finish_reason")
                     if piece := gathered.add(member(choice, "delta"), finished):
                         yield piece
+                if piece := gathered.rest():
+                    yield piece
                 if not gathered.finish_reason:
                     raise ModelError(f"The reply of {self.model} stopped half-way.", "Ask again.")
             except BaseException:
@@ -205,7 +213,10 @@ class OpenAIChat(Client):
 
     def _record(self, request: ChatRequest, exchange: Exchange, gathered: _Gathered) -> None:
         sent = [m["content"] for m in request.messages]
-        exchange.usage, usage = self._usage(gathered.usage, sent, gathered.text)
+        gathered.rest()
+        exchange.usage, usage = self._usage(
+            gathered.usage, sent, gathered.text, gathered.extra.get("reasoning", "")
+        )
         exchange.reply.update(
             text=gathered.text,
             finish_reason=gathered.finish_reason,
@@ -224,13 +235,14 @@ _EXTRAS = (
 
 @dataclass(slots=True)
 class _Gathered:
-    """A reply as far as it has come."""
+    """A reply as far as it has come, without what was thought, which is ``reasoning``."""
 
     model: str
     usage: Any = None
     pieces: list[str] = field(default_factory=list)
     finish_reason: str = ""
     extra: dict[str, str] = field(default_factory=dict)
+    thoughts: ThoughtFilter = field(default_factory=ThoughtFilter)
 
     @property
     def text(self) -> str:
@@ -243,9 +255,9 @@ class _Gathered:
         self.model = model if isinstance(model, str) and model else self.model
 
     def add(self, message: object, finish_reason: object) -> str:
-        """Takes a message or a piece of one; the text that it adds."""
+        """Takes a message or a piece of one; what it adds to the text for certain."""
         content = member(message, "content")
-        piece = without_surrogates(content) if isinstance(content, str) else ""
+        piece = self.thoughts.feed(without_surrogates(content)) if isinstance(content, str) else ""
         if piece:
             self.pieces.append(piece)
         for name, attribute in _EXTRAS:
@@ -254,6 +266,16 @@ class _Gathered:
                 self.extra[name] = self.extra.get(name, "") + without_surrogates(value)
         if isinstance(finish_reason, str) and finish_reason:
             self.finish_reason = finish_reason
+        return piece
+
+    def rest(self) -> str:
+        """What of the text was held back, now that no more will come; nothing a second time."""
+        piece = self.thoughts.finish()
+        if piece:
+            self.pieces.append(piece)
+        if self.thoughts.thought:
+            self.extra["reasoning"] = self.extra.get("reasoning", "") + self.thoughts.thought
+            self.thoughts.thought = ""
         return piece
 
 
@@ -269,10 +291,19 @@ def _empty(model: str, request: ChatRequest, gathered: _Gathered) -> ModelError:
         return ModelError(f"The model {model} refused the step {step}.")
     if gathered.finish_reason == "content_filter":
         return ModelError(f"A content filter removed the reply of {model} to the step {step}.")
+    thought = "reasoning" in gathered.extra
     if gathered.finish_reason == "length":
+        spent = " by thinking" if thought else ""
+        without = "Raise chat.max_tokens, or set chat.thinking to off."
         return ModelError(
-            f"The model {model} used up its tokens before it said anything in the step {step}.",
-            "Raise max_tokens.",
+            f"The model {model} used up its tokens{spent} before it said anything in the step"
+            f" {step}.",
+            without if thought else "Raise max_tokens.",
+        )
+    if thought:
+        return ModelError(
+            f"The model {model} thought and said nothing in the step {step}.",
+            "Set chat.thinking to off, or raise chat.max_tokens.",
         )
     return ModelError(f"The reply of {model} to the step {step} is empty.", "Ask again.")
 

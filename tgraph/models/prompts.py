@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TypedDict, TypeVar, Unpack
@@ -20,7 +21,7 @@ from tgraph.errors import ModelError, UsageError
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest
 from tgraph.models.structured_output import Forgetful, Structured, ask, strict_schema
-from tgraph.resources import read_text
+from tgraph.resources import read_text, tables
 from tgraph.vocabulary import digest
 
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -30,13 +31,61 @@ _FENCE = re.compile(r"<<<|>>>")
 _DEFUSED = {"<<<": "‹‹‹", ">>>": "›››"}
 
 
-def load_prompt(name: str, folder: Path | None = None) -> Prompt:
-    """The prompt of that name: the user's file in ``folder`` if there is one, else tgraph's."""
+@dataclass(frozen=True, slots=True)
+class PromptFiles:
+    """Where prompts are read: the user's folder before tgraph's own, and the language in which
+    those that have something written ask for it; that of the question or of the texts where it is
+    empty."""
+
+    folder: Path | None = None
+    language: str = ""
+
+
+Prompts = Path | PromptFiles | None
+"""A folder alone stands for prompts as they are."""
+
+WRITING = frozenset(
+    {
+        *("synthesise_answer", "answer_alone", "answer_step", "map_points", "suggest_questions"),
+        *("drift_primer", "drift_action"),
+        *("community_report", "summarise_descriptions", "summarise_cluster"),
+    }
+)
+"""Prompts that have something written for a reader."""
+
+
+def load_prompt(name: str, prompts: Prompts = None) -> Prompt:
+    """The prompt of that name: the user's file if there is one, else tgraph's; with the language to
+    write in, where it is set."""
+    found = prompts if isinstance(prompts, PromptFiles) else PromptFiles(prompts)
+    prompt = _read(name, found.folder)
+    if not found.language or name not in WRITING:
+        return prompt
+    told = read_text("prompts", "parts/reply_language.txt")
+    told = told.format(language=language_name(found.language)).strip()
+    if told in prompt.text:  # as one that was recorded has it
+        return prompt
+    system, user, rest = re.split(r"^(=== user)", prompt.text, maxsplit=1, flags=re.MULTILINE)
+    return _prompt(name, f"{system.rstrip()}\n\n{told}\n{user}{rest}")
+
+
+def language_name(language: str) -> str:
+    """The English name of a language that is given by its tag; any other text as it is."""
+    names: dict[str, str] = tables("languages")["names"]
+    name = names.get(language.lower().partition("-")[0])
+    return name or language
+
+
+def _read(name: str, folder: Path | None) -> Prompt:
     file = f"{name}.md"
     own = folder / file if folder is not None else None
     text = own.read_text("utf-8") if own and own.is_file() else read_text("prompts", file)
     if _PART.findall(text) != ["system", "user"]:
         raise UsageError(f"The prompt {own or file} needs a part `=== system` and then `=== user`.")
+    return _prompt(name, text)
+
+
+def _prompt(name: str, text: str) -> Prompt:
     return Prompt(name, text, sha256(text.encode()).hexdigest())
 
 

@@ -287,4 +287,6 @@ def _dialect_of(body: Json) -> ServerCapabilities:
         temperature="temperature" in body,
         seed="seed" in body,
         stream_options="stream_options" in body,
+        effort="reasoning_effort" in body,
+        template="chat_template_kwargs" in body,
     )

@@ -31,6 +31,10 @@ class ServerCapabilities:
     temperature: bool = True
     seed: bool = True
     stream_options: bool = True
+    effort: bool = False
+    """``reasoning_effort`` "none" (OpenAI, Ollama): the model is not to think."""
+    template: bool = False
+    """The same by the chat template's ``enable_thinking`` (vLLM, llama.cpp, SGLang)."""
 
     def body(self, request: ChatRequest, model: str, *, stream: bool) -> dict[str, Any]:
         """The request body in this dialect; where the schema can't be sent, the prompt says it."""
@@ -41,6 +45,10 @@ class ServerCapabilities:
             body[self.limit] = request.max_tokens
         if request.seed is not None and self.seed:
             body["seed"] = request.seed
+        if self.effort:
+            body["reasoning_effort"] = "none"
+        if self.template:
+            body["chat_template_kwargs"] = {"enable_thinking": False}
         if request.schema is not None:
             self._ask_for(request, request.schema, body)
         if stream:
@@ -83,6 +91,10 @@ class ServerCapabilities:
             yield r"\btemperature\b", replace(self, temperature=False)
         if "stream_options" in body:
             yield r"stream_options|include_usage", replace(self, stream_options=False)
+        if "chat_template_kwargs" in body:
+            yield r"chat_template|enable_thinking", replace(self, template=False)
+        if "reasoning_effort" in body:
+            yield r"reasoning|effort", replace(self, effort=False)
         if "response_format" in body:
             yield _FORMAT_WORDS.pattern, self.with_less_format()
         if "seed" in body:

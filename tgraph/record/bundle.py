@@ -114,6 +114,7 @@ class BundleRecord(Recorder):
             (v.tg("error"), error or None),
             (v.tg("inToken"), self.usage.input_tokens),
             (v.tg("outToken"), self.usage.output_tokens),
+            (v.tg("reasoningToken"), self.usage.reasoning_tokens or None),
             (v.tg("callCount"), self.usage.calls),
         )
         self._write(type="end")

@@ -60,6 +60,7 @@ def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: s
         (v.tg("occurrence"), call.occurrence),
         (v.tg("inToken"), call.usage.input_tokens),
         (v.tg("outToken"), call.usage.output_tokens),
+        (v.tg("reasoningToken"), call.usage.reasoning_tokens or None),
         (v.tg("llmDurationMs"), milliseconds),
         (v.tg("cached"), True if call.cached else None),
         (v.tg("repaired"), True if call.repaired else None),

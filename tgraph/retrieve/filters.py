@@ -111,7 +111,7 @@ def in_languages(
 def _language(document: str, store: Store, texts: Texts) -> str:
     for stated in _texts(store, NamedNode(document), v.dcterms("language")):
         return _primary(stated)
-    from tgraph.extract.language import language_of
+    from tgraph.ingest.languages import language_of
 
     number = page_of_chunk(next(chunks_of_document(store, document), document))
     read: str = language_of(texts.of_page(document, number))

@@ -35,6 +35,7 @@ _STEP = re.compile(r"^Step:\s*(\S+)\s*$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]?")
 _NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s(?:of\s|the\s|de\s|and\s)?[A-Z][\w'’-]*)*")
 _WORD = re.compile(r"\w+")
+_HAN_RUN = re.compile(r"[\u4e00-\u9fff]+")
 _YEAR = re.compile(r"\b[12]\d{3}\b")
 _NOT = re.compile(r"\b(?:not|never|no)\b|n[’']t\b")
 
@@ -216,7 +217,9 @@ def _keywords(question: str) -> dict[str, list[str]]:
 
 
 def _words(text: str) -> set[str]:
-    return {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+    found = {word for word in _WORD.findall(text.lower()) if word not in _COMMON}
+    runs = _HAN_RUN.findall(text)
+    return found | {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
 
 
 def _selected(data: Mapping[str, str]) -> list[dict[str, Any]]:

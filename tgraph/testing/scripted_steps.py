@@ -138,7 +138,18 @@ def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-TEXTS: Mapping[str, Callable[[Blocks], str]] = {"drift_hyde": _hypothesis}
+def _counted(data: Blocks) -> str:
+    words = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    return "\n".join(
+        json.dumps({"number": number, "word": word}) for number, word in enumerate(words, 1)
+    )
+
+
+TEXTS: Mapping[str, Callable[[Blocks], str]] = {
+    "drift_hyde": _hypothesis,
+    "preflight_context": lambda data: data.get("CODE", "") or "I can't see one.",
+    "preflight_stream": _counted,
+}
 """Replies that are plain text, by step."""
 
 _JUDGING_SENTENCE = re.compile(r"[^.!?\n]+")
@@ -250,7 +261,49 @@ def _of_entity(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"summary": name, "explanation": f"{name} is in it.", "citations": [row["id"]]}
 
 
+def keepers(data: Blocks) -> dict[str, Any]:
+    """The lighthouse of the passage, with its year and its keepers."""
+    names = [" ".join(found.split()) for found in _KEEPER.findall(data.get("TEXT", ""))]
+    year = re.search(r"\d{4}", data.get("TEXT", ""))
+    return {
+        "lighthouse": names[0] if names else "",
+        "lit": int(year.group()) if year else 0,
+        "keepers": names[1:],
+    }
+
+
+_KEEPER = re.compile(r"[A-Z][a-z]+ (?:[A-Z][a-z]+|lighthouse)")
+
+
+def collection(data: Blocks) -> dict[str, Any]:
+    """What a collection is, by the first name of its first passage."""
+    first = _NAME.search(data.get("PASSAGES", ""))
+    about = first.group() if first else "something"
+    return {
+        "domain": f"the history of {about}",
+        "language": "English",
+        "persona": f"You are an expert on {about}.",
+        "role": f"It should tell what became of {about}.",
+        "rating": f"A group is important if it has to do with {about}.",
+    }
+
+
+def example(data: Blocks) -> dict[str, Any]:
+    """A relationship between the first names of a sentence that has two."""
+    for found in _SENTENCE.finditer(data.get("PASSAGE", "")):
+        quote = found.group().strip()
+        names = _NAME.findall(quote)
+        if len(names) > 1:
+            row = {"subject": names[0], "predicate": "have to do with", "object": names[1]}
+            return {"relationships": [{**row, "subject_type": "thing", "quote": quote}]}
+    return {"relationships": []}
+
+
 VALUES: Mapping[str, Callable[[Blocks], Any]] = {
+    "tune_domain": collection,
+    "tune_types": lambda data: {"types": ["Person", "ship", "place"]},
+    "tune_example": example,
+    "preflight_structure": keepers,
     "community_report": report,
     "map_points": points,
     "rate_report": rating,

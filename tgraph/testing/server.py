@@ -11,7 +11,7 @@ import struct
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, get_args
 from typing import Literal as Choice
@@ -34,8 +34,16 @@ FaultKind = Choice[
     "unknown_ids",  # ids that the prompt doesn't have
     "empty",  # no text
     "over_long",  # the reply, and 100,000 characters of noise after it
+    "think",  # a thought between tags before the reply
+    "think_unopened",  # the same without the tag that opens it
+    "think_unclosed",  # nothing but a thought, finish_reason "length"
+    "reasoning",  # a thought in reasoning_content beside the reply
+    "reasoning_only",  # a thought there and no reply, finish_reason "length"
+    "longer_vectors",  # vectors with one number more (embeddings)
+    "other_vectors",  # vectors of another text (embeddings)
 ]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
+THOUGHT = 'They ask for JSON. Perhaps {"word": "draft"} would do? Let me think again.'
 PROSE = "I have thought about it and would rather answer in a sentence."
 _ID = re.compile(r'("id": ?"|"(?:citations|ids)": ?\[")[^"]*(")')
 
@@ -91,11 +99,19 @@ class Faults:
         return hit
 
 
+_ENDS_BY_LENGTH = ("length", "think_unclosed", "reasoning_only")
+_REASONING = ("reasoning", "reasoning_only")
+
+
 def spoil(text: str, fault: Fault | None) -> tuple[str, str]:
     """The reply's text and finish reason after a fault of content."""
     kind = fault.kind if fault else None
     shorter = text[: len(text) * 2 // 3]
     spoilt: dict[str | None, str] = {
+        "think": f"<think>\n{THOUGHT}\n</think>\n\n{text}",
+        "think_unopened": f"{THOUGHT}\n</think>\n\n{text}",
+        "think_unclosed": f"<think>\n{THOUGHT}",
+        "reasoning_only": "",
         "truncated_json": shorter,
         "length": shorter,
         "prose": PROSE,
@@ -103,7 +119,7 @@ def spoil(text: str, fault: Fault | None) -> tuple[str, str]:
         "unknown_ids": _ID.sub(r"\1made-up\2", text),
         "over_long": text + "\n" + "and so on " * 10_000,
     }
-    return spoilt.get(kind, text), "length" if kind == "length" else "stop"
+    return spoilt.get(kind, text), "length" if kind in _ENDS_BY_LENGTH else "stop"
 
 
 # --- HTTP ---
@@ -147,7 +163,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         names = self.fake.models or ("scripted",)
         if self.path.rstrip("/").endswith("/models"):
-            rows = [{"id": n, "object": "model", "created": 0, "owned_by": "tgraph"} for n in names]
+            about = {"object": "model", "created": 0, "owned_by": "tgraph", **self.fake.facts}
+            rows = [{"id": name, **about} for name in names]
             self._send(200, {"object": "list", "data": rows})
         else:
             self._send(404, {"error": {"message": "not found"}})
@@ -188,32 +205,44 @@ class Handler(BaseHTTPRequestHandler):
         if refused is not None:
             self._send(refused[0], {"error": refused[1]})
         elif request.path.endswith("/embeddings"):
-            self._embed(request)
+            self._embed(request, fault.kind if fault else None)
         elif request.path.endswith("/rerank"):
             self._rerank(request)
         else:
             text, finish = spoil(self.fake.say(request), fault)
+            thought = THOUGHT if fault and fault.kind in _REASONING else ""
             if request.body.get("stream"):
-                self._stream(request.body, text, finish, fault.kind if fault else None)
+                self._stream(request.body, text, finish, fault.kind if fault else None, thought)
             else:
-                self._complete(request.body, text, finish)
+                self._complete(request.body, text, finish, thought)
 
-    def _complete(self, body: Mapping[str, Any], text: str, finish: str) -> None:
+    def _complete(self, body: Mapping[str, Any], text: str, finish: str, thought: str) -> None:
         message = {"role": "assistant", "content": text}
+        if thought:
+            message["reasoning_content"] = thought
         choice = {"index": 0, "message": message, "finish_reason": finish}
         reply = {**_envelope(body, "chat.completion"), "choices": [choice]}
         if self.fake.report_usage:
-            reply["usage"] = _usage(body, text)
+            reply["usage"] = self._usage(body, text)
+        self.fake.stopping.wait(self.fake.pace * -(-len(text) // _PIECE))
         self._send(200, reply)
 
-    def _stream(self, body: Mapping[str, Any], text: str, finish: str, fault: str | None) -> None:
+    def _usage(self, body: Mapping[str, Any], text: str) -> dict[str, int]:
+        return _usage(self.fake.shown(body), text)
+
+    def _stream(
+        self, body: Mapping[str, Any], text: str, finish: str, fault: str | None, thought: str
+    ) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         if fault in ("cut_stream", "unfinished"):
             text = text[: len(text) // 2]
+        for start in range(0, len(thought), _PIECE):
+            self._event(_piece(body, thought[start : start + _PIECE], None, "reasoning_content"))
         for start in range(0, len(text), _PIECE):
+            self.fake.stopping.wait(self.fake.pace)
             self._event(_piece(body, text[start : start + _PIECE], None))
         if fault == "cut_stream":
             self._drop()
@@ -222,11 +251,11 @@ class Handler(BaseHTTPRequestHandler):
             self._event(_piece(body, "", finish))
             if self.fake.report_usage and body.get("stream_options", {}).get("include_usage"):
                 last = {**_envelope(body, "chat.completion.chunk"), "choices": []}
-                self._event({**last, "usage": _usage(body, text)})
+                self._event({**last, "usage": self._usage(body, text)})
         self._chunk(b"data: [DONE]\n\n")
         self._chunk(b"")
 
-    def _embed(self, request: ServerRequest) -> None:
+    def _embed(self, request: ServerRequest, fault: str | None) -> None:
         """The script's own JSON, or vectors by the words of the texts."""
         if self._scripted("embeddings", request):
             return
@@ -234,6 +263,8 @@ class Handler(BaseHTTPRequestHandler):
         texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
         size = body.get("dimensions", self.fake.dimension)
         packed = body.get("encoding_format") == "base64"
+        size += fault == "longer_vectors"
+        texts = [f"other {text}" for text in texts] if fault == "other_vectors" else texts
         vectors = [_encoded(hashed_vector(text, size), packed) for text in texts]
         rows = [
             {"object": "embedding", "index": i, "embedding": vector}
@@ -299,8 +330,10 @@ def _envelope(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {"id": "chatcmpl-scripted", "object": kind, "created": 0, "model": body.get("model")}
 
 
-def _piece(body: Mapping[str, Any], text: str, finish: str | None) -> dict[str, Any]:
-    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
+def _piece(
+    body: Mapping[str, Any], text: str, finish: str | None, field: str = "content"
+) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {field: text} if text else {}, "finish_reason": finish}
     return {**_envelope(body, "chat.completion.chunk"), "choices": [choice]}
 
 
@@ -341,8 +374,11 @@ class ScriptedServer:
     work without configuration. The step is the name of the ``response_format``, or what a line
     ``Step: NAME`` says. ``faults`` break requests by step and count. ``rejects`` names parameters
     that are refused with HTTP 400, ``formats`` the response formats that are accepted. With
-    ``api_key`` a request without that key gets 401; with ``models`` an unlisted model gets 404.
-    ``report_usage=False`` leaves token counts out; ``delay`` seconds pass before each answer.
+    ``api_key`` a request without that key gets 401; with ``models`` an unlisted model gets 404;
+    ``facts`` are what the list says of each beside its name.
+    ``report_usage=False`` leaves token counts out; ``delay`` seconds pass before each answer and
+    ``pace`` before each piece of its text. A prompt of more than ``context`` tokens is refused, or,
+    with ``cuts``, read without its beginning. ``embeds`` and ``streams`` say whether it can.
     ``requests`` is the log, ``peak`` the most requests that were under way at once.
     """
 
@@ -351,11 +387,17 @@ class ScriptedServer:
     faults: Sequence[Fault] = ()
     api_key: str | None = None
     models: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
     rejects: Collection[str] = ()
     formats: Collection[str] = ("json_schema", "json_object", "text")
     report_usage: bool = True
     dimension: int = 64
     delay: float = 0.0
+    pace: float = 0.0
+    context: int | None = None
+    cuts: bool = False
+    embeds: bool = True
+    streams: bool = True
     port: int = 0
 
     def __post_init__(self) -> None:
@@ -432,6 +474,13 @@ class ScriptedServer:
         if self.models and body.get("model") not in self.models:
             said = f"The model {body.get('model')!r} does not exist."
             return 404, {"message": said, "code": "model_not_found"}
+        if request.step == "embeddings" and not self.embeds:
+            return 404, {"message": "not found"}
+        if body.get("stream") and not self.streams:
+            return 400, {"message": "Streaming is not supported.", "param": "stream"}
+        if self.context is not None and not self.cuts and _length(body) > self.context:
+            said = f"This model's maximum context length is {self.context} tokens."
+            return 400, {"message": said, "code": "context_length_exceeded"}
         for name in self.rejects:
             if name in body:
                 said = f"Unsupported parameter: {name!r} is not supported with this model."
@@ -446,11 +495,25 @@ class ScriptedServer:
         if scripted is not None:
             return scripted
         wanted = request.body.get("response_format", {}).get("json_schema", {})
-        return plausible_reply(request.step, request.body["messages"], wanted.get("schema"))
+        shown = self.shown(request.body)["messages"]
+        return plausible_reply(request.step, shown, wanted.get("schema"))
+
+    def shown(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The request as far as it is read."""
+        if not self.cuts or self.context is None or _length(body) <= self.context:
+            return body
+        last = {**body["messages"][-1]}
+        last["content"] = last["content"][-4 * self.context :]
+        return {**body, "messages": [last]}
 
 
 _OTHERS = ("embeddings", "rerank")
 """Steps that are known by the path."""
+
+
+def _length(body: Mapping[str, Any]) -> int:
+    """About how many tokens a request has."""
+    return _usage(body, "")["prompt_tokens"]
 
 
 def _step(body: Mapping[str, Any]) -> str:

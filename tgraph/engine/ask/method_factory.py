@@ -114,7 +114,7 @@ def _by_model(mode: Mode, parts: Components, chat: ChatModel) -> GlobalSearch:
     from tgraph.answer.map_reduce_model import ModelMapper
     from tgraph.engine.ask.map_reduce import GlobalSearch
 
-    own, prompts, many = parts.settings.global_search, parts.settings.prompts, parts.many
+    own, prompts, many = parts.settings.global_search, parts.prompts, parts.many
     mapper = ModelMapper(
         chat,
         prompts,

@@ -12,7 +12,7 @@ from tgraph.models.base import Call, CallSink
 from tgraph.models.reader import Reader
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question, Retriever
-from tgraph.retrieve.text.reading import in_order_read, is_for, read
+from tgraph.retrieve.text.reading import in_order_read, is_for, is_known_to, read
 from tgraph.retrieve.text.sentence_ranking import sharpened
 
 if TYPE_CHECKING:
@@ -105,9 +105,12 @@ class TwoStages:
         return sharpened(question, retrieval, context) if narrows else retrieval
 
     def _reader(self, question: Question, retrieval: Retrieval, context: Context) -> Reader | None:
-        """Who reads what was retrieved. Beside a model that is nobody where sentences can't be
-        ranked by what was embedded, or the reader wasn't made for them."""
+        """Who reads what was retrieved; nobody where the question is read in a language that the
+        reader doesn't know. Beside a model that is nobody too where sentences can't be ranked by
+        what was embedded, or the reader wasn't made for them."""
         reader = context.reader if self.reads else None
+        if reader is not None and reader.language and not is_known_to(reader, question, context):
+            return None
         if reader is None or not self.by_model:
             return reader
         ranked = not self.sharpens or context.at_hand(question.text) is not None

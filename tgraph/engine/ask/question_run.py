@@ -32,6 +32,7 @@ from tgraph.model import (
 )
 from tgraph.record.bundle import BundleRecord
 from tgraph.record.session import SessionRecord
+from tgraph.resources import tables
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.contradictions.disputes import notes_on
 from tgraph.retrieve.text.page_sentences import reading
@@ -80,6 +81,17 @@ NO_EVIDENCE = "There is no evidence for an answer in these documents."
 
 CONTEXT_ONLY = "context-only"
 """The status of a session in which the context, or the prompt, was asked for and no answer."""
+
+
+def no_evidence(question: str, language: str = "") -> str:
+    """That there is none, in the language that is set or else in the question's, where tgraph has
+    it; in English elsewhere."""
+    from tgraph.ingest.languages import detected
+
+    code = language.lower().partition("-")[0] or detected(question)
+    found = tables("languages").get(code)
+    return str(found["no_evidence"]) if isinstance(found, dict) else NO_EVIDENCE
+
 
 Stream = Generator[GraphRagResponse, None, Answer]
 ContextStream = Generator[GraphRagResponse, None, ShownContext]
@@ -246,7 +258,8 @@ class QuestionRun:
                 )
         if not sentences:
             yield self._explain(record.answer_begun(step))
-            yield GraphRagResponse(message_type="chunk", response=NO_EVIDENCE)
+            said = no_evidence(question.text, self._context.settings.answer.language)
+            yield GraphRagResponse(message_type="chunk", response=said)
         return sentences, notes, step
 
     def _answer(
@@ -258,7 +271,8 @@ class QuestionRun:
         step: str,
     ) -> Answer:
         record, judgement = self._record, selection.judgement
-        text = joined(sentences) or NO_EVIDENCE
+        language = self._context.settings.answer.language
+        text = joined(sentences) or no_evidence(question.text, language)
         missing = (Note(f"Nothing found on: {words}.", (), ()) for words in notes.missing)
         least = self._context.settings.answer.least_confidence
         doubts = tuple(_disagreement(selection, sentences, least, self._context))

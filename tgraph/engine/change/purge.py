@@ -23,6 +23,7 @@ from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.change.entity_curation import check_reason, impact_of, take_back
+from tgraph.engine.change.prompt_tuning import FOLDER, remove_tuned, tuned_from
 from tgraph.engine.index.run import BUSY, PATIENCE
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, RunSetup
@@ -117,6 +118,7 @@ def purge(
         say_what_stays(opened.read(), opened.folder, before.document, purging.message)
         opened.release()
         purging.wait_for_readers()
+        _forget_prompts(opened, before.document, purging.message)
         _, questioned = take_back(opened, before.document, reason, progress)
         opened.release()
         purging.erase(before.document, reason)
@@ -128,6 +130,14 @@ def purge(
     purging.clear()
     counts = (done.bundles, done.batches, done.texts)
     return Purge(before, questioned, done.erasure, *counts, already=not unfinished)
+
+
+def _forget_prompts(opened: OpenCollection, document: str, message: OnMessage) -> None:
+    """Delete the files of prompts that quote the document."""
+    folder = opened.settings.prompts or opened.folder.path.parent.parent / FOLDER
+    made = tuned_from(opened.read(), document)
+    for path in remove_tuned(opened.read(), folder, made):
+        message(f"Deleted {path}, which was made from the document; `tgraph tune` makes it anew.")
 
 
 @dataclass(frozen=True)
@@ -211,7 +221,8 @@ class Purging(RunSetup):
 
 _AT_ONCE = 10_000
 _CONTENT = v.tg("contentHash")
-_OF_PEOPLE = f"{v.URN}prompt:", v.ontology_iri("")
+_PROMPT = f"{v.URN}prompt:"
+_OF_PEOPLE = _PROMPT, v.ontology_iri("")
 """What people wrote for the graph, and no document says: it stays as it is."""
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
 
@@ -313,7 +324,10 @@ class _CollectionRewriting:
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for done, key in enumerate(keys):
             self._purging.show("Texts", done, len(keys))
-            if not any(o.startswith(_OF_PEOPLE) for o in self._owners.get(key, ())):
+            owners = self._owners.get(key, ())
+            if self._affected.resources.intersection(o for o in owners if o.startswith(_PROMPT)):
+                self._removed.add(key)  # made from the document, by `tgraph tune`
+            elif not any(o.startswith(_OF_PEOPLE) for o in owners):
                 self._rewrite_text(key)
         self._purging.show("Texts", len(keys), len(keys))
 

@@ -3,6 +3,7 @@ these. Each reading is on record."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -14,14 +15,17 @@ from tgraph.engine.index.document_ingest import IngestedFile
 from tgraph.engine.index.phase import IndexContext, M, Made, Phase
 from tgraph.errors import UsageError
 from tgraph.extract.base import Extractor, with_endpoints
+from tgraph.extract.chinese import version
 from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
 from tgraph.index.prepended_metadata import document_preface, stored_preface
 from tgraph.index.sources import Texts, derived, standing_chunks, stored_chunk, text_value
 from tgraph.ingest.chunk import chunk_document
+from tgraph.ingest.languages import detected
 from tgraph.model import Chunk, Document, Extraction
 from tgraph.models.base import CallSink
+from tgraph.models.prompts import language_name
 from tgraph.models.tokens import count_tokens
 from tgraph.record.sources import ExtractionRecord, chunk_quads, occurrence_quads
 from tgraph.settings import ChunkSettings
@@ -137,6 +141,9 @@ def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Tou
     counts = Extracted(len(work))
     _ExtractionPhase(context, touched, counts).run(work)
     context.parts.end_workers()
+    if work and context.extractor.agent.kind == "method":
+        for said in _unread_languages([item.chunk.text for item in work]):
+            context.message(said)
     return counts
 
 
@@ -155,6 +162,22 @@ def chunks_of(document: Document, own: ChunkSettings) -> list[Chunk]:
             )
     found = chunk_document(document, size, own.overlap, own.by, own.encoding)
     return [replace(chunk, preface=preface) for chunk in found] if preface else found
+
+
+def _unread_languages(texts: Sequence[str]) -> Iterator[str]:
+    """What the extraction without a model can't do with these texts, in one message."""
+    counts = Counter(map(detected, texts))
+    del counts["en"]
+    if version():
+        del counts["zh"]
+    if not counts:
+        return
+    named = [f"{n} in {language_name(c) if c != 'other' else 'another language'}"
+             for c, n in counts.most_common()]  # fmt: skip
+    said = "Names and relations are read from English only. Of the chunks"
+    how = "their names are words with a capital, or words that recur, tied by standing together"
+    more = " The extra `zh` reads names of Chinese." if "zh" in counts else ""
+    yield f"{said} {', '.join(named)}: {how}; a language model reads more (chat.base_url).{more}"
 
 
 class _Claims(_ReadingPhase[ClaimExtractor]):

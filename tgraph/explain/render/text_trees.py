@@ -114,7 +114,8 @@ def _about(trace: Trace) -> Iterator[Text]:
     if trace.questioned:
         yield _text((f"Standing   called into question: {one_line(trace.questioned)}", "red"))
     usage = trace.usage
-    spent = "{input_tokens:,} tokens in, {output_tokens:,} out, {calls} calls"
+    thought = " ({reasoning_tokens:,} of them thinking)" if usage.get("reasoning_tokens") else ""
+    spent = f"{{input_tokens:,}} tokens in, {{output_tokens:,}} out{thought}, {{calls}} calls"
     yield from _fields(
         {
             "Time": f"{clock(trace.started)} UTC{_took(trace.started, trace.ended)}",

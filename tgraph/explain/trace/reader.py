@@ -208,6 +208,7 @@ class TraceReader:
                 "input_tokens": self._said.number(session, "inToken"),
                 "output_tokens": self._said.number(session, "outToken"),
                 "calls": self._said.number(session, "callCount"),
+                "reasoning_tokens": self._said.number(session, "reasoningToken"),
             },
             concepts=tuple(self._said.all(v.session_part_iri("concepts", self._uuid), "concept")),
             matches=self._matches(),

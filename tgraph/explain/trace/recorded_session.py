@@ -189,7 +189,9 @@ def _call(store: Store, librarian: Librarian, said: BundleReader, iri: str) -> C
             "What has been erased stays erased; ask the question again.",
         ) from error
     cached = said.one(iri, "cached") == "true"
-    usage = Usage(said.number(iri, "inToken"), said.number(iri, "outToken"), int(not cached))
+    tokens = (said.number(iri, name) for name in ("inToken", "outToken", "reasoningToken"))
+    sent, got, thought = tokens
+    usage = Usage(sent, got, int(not cached), thought)
     started = datetime.fromisoformat(said.one(iri, "startedAtTime"))
     agent = agent_on_record(store, content["agent"])
     call = recorded_call(content, agent, started, usage, cached=cached)

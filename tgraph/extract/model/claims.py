@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Protocol, Unpack, get_args
 
 from pydantic import BaseModel, Field
@@ -20,7 +19,7 @@ from tgraph.extract.model.replies import Row, Text, fields_of, name_of, typed_li
 from tgraph.model import Chunk, ClaimStatus, ExtractedClaim, ExtractedEntity, Extraction
 from tgraph.models.base import CallSink, ChatModel, no_sink
 from tgraph.models.json_parsing import Read, read_reply
-from tgraph.models.prompts import Options
+from tgraph.models.prompts import Options, Prompts
 from tgraph.vocabulary import normalise_name
 
 _STATUSES: tuple[ClaimStatus, ...] = get_args(ClaimStatus)
@@ -86,7 +85,7 @@ class ModelClaims(Gleaning[ClaimsReply]):
         self,
         model: ChatModel,
         gleanings: int = 1,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         description: str = "",
         entity_specs: Sequence[str] = (),

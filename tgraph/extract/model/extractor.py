@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Generic, TypeVar, Unpack
 
 from pydantic import BaseModel
@@ -20,7 +19,14 @@ from tgraph.extract.ontology import Ontology
 from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
 from tgraph.models.json_parsing import Read
-from tgraph.models.prompts import Options, Prompted, load_prompt, messages, with_addition
+from tgraph.models.prompts import (
+    Options,
+    Prompted,
+    Prompts,
+    load_prompt,
+    messages,
+    with_addition,
+)
 from tgraph.models.structured_output import Structured, ask
 from tgraph.vocabulary import digest, normalise_name
 
@@ -85,7 +91,7 @@ class Gleaning(Prompted, Generic[R]):
         model: ChatModel,
         asked_for: str,
         gleanings: int,
-        prompts: Path | None,
+        prompts: Prompts,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(model, load_prompt(self.name, prompts), (), **options)
@@ -163,7 +169,7 @@ class ModelExtractor(Gleaning[GraphReply]):
         model: ChatModel,
         entity_types: Sequence[str],
         gleanings: int = 1,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(model, ", ".join(entity_types), gleanings, prompts, **options)

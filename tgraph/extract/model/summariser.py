@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Unpack
 
 from tgraph.errors import ModelError
@@ -13,7 +12,7 @@ from tgraph.extract.model.replies import Row, Text, Texts
 from tgraph.extract.summaries import Summary, SummarySentence, whole, within
 from tgraph.ingest.base import one_line
 from tgraph.models.base import CallSink, ChatModel, no_sink
-from tgraph.models.prompts import Options, Prompted, load_prompt, messages
+from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt, messages
 from tgraph.models.tokens import count_tokens, truncate
 
 NAME = "summarise_descriptions"
@@ -44,7 +43,7 @@ class ModelSummariser(Prompted):
         model: ChatModel,
         max_words: int,
         max_input_tokens: int,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         **options: Unpack[Options],
     ) -> None:
         super().__init__(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
@@ -14,7 +13,7 @@ from tgraph.errors import ModelError
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, no_sink
-from tgraph.models.prompts import Options, Prompted, load_prompt
+from tgraph.models.prompts import Options, Prompted, Prompts, load_prompt
 from tgraph.models.structured_output import Forgetful, Structured
 from tgraph.models.tokens import count_tokens, encoding_for
 from tgraph.vocabulary import digest
@@ -67,7 +66,7 @@ class ModelReportWriter(Prompted):
     def __init__(
         self,
         model: ChatModel,
-        prompts: Path | None = None,
+        prompts: Prompts = None,
         *,
         max_tokens: int = 2_000,
         temperature: float = 0.0,

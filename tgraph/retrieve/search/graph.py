@@ -42,8 +42,8 @@ from tgraph.retrieve.subgraph import (
     share_of,
     weights_of,
 )
-from tgraph.retrieve.text.bm25 import frequencies
 from tgraph.retrieve.text.lexical import Frequencies, stem, term_set, terms
+from tgraph.retrieve.text.lexicon import ENGLISH, frequencies
 from tgraph.retrieve.text.question_analysis import (
     AnalysedQuestion,
     Description,
@@ -320,12 +320,22 @@ class _RatedSentences:
         rating = self.ratings[passage.place]
         together = self.promoted.get(passage.place, _ALONE)
         reasons = [together.reason] if together.score > rating.score else []
-        reasons.append(f"its sentence is {rating.similar:.2f} similar in meaning to the question")
-        telling = dict.fromkeys(telling_words(self.inquiry.text))
-        shared = [word for word in telling if stem(word) in passage.wording.quote]
+        if not self.inquiry.by_words:
+            reasons.append(
+                f"its sentence is {rating.similar:.2f} similar in meaning to the question"
+            )
+        shared = self._shared(passage)
         if shared:
             reasons.append(f"it shares the words {', '.join(shared[:6])}")
         return reasons
+
+    def _shared(self, passage: SentencePassage) -> list[str]:
+        """The telling words of the question that the sentence has."""
+        lexicon = self.inquiry.lexicon
+        if lexicon is not ENGLISH:
+            return [term for term in self.inquiry.weights if term in passage.wording.quote]
+        telling = dict.fromkeys(telling_words(self.inquiry.text))
+        return [word for word in telling if stem(word) in passage.wording.quote]
 
 
 def _rank(

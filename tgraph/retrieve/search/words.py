@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from tgraph.index.sources import chunks_of_document, document_of_chunk, standing_documents
+from tgraph.index.sources import document_of_chunk
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.retrieve.text.bm25 import WordIndex
+from tgraph.retrieve.text.lexicon import frequencies
+from tgraph.retrieve.text.word_similarity import words_of_chunks
 
 
 class WordRetriever:
@@ -48,18 +49,9 @@ word_retriever = of_section(WordRetriever, "bm25_search")
 
 def worded(question: Question, context: Context, k: int) -> list[tuple[str, float]]:
     """The first ``k`` chunks by their words, with their scores."""
-    return _words_of(context).search(in_conversation(question), k)
-
-
-def _words_of(context: Context) -> WordIndex:
-    """The words of all chunks that stand, counted at the first question that needs them."""
-
-    def count() -> WordIndex:
-        documents = standing_documents(context.store)
-        chunks = (chunk for each in documents for chunk in chunks_of_document(context.store, each))
-        return WordIndex([(chunk, context.texts.of_chunk(chunk)) for chunk in chunks])
-
-    return context.once("words of chunks", count)
+    text = in_conversation(question)
+    lexicon = frequencies(context).languages.of_question(text)
+    return words_of_chunks(context).search(text, k, lexicon)
 
 
 def word_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:

@@ -7,11 +7,10 @@ identifiers count as a whole and by their parts: ``readBuffer`` is found by "buf
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from tgraph.errors import StoreError
-from tgraph.retrieve.base import Context
-from tgraph.retrieve.text.lexical import STOP_WORDS, Frequencies, stem, words
+from tgraph.retrieve.text.lexical import STOP_WORDS, stem, words
+from tgraph.retrieve.text.lexicon import ENGLISH, Lexicon, compound_parts
 
 K1, B = 1.5, 0.75  # bm25s's and Lucene-like defaults
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -29,25 +28,47 @@ def search_terms(text: str) -> list[str]:
     return [stem(word) for word in (*plain, *parts)]
 
 
-class WordIndex:
-    """An index of texts by key; equal scores are ordered by key."""
+def terms_in(text: str, lexicon: Lexicon) -> list[str]:
+    """The terms that a text of the language is found by."""
+    return search_terms(text) if lexicon is ENGLISH else lexicon.terms(text)
 
-    def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
+
+class WordIndex:
+    """An index of texts by key, each read in its own language (English where none is given); equal
+    scores are ordered by key. Compounds count by those of their parts that other texts have."""
+
+    def __init__(
+        self, texts: Sequence[tuple[str, str]], languages: Mapping[str, Lexicon] | None = None
+    ) -> None:
         import bm25s
 
-        found = [(key, search_terms(text)) for key, text in sorted(texts)]
+        read = languages or {}
+        found = [(key, terms_in(text, read.get(key, ENGLISH))) for key, text in sorted(texts)]
         found = [(key, terms) for key, terms in found if terms]
+        compounding = {key for key, lexicon in read.items() if lexicon.has_compounds}
+        if compounding:
+            known = {term for key, terms in found if key in compounding for term in terms}
+            found = [
+                (key, [*terms, *parts_among(terms, known)] if key in compounding else terms)
+                for key, terms in found
+            ]
+            self._known = frozenset(known)
+        else:
+            self._known = frozenset()
         self._keys = [key for key, _ in found]
         self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
         if found:
             self._index.index([terms for _, terms in found], show_progress=False)
 
-    def search(self, text: str, k: int) -> list[tuple[str, float]]:
+    def search(self, text: str, k: int, lexicon: Lexicon = ENGLISH) -> list[tuple[str, float]]:
         """At most ``k`` (key, score) that share a term with the text, best first; scores are above
         zero and have six decimals."""
         import numpy as np
 
-        terms = list(dict.fromkeys(search_terms(text)))
+        wanted = search_terms(text) if lexicon is ENGLISH else lexicon.wanted(text)
+        if lexicon.has_compounds:
+            wanted = [*wanted, *parts_among(wanted, self._known)]
+        terms = list(dict.fromkeys(wanted))
         if not self._keys or not terms:
             return []
         scores = np.round(self._index.get_scores(terms), 6)
@@ -55,35 +76,6 @@ class WordIndex:
         return [(self._keys[at], float(scores[at])) for at in order if scores[at] > 0]
 
 
-# --- texts and their statistics ---
-
-
-SAMPLE = 400_000
-"""Characters from which the frequencies of words are taken."""
-
-
-def frequencies(context: Context) -> Frequencies:
-    """Those of the published state, counted at its first question."""
-    memory = context.remembered("frequencies", 1)
-    found = memory.get("frequencies", lambda: Frequencies(_sample(context)))
-    assert isinstance(found, Frequencies)
-    return found
-
-
-def _sample(context: Context) -> list[str]:
-    """The texts of chunks spread evenly over the collection, in a fixed order."""
-    keys = context.vectors["chunk"].keys
-    texts: list[str] = []
-    size = 0
-    step = 1
-    while len(keys) // step > 512:
-        step += 1
-    for place in range(0, len(keys), step):
-        try:
-            texts.append(context.texts.of_chunk(keys[place]))
-        except StoreError:
-            continue
-        size += len(texts[-1])
-        if size > SAMPLE:
-            break
-    return texts
+def parts_among(terms: Sequence[str], known: Collection[str]) -> list[str]:
+    """What compounds begin or end with, as far as it is a known term by itself."""
+    return [part for term in terms for part in sorted(compound_parts(term)) if part in known]

@@ -15,8 +15,9 @@ from tgraph.retrieve.text.answer_type import (
     expected_answer_type,
     kind_of_phrase,
 )
-from tgraph.retrieve.text.bm25 import frequencies
+from tgraph.retrieve.text.answer_type_abroad import form_of
 from tgraph.retrieve.text.lexical import STOP_WORDS, Frequencies, stem, terms, words
+from tgraph.retrieve.text.lexicon import ENGLISH, CountedWords, Lexicon, frequencies
 
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-z]\w*(?:[-'’]\w+)*")
 _FRAME = word_set("questions", "shaping")
@@ -35,6 +36,9 @@ class AnalysedQuestion:
     weights: Mapping[str, float]
     names: frozenset[str]
     sought: ExpectedAnswerType
+    lexicon: Lexicon = ENGLISH
+    by_words: bool = False
+    """Whether vectors tell nothing of it, so that words alone do."""
 
     @property
     def asked(self) -> str:
@@ -47,7 +51,12 @@ class AnalysedQuestion:
 
 
 def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
-    """The question's terms weighted by how rare they are in the body of texts."""
+    """The question's terms weighted by how rare they are in the body of texts, read in the language
+    of both."""
+    if isinstance(frequencies, CountedWords):
+        lexicon = frequencies.languages.of_question(text)
+        if lexicon is not ENGLISH:
+            return _analyse_in(lexicon, text, frequencies)
     names = frozenset(stem(w) for m in _NAME.findall(text) for w in words(m) if w not in STOP_WORDS)
     sought = expected_answer_type(text)
     focus = sought.focus - names
@@ -55,6 +64,20 @@ def analyse(text: str, frequencies: Frequencies) -> AnalysedQuestion:
         term: _weight(term, names, focus, frequencies) for term in dict.fromkeys(_stems(text))
     }
     return AnalysedQuestion(text, weights, names, sought)
+
+
+def _analyse_in(lexicon: Lexicon, text: str, counts: CountedWords) -> AnalysedQuestion:
+    wanted = dict.fromkeys(lexicon.wanted(text))
+    weights = {term: max(0.05, counts.idf(term)) for term in wanted}
+    form = form_of(lexicon.code)
+    names: frozenset[str] = frozenset()
+    if form.names_are_capitalised:
+        named = (w for m in _NAME.findall(text) for w in lexicon.words(m))
+        names = frozenset(map(lexicon.stem, named)) & weights.keys()
+    weights |= {name: 2 * weights[name] for name in names if not counts.has(name)}
+    sought = form.expected_answer(text, lexicon)
+    by_words = counts.searches_by_words(lexicon)
+    return AnalysedQuestion(text, weights, names, sought, lexicon, by_words)
 
 
 def telling_words(text: str) -> list[str]:

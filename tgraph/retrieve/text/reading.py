@@ -19,8 +19,7 @@ from tgraph.models.base import CallSink, no_sink
 from tgraph.models.reader import Passage, PassageReading, Reader
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.text.bm25 import frequencies
-from tgraph.retrieve.text.lexical import stem, term_set, words
+from tgraph.retrieve.text.lexicon import frequencies
 from tgraph.retrieve.text.page_sentences import PageSentence, PageSentences, page_sentences
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.sentence_ranking import Place, place_of
@@ -179,7 +178,7 @@ def read(question: Question, retrieval: Retrieval, reader: Reader, context: Cont
 def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
     """Whether the question and the best of what was retrieved are in the reader's language, and
     the answer can stand in a passage; what a comparison comes to doesn't."""
-    from tgraph.extract.language import language_of  # late: not every question needs them
+    from tgraph.ingest.languages import language_of  # late: not every question needs them
     from tgraph.retrieve.text.comparison import comparison_of
 
     if comparison_of(question.text) is not None:
@@ -187,6 +186,11 @@ def is_for(reader: Reader, question: Question, retrieval: Retrieval) -> bool:
     quotes = (c.evidence[0].quote for c in retrieval.candidates[:_SAMPLE] if c.evidence)
     texts = (question.text, "\n".join(quotes))
     return not reader.language or all(language_of(text) == reader.language for text in texts)
+
+
+def is_known_to(reader: Reader, question: Question, context: Context) -> bool:
+    """Whether the reader knows the language that the question is read in."""
+    return frequencies(context).languages.of_question(question.text).code == reader.language
 
 
 def in_order_read(retrieval: Retrieval, found: Retrieval) -> Retrieval:
@@ -368,7 +372,7 @@ def _likeliest(readings: Sequence[SentenceReading]) -> SentenceReading | None:
 
 def _lacking(inquiry: AnalysedQuestion, passage: str) -> tuple[str, ...]:
     """The terms of the question that the passage lacks."""
-    had = term_set(passage)
+    had = inquiry.lexicon.term_set(passage)
     roots = roots_of(had)
     return tuple(term for term in inquiry.weights if not matched(term, had, roots))
 
@@ -392,7 +396,8 @@ def _judgement(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -
 def _missing(inquiry: AnalysedQuestion, readings: Sequence[SentenceReading]) -> tuple[str, ...]:
     """The words of the question that no passage has, in their order."""
     nowhere = set(inquiry.weights).intersection(*(each.lacking for each in readings))
-    return tuple(dict.fromkeys(w for w in words(inquiry.text) if stem(w) in nowhere))
+    read = inquiry.lexicon
+    return tuple(dict.fromkeys(w for w in read.words(inquiry.text) if read.stem(w) in nowhere))
 
 
 def judgement_features(told: Sequence[Features], best: Features) -> JudgementFeatures:

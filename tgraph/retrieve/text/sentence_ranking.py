@@ -24,11 +24,18 @@ from tgraph.retrieve.entity_matching import triple_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.text.answer_type import NamedAnswer
-from tgraph.retrieve.text.bm25 import frequencies
-from tgraph.retrieve.text.lexical import term_set
+from tgraph.retrieve.text.lexicon import (
+    ENGLISH,
+    Lexicon,
+    compound_parts,
+    frequencies,
+    is_pair,
+    lexicon_of,
+)
 from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.similarity import Similarity
+from tgraph.retrieve.text.word_similarity import WordSimilarity
 from tgraph.store.base import select, text_of
 
 if TYPE_CHECKING:
@@ -38,6 +45,12 @@ Place = tuple[str, int | None, int, int]
 
 WEIGHTS = weights("sentence")
 """What each of ``SentenceFeatures`` counts."""
+
+WORD_WEIGHTS = weights("sentence_words")
+"""The same for a question of which vectors tell nothing."""
+
+PART, APART = 0.7, 0.5
+"""What a word counts that is part of a compound, and two Chinese characters that stand apart."""
 
 TITLE, BEFORE, AFTER, FAR = 0.95, 0.95, 0.6, 0.35
 """What a term counts that only the title or heading has, the sentence before, the one after, or
@@ -72,6 +85,8 @@ class PassageWords:
     is_aside: bool
     is_heading: bool
     section: Section
+    parts: frozenset[str] = frozenset()
+    """What the compounds of the quote begin and end with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +174,10 @@ def gather(
 def _passage(
     place: Place, evidence: Evidence, edges: Sequence[Edge], context: Context
 ) -> SentencePassage:
+    lexicon = lexicon_of(evidence, context)
     ends = {end: label for edge in edges for end, label in _ends(edge)}
     named = tuple(
-        NamedAnswer(iri, label, _terms_of(iri, label, context), _kind(iri, context))
+        NamedAnswer(iri, label, _terms_of(iri, label, context, lexicon), _kind(iri, context))
         for iri, label in ends.items()
         if any(map(str.isupper, label))
     )
@@ -170,7 +186,7 @@ def _passage(
         evidence,
         tuple(edge.iri for edge in edges),
         named,
-        _wording(evidence, edges, context),
+        _wording(evidence, edges, context, lexicon),
     )
 
 
@@ -198,8 +214,11 @@ def _kind(entity: str, context: Context) -> str:
     return kind
 
 
-def _terms_of(entity: str, label: str, context: Context) -> frozenset[str]:
+def _terms_of(
+    entity: str, label: str, context: Context, lexicon: Lexicon = ENGLISH
+) -> frozenset[str]:
     """The terms of an entity's label, and of its names that are told in other words."""
+    term_set = lexicon.term_set
 
     def read() -> frozenset[str]:
         own = term_set(label)
@@ -208,24 +227,27 @@ def _terms_of(entity: str, label: str, context: Context) -> frozenset[str]:
         others = (term_set(name.value) for name in named if isinstance(name, Literal))
         return own.union(*(other for other in others if other.isdisjoint(own)))
 
-    found: frozenset[str] = context.remembered("terms of names", 50_000).get(entity, read)
+    key = entity if lexicon is ENGLISH else (entity, lexicon.code)
+    found: frozenset[str] = context.remembered("terms of names", 50_000).get(key, read)
     return found
 
 
-def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> PassageWords:
-    place = surroundings(evidence, context)
+def _wording(
+    evidence: Evidence, edges: Iterable[Edge], context: Context, lexicon: Lexicon
+) -> PassageWords:
+    place, term_set = surroundings(evidence, context), lexicon.term_set
     text = place.text or " ".join(evidence.quote.split())
     quote = term_set(text)
     stating = [e for e in edges if e.predicate_label != _MENTIONS]
     ends = {end: label for edge in stating for end, label in _ends(edge)}
     said = [term_set(e.text) for e in stating]
-    said += (_terms_of(iri, label, context) for iri, label in ends.items())
+    said += (_terms_of(iri, label, context, lexicon) for iri, label in ends.items())
     is_row = place.kind == "row"
     return PassageWords(
         quote=quote,
         labels=frozenset().union(*said),
         title=term_set(" ".join((evidence.title, *place.context))),
-        around={} if is_row else _around(place),
+        around={} if is_row else _around(place, lexicon),
         roots=roots_of(quote),
         is_row=is_row,
         is_prose=place.kind in _SAYING and (text[-1:] in _ENDS or place.kind != "prose"),
@@ -236,11 +258,13 @@ def _wording(evidence: Evidence, edges: Iterable[Edge], context: Context) -> Pas
             evidence.page or 0,
             (*place.headings, place.text) if place.is_heading else place.headings,
         ),
+        parts=lexicon.parts(quote),
     )
 
 
-def _around(place: QuoteSurroundings) -> dict[str, float]:
+def _around(place: QuoteSurroundings, lexicon: Lexicon) -> dict[str, float]:
     found: dict[str, float] = {}
+    term_set = lexicon.term_set
     for far, sentence in enumerate(place.before):
         for term in term_set(sentence):
             found.setdefault(term, FAR if far else BEFORE)
@@ -257,6 +281,8 @@ def meaning_of(
 ) -> Similarity:
     """What the passages' likeness to the question is measured with. A ``vector`` stands for the
     question, with and without its names, so that neither is embedded."""
+    if inquiry.by_words:
+        return WordSimilarity(inquiry, context, stated_in)
     if vector is None:
         question = context.embed([inquiry.text, inquiry.asked or inquiry.text])
     else:
@@ -278,17 +304,24 @@ def rate(
     wanted = list(passages)
     found = features_of(wanted, inquiry, meaning, known)
     asking = {
-        passage.wording.section: found[passage.place].score
+        passage.wording.section: scored(found[passage.place], inquiry)
         for passage in wanted
         if passage.wording.is_heading and passage.quote.rstrip().endswith(_ASKS)
     }
     return {
         passage.place: Score(
-            _under(asking, passage.wording, found[passage.place].score),
+            _under(asking, passage.wording, scored(found[passage.place], inquiry)),
             found[passage.place].similar,
         )
         for passage in wanted
     }
+
+
+def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
+    """How well a passage answers by its features, or by its words alone."""
+    if not inquiry.by_words:
+        return features.score
+    return float(sum(map(mul, WORD_WEIGHTS, features)))
 
 
 def _under(asking: Mapping[Section, float], wording: PassageWords, score: float) -> float:
@@ -358,7 +391,19 @@ def credit(term: str, wording: PassageWords) -> float:
 
 def said(term: str, wording: PassageWords) -> float:
     """How well the sentence itself matches a term, by its words or by what they stand for."""
-    return 1.0 if term in wording.labels else matched(term, wording.quote, wording.roots)
+    if term in wording.labels:
+        return 1.0
+    found = matched(term, wording.quote, wording.roots)
+    if found < PART and wording.parts and _is_part(term, wording):
+        return PART
+    if not found and is_pair(term) and wording.quote.issuperset(term):
+        return APART
+    return found
+
+
+def _is_part(term: str, wording: PassageWords) -> bool:
+    """Whether a term begins or ends a compound of the quote, or the other way round."""
+    return term in wording.parts or not wording.quote.isdisjoint(compound_parts(term))
 
 
 def share(weights: Mapping[str, float], credits: Mapping[str, float]) -> float:

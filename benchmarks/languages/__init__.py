@@ -1,0 +1,1 @@
+"""Question sets in languages other than English, and how well they are answered."""

@@ -1,0 +1,74 @@
+"""Which language a text is written in, told by its letters and its commonest words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Literal as Choice
+
+from tgraph.resources import tables, word_set
+
+Language = Choice["en", "zh", "other"]
+
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_KANA_OR_HANGUL = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+_WORD = re.compile(r"[^\W\d_]+")
+_ENGLISH = word_set("languages", "english")
+_OTHERS = word_set("languages", "others")
+_LISTED = ("de", "fr", "es")
+"""Languages in Latin letters that have lists of their own."""
+_STOP_WORDS = {code: frozenset(tables("languages")[code]["stop"].split()) for code in _LISTED}
+_MARKS = {"de": "äöüß", "fr": "çêëîïôœû", "es": "ñ¿¡"}
+"""Letters that no other of these languages has, or hardly."""
+_ENOUGH = 12
+
+
+def language_of(text: str) -> Language:
+    """``en``, ``zh`` or ``other``. Latin text without a sign of another language is English."""
+    sample = text[:20_000]
+    letters = sum(map(str.isalpha, sample))
+    if not letters:
+        return "en"
+    if len(_HAN.findall(sample)) > 0.3 * letters:
+        return "other" if len(_KANA_OR_HANGUL.findall(sample)) > 0.05 * letters else "zh"
+    ascii_letters = sum(c.isascii() and c.isalpha() for c in sample)
+    if ascii_letters < 0.7 * letters:
+        return "other"
+    words = [word.lower() for word in _WORD.findall(sample)]
+    english = sum(word in _ENGLISH for word in words)
+    others = sum(word in _OTHERS - _ENGLISH for word in words)
+    if len(words) < _ENOUGH:
+        return "en" if english >= others else "other"
+    many = 0.06 * len(words)
+    if english > others and english >= many:
+        return "en"
+    # Code, tables and lists have no stop words at all: they are read as English.
+    return "other" if others >= many else "en"
+
+
+def detected(text: str) -> str:
+    """The language of a text: ``en`` and ``zh`` as of ``language_of``, else ``de``, ``fr`` or
+    ``es`` where its commonest words say so, else ``other``."""
+    found = language_of(text)
+    if found != "other":
+        return found
+    sample = text[:20_000].lower()
+    words = [_plain(word) for word in _WORD.findall(sample)]
+    scores = {
+        code: sum(word in stop for word in words) + sum(map(sample.count, _MARKS[code]))
+        for code, stop in _STOP_WORDS.items()
+    }
+    best = max(scores, key=lambda code: (scores[code], code))
+    enough = scores[best] >= max(1, 0.3 * len(words))
+    alone = sum(score == scores[best] for score in scores.values()) == 1
+    return best if enough and alone else "other"
+
+
+def has_signs_of(text: str, code: str) -> bool:
+    """Whether a text has any of the commonest words of English, the only ``code`` there is."""
+    return code == "en" and any(word.lower() in _ENGLISH for word in _WORD.findall(text))
+
+
+def _plain(word: str) -> str:
+    parts = unicodedata.normalize("NFD", word)
+    return "".join(c for c in parts if not unicodedata.combining(c)).replace("ß", "ss")
