@@ -337,7 +337,9 @@ class SampleRecord:
         note = self._document("note.txt", "text/plain", [(None, NOTE)]).iri
         whole, part = (f"{v.URN}given-community:{v.digest(name)}" for name in ("whole", "part"))
         given = (
-            GivenCommunity(whole, 0, frozenset(names), "", note, 0, 4, (tuple(names[:1]), ())),
+            GivenCommunity(
+                whole, 0, frozenset(names), "", note, 0, 4, (tuple(names[:1]), tuple(names[1:2]))
+            ),
             GivenCommunity(part, 1, frozenset(names[:2]), whole, note, 5, 9),
         )
         by = Authorship(RUN, SOFTWARE, (), self.now(), self.now())

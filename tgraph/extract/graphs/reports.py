@@ -127,7 +127,7 @@ class ReportDocument:
 
     def _refers(self, community: ImportedCommunity, finding: str) -> tuple[str, ...]:
         """What a finding speaks of: the members that it names, the relationships between these,
-        and what it refers to by number."""
+        and what it refers to by number; else the first member."""
         said, stretch = self._referred(finding), UnitText(finding, 0)
         members = [self._names[iri] for iri in sorted(community.members) if iri in self._names]
         named = {m.name for m in members if m.name in said.entities or stretch.naming(m.name)}
@@ -136,7 +136,7 @@ class ReportDocument:
             ends = str(tie.subject), str(tie.object)
             if named.issuperset(ends) or ends in said.relationships:
                 found[_edge(*ends, str(tie.predicate))] = 0
-        return tuple(found)
+        return tuple(found) or tuple(sorted(community.members)[:1])
 
 
 _BETWEEN = "\n\n"
