@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -20,6 +20,7 @@ from tgraph.explain.export.formats import serialise
 from tgraph.explain.trace.record_quads import catalogue_quads, classic, session_quads
 from tgraph.extract.summaries import Summary, SummarySentence
 from tgraph.index.communities.communities import FoundCommunities, community_quads, read_communities
+from tgraph.index.communities.given import GivenCommunity
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.knowledge import Described, Original
 from tgraph.index.reports.context import EdgeDetail, EntityDetail, ReportContext, SubReport
@@ -59,6 +60,7 @@ from tgraph.record.communities import (
     Hierarchy,
     Parameters,
     clustering_quads,
+    given_quads,
     report_content,
     report_quads,
     standing_hierarchies,
@@ -325,9 +327,24 @@ class SampleRecord:
             made = {v.digest(run): [all_three.iri, pair.iri]}
             quads += clustering_quads(by, how, 1, made, ended, left)
             ended = list(standing_hierarchies(OxigraphStore.memory(quads)).values())
+        quads += self._given(names)
         return quads + community_quads(
             [FoundCommunities(all_three, "Marie Curie"), FoundCommunities(near, "Polonium")]
         )
+
+    def _given(self, names: Sequence[str]) -> list[Quad]:
+        """Two communities, one within the other, that a graph brought of which the note tells."""
+        note = self._document("note.txt", "text/plain", [(None, NOTE)]).iri
+        whole, part = (f"{v.URN}given-community:{v.digest(name)}" for name in ("whole", "part"))
+        given = (
+            GivenCommunity(
+                whole, 0, frozenset(names), "", note, 0, 4, (tuple(names[:1]), tuple(names[1:2]))
+            ),
+            GivenCommunity(part, 1, frozenset(names[:2]), whole, note, 5, 9),
+        )
+        by = Authorship(RUN, SOFTWARE, (), self.now(), self.now())
+        hierarchy = f"{v.URN}given-hierarchy:{v.digest('given')}"
+        return given_quads(by, hierarchy, [v.digest("part")], given, [note])
 
     def _reports(self, store: Store) -> list[Quad]:
         """A report of a part, which a model could not write, and one of the whole that cites it."""

@@ -42,13 +42,15 @@ class BroughtCommunities:
 
 def state_given(context: IndexContext, brought: BroughtCommunities) -> None:
     """Put on record which communities the graph brings, and of which parts: those that it makes by
-    itself, so that it makes no difference what else is known when it comes."""
+    itself, so that it makes no difference what else is known when it comes. Communities of entities
+    that nothing ties to others are of no part, and are left out."""
     started = context.clock()
     store = context.copy.store
     part_of = _parts_alone(store, brought.documents)
     given = list(_given(brought.communities))
     how = Authorship(context.run, SOFTWARE, (), started, context.clock())
-    for parts, own in group_communities(given, part_of):
+    groups = group_communities(given, part_of)
+    for parts, own in ((parts, own) for parts, own in groups if parts):
         name = v.digest(*sorted(parts), "", *(one.iri for one in own), "", *brought.documents)
         hierarchy = f"{v.URN}given-hierarchy:{name}"
         if not is_recorded(store, hierarchy):

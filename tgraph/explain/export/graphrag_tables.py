@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.export.knowledge import KnowledgeSource, KnownClaim, KnownEdge, KnownEntity
+from tgraph.explain.export.knowledge import (
+    ExportedClaim,
+    ExportedEdge,
+    ExportedEntity,
+    KnowledgeSource,
+)
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import document_of_chunk, document_titles, page_of_chunk, text_value
@@ -53,8 +58,8 @@ class _Tables:
         self._entities = list(knowledge.entities())
         self._labels = _unique((each.iri, each.label) for each in self._entities)
         edges = list(knowledge.edges())
-        self._attributes: dict[str, list[KnownEdge]] = {}
-        self._ties: dict[tuple[str, str], list[KnownEdge]] = {}
+        self._attributes: dict[str, list[ExportedEdge]] = {}
+        self._ties: dict[tuple[str, str], list[ExportedEdge]] = {}
         for edge in edges:
             if edge.is_attribute:
                 self._attributes.setdefault(edge.subject, []).append(edge)
@@ -86,7 +91,7 @@ class _Tables:
         written = {name: own for name, own in rows.items() if own or name != "covariates"}
         return {name: _table(own, schemas[name]) for name, own in written.items()}
 
-    def _entity(self, number: int, entity: KnownEntity) -> dict[str, Any]:
+    def _entity(self, number: int, entity: ExportedEntity) -> dict[str, Any]:
         told = [f"{e.relation}: {e.object}" for e in self._attributes.get(entity.iri, ())]
         chunks = self._chunks.get(entity.iri, [])
         return {
@@ -101,7 +106,7 @@ class _Tables:
         }
 
     def _tie(
-        self, number: int, ends: tuple[str, str], edges: Sequence[KnownEdge]
+        self, number: int, ends: tuple[str, str], edges: Sequence[ExportedEdge]
     ) -> dict[str, Any]:
         chunks = [chunk for edge in edges for chunk in self._chunks.get(edge.iri, ())]
         return {
@@ -115,7 +120,7 @@ class _Tables:
             "text_unit_ids": list(dict.fromkeys(chunks)),
         }
 
-    def _claim(self, number: int, claim: KnownClaim) -> dict[str, Any]:
+    def _claim(self, number: int, claim: ExportedClaim) -> dict[str, Any]:
         chunks = self._chunks.get(claim.iri, [])
         return {
             "id": claim.iri,
@@ -222,7 +227,7 @@ def _unique(named: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def _described(edge: KnownEdge) -> str:
+def _described(edge: ExportedEdge) -> str:
     told = " ".join(edge.descriptions)
     if edge.relation == RELATED:
         return told

@@ -45,7 +45,7 @@ class KnowledgeHash(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class KnownEntity:
+class ExportedEntity:
     """An entity. ``type`` is the name of its type, ``iri`` says of which."""
 
     iri: str
@@ -56,7 +56,7 @@ class KnownEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownEdge:
+class ExportedEdge:
     """An edge with its attributes; ``relation`` is the name of its predicate."""
 
     iri: str
@@ -82,7 +82,7 @@ class KnownEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownClaim:
+class ExportedClaim:
     """A claim under the canonical names of whom it is about; ``object`` is empty where that is
     nobody else, dates are empty where none is said."""
 
@@ -181,13 +181,13 @@ class Knowledge:
 
     # --- as values ---
 
-    def entities(self) -> Iterator[KnownEntity]:
+    def entities(self) -> Iterator[ExportedEntity]:
         """All entities, by IRI."""
         types = self.labels("EntityType")
         for node in self._nodes["Entity"]:
             said = _values(self._about(node))
             kinds = (types.get(text_of(term), "") for term in said.get(v.RDF_TYPE.value, ()))
-            yield KnownEntity(
+            yield ExportedEntity(
                 node.value,
                 text_of(_first(said, v.RDFS_LABEL.value)) or node.value,
                 next(filter(None, sorted(kinds)), ""),
@@ -195,7 +195,7 @@ class Knowledge:
                 _texts(said, "description"),
             )
 
-    def edges(self) -> Iterator[KnownEdge]:
+    def edges(self) -> Iterator[ExportedEdge]:
         """All edges, by subject, predicate and object."""
         relations = self.labels("Relation")
         for node in self._nodes["Entity"]:
@@ -204,19 +204,19 @@ class Knowledge:
                     name = relations.get(quad.predicate.value, quad.predicate.value)
                     yield self._edge(edge_of(quad.triple), quad.triple, name)
 
-    def _edge(self, iri: str, triple: Triple, relation: str) -> KnownEdge:
+    def _edge(self, iri: str, triple: Triple, relation: str) -> ExportedEdge:
         said = _values(self._about(NamedNode(iri)))
         weight = float(text_of(_first(said, "weight")) or 0)
         keywords, descriptions = _texts(said, "keyword"), _texts(said, "description")
-        return KnownEdge(iri, triple, relation, weight, keywords, descriptions)
+        return ExportedEdge(iri, triple, relation, weight, keywords, descriptions)
 
-    def claims(self) -> Iterator[KnownClaim]:
+    def claims(self) -> Iterator[ExportedClaim]:
         """All claims, by IRI."""
         parts = ("subject", "object", "claimType", "claimStatus", "description")
         for node in sorted(self._claims, key=str):
             said = _values(self._claims[node])
             named = (text_of(_first(said, part)) for part in (*parts, "claimStart", "claimEnd"))
-            yield KnownClaim(node.value, *named)
+            yield ExportedClaim(node.value, *named)
 
     def labels(self, kind: str = "Entity") -> dict[str, str]:
         """The label of each entity, type (``EntityType``) or relation (``Relation``), by IRI."""

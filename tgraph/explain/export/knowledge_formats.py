@@ -170,7 +170,7 @@ def write_knowledge(
         every = ", ".join([*STREAMS, *FOLDERS])
         raise UsageError(f"There is no format {format!r} for knowledge.", f"There are: {every}.")
     elif not isinstance(output, Path):
-        raise UsageError(f"The format {format} is several files.", "Name a new folder (-o FOLDER).")
+        raise UsageError(f"The format {format} is several files.", "Name a new folder.")
     else:
         _write_folder(source, format, output, sources)
 

@@ -12,7 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tgraph import vocabulary as v
-from tgraph.explain.export.knowledge import KnowledgeSource, KnownClaim, KnownEdge, KnownEntity
+from tgraph.explain.export.knowledge import (
+    ExportedClaim,
+    ExportedEdge,
+    ExportedEntity,
+    KnowledgeSource,
+)
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.reports.report import read_reports
 from tgraph.model import CommunityReport, Evidence
@@ -33,7 +38,7 @@ def write_notes(source: KnowledgeSource, folder: Path) -> None:
     files = file_names((entity.iri, entity.label) for entity in entities)
     reports = read_reports(source.store)
     titles = file_names((report.iri, report.title) for report in reports.values())
-    book = _Book(source, files, titles, entities)
+    book = _NoteBook(source, files, titles, entities)
     _write_all(folder / "entities", files, book.entity_notes())
     _write_all(folder / "communities", titles, book.report_notes(reports))
     (folder / "index.md").write_text(book.index(reports), encoding="utf-8", newline="\n")
@@ -73,7 +78,7 @@ def plain(text: str) -> str:
     return _ACTIVE.sub(r"\\\1", safe(" ".join(text.split())))
 
 
-class _Book:
+class _NoteBook:
     """All notes of a graph."""
 
     def __init__(
@@ -81,18 +86,18 @@ class _Book:
         source: KnowledgeSource,
         files: Mapping[str, str],
         titles: Mapping[str, str],
-        entities: Sequence[KnownEntity],
+        entities: Sequence[ExportedEntity],
     ) -> None:
         self._source = source
         self._files = files
         self._titles = titles
         self._entities = entities
         self._labels = {entity.iri: entity.label for entity in entities}
-        self._edges: dict[str, list[KnownEdge]] = {}
+        self._edges: dict[str, list[ExportedEdge]] = {}
         for edge in source.knowledge.edges():
             for end in dict.fromkeys((edge.subject, edge.object)):
                 self._edges.setdefault(end, []).append(edge)
-        self._claims: dict[str, list[KnownClaim]] = {}
+        self._claims: dict[str, list[ExportedClaim]] = {}
         for claim in source.knowledge.claims():
             for end in dict.fromkeys(filter(None, (claim.subject, claim.object))):
                 self._claims.setdefault(end, []).append(claim)
@@ -120,7 +125,7 @@ class _Book:
         lines += ["", *(f"- {self._link(entity.iri)}" for entity in named)]
         return "\n".join(lines).rstrip() + "\n"
 
-    def _entity(self, entity: KnownEntity) -> Iterator[str]:
+    def _entity(self, entity: ExportedEntity) -> Iterator[str]:
         yield from _front({"iri": entity.iri, "type": entity.type, "aliases": entity.aliases})
         yield from (f"# {plain(entity.label)}", "")
         for text in entity.descriptions:
@@ -137,7 +142,7 @@ class _Book:
                 yield from self._quotes(claim.iri)
         yield from ("", "## Mentions", "", *self._quotes(entity.iri, ""))
 
-    def _fact(self, edge: KnownEdge) -> Iterator[str]:
+    def _fact(self, edge: ExportedEdge) -> Iterator[str]:
         other = plain(edge.object) if edge.is_attribute else self._link(edge.object)
         told = f": {plain(' '.join(edge.descriptions))}" if edge.descriptions else ""
         yield f"- {self._link(edge.subject)} — {plain(edge.relation)} — {other}{told}"

@@ -18,11 +18,11 @@ from typing import BinaryIO
 from pyoxigraph import Literal
 
 from tgraph.explain.export.knowledge import (
+    ExportedClaim,
+    ExportedEdge,
+    ExportedEntity,
     Knowledge,
     KnowledgeSource,
-    KnownClaim,
-    KnownEdge,
-    KnownEntity,
 )
 from tgraph.rendering import as_cell
 
@@ -73,7 +73,7 @@ def relationships(knowledge: Knowledge) -> Iterator[PropertyRelationship]:
                 yield PropertyRelationship(f"{claim.iri}:{role}", claim.iri, entity, role)
 
 
-def _entity(entity: KnownEntity) -> PropertyNode:
+def _entity(entity: ExportedEntity) -> PropertyNode:
     values: dict[str, Value] = {
         "label": entity.label,
         "entity_type": entity.type,
@@ -92,7 +92,7 @@ def _value(literal: Literal) -> PropertyNode:
     return PropertyNode(str(literal), "Literal", _said(values))
 
 
-def _claim(claim: KnownClaim) -> PropertyNode:
+def _claim(claim: ExportedClaim) -> PropertyNode:
     values: dict[str, Value] = {
         "label": claim.type,
         "status": claim.status,
@@ -103,7 +103,7 @@ def _claim(claim: KnownClaim) -> PropertyNode:
     return PropertyNode(claim.iri, "Claim", _said(values))
 
 
-def _edge(edge: KnownEdge) -> PropertyRelationship:
+def _edge(edge: ExportedEdge) -> PropertyRelationship:
     target = str(edge.triple.object) if edge.is_attribute else edge.object
     values: dict[str, Value] = {
         "relation": edge.triple.predicate.value,

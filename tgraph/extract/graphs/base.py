@@ -45,7 +45,7 @@ class ImportedReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReportPlace:
     """A stretch of a document without pages, by its IRI."""
 
     document: str
@@ -65,7 +65,7 @@ class ImportedCommunity:
     parent: str | None = None
     report: ImportedReport | None = None
     title: str = ""
-    place: Place | None = None
+    place: ReportPlace | None = None
     refers: tuple[tuple[str, ...], ...] = ()
 
 

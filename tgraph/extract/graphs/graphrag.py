@@ -64,7 +64,7 @@ class GraphRagReader:
         tables = _tables(path)
         if not {"entities", "relationships"} & tables.keys():
             raise IngestError(path, "There are no tables of GraphRAG in it.")
-        return _Graph(path, tables, skipped).read()
+        return _GraphRagFolder(path, tables, skipped).read()
 
 
 def _tables(path: str) -> dict[str, Path]:
@@ -94,7 +94,7 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise IngestError(str(path), f"It is no parquet file that can be read: {error}") from error
 
 
-class _Graph:
+class _GraphRagFolder:
     """A folder of tables, read one after the other."""
 
     def __init__(self, path: str, tables: Mapping[str, Path], skipped: OnSkipped) -> None:

@@ -47,7 +47,7 @@ class LightRagReader:
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
         place = Path(path)
-        graph = _Graph(path, skipped)
+        graph = _PropertyGraph(path, skipped)
         if place.is_dir():
             nodes, edges = read_graphml(place / GRAPH)
             chunks = _object(place / _CHUNKS)
@@ -77,7 +77,7 @@ class GraphMlReader:
         return path.lower().endswith(".graphml") and Path(path).is_file()
 
     def read(self, path: str, skipped: OnSkipped) -> ImportedGraph:
-        return _Graph(path, skipped).read(*read_graphml(Path(path)), "graphml")
+        return _PropertyGraph(path, skipped).read(*read_graphml(Path(path)), "graphml")
 
 
 Numbered = Sequence[tuple[int, Row]]
@@ -102,7 +102,7 @@ def read_graphml(path: Path) -> tuple[Numbered, Numbered]:
     return list(enumerate(nodes, 1)), list(enumerate(edges, 1))
 
 
-class _Graph:
+class _PropertyGraph:
     """A graph whose nodes and edges are rows of attributes."""
 
     def __init__(self, path: str, skipped: OnSkipped) -> None:

@@ -21,7 +21,7 @@ _TOGETHER = 4
 _FIRST_CJK = "\u2e80"
 
 
-class Stretch:
+class UnitText:
     """A stretch of a page, which begins at ``start``."""
 
     def __init__(

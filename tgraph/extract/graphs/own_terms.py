@@ -34,7 +34,7 @@ _MINTED = v.type_iri("")
 
 
 @dataclass(slots=True)
-class _Thing:
+class _DescribedThing:
     """Something that an export is about."""
 
     kind: str
@@ -53,10 +53,10 @@ class OwnTerms:
 
     def __init__(self, stated: Iterable[StatedTriple]) -> None:
         known = [said for said in stated if said.graph != v.SOURCE_GRAPH.value]
-        self._things: dict[str, _Thing] = {}
+        self._things: dict[str, _DescribedThing] = {}
         for said in known:
             if said.predicate == v.RDF_TYPE and said.object in _CLASSES:
-                self._things.setdefault(said.subject.value, _Thing(_CLASSES[said.object]))  # type: ignore[index]
+                self._things.setdefault(said.subject.value, _DescribedThing(_CLASSES[said.object]))  # type: ignore[index]
         self._edges: dict[Triple, str] = {}
         for said in known:
             thing = self._things.get(said.subject.value)
@@ -85,7 +85,7 @@ class OwnTerms:
         self, chunk: Chunk, run: Sequence[StatedTriple], text: str, key: str
     ) -> Extraction:
         """What the triples state, as far as they are read here."""
-        found = _Found(self, text)
+        found = _ChunkStatements(self, text)
         for said in run:
             if (thing := self._things.get(said.subject.value)) and self.takes(said):
                 found.take(said, thing)
@@ -100,7 +100,7 @@ class OwnTerms:
 
     def entity(self, iri: str, span: Span, **told: object) -> ExtractedEntity:
         """The entity as it is named everywhere."""
-        thing = self._things.get(iri, _Thing("Entity"))
+        thing = self._things.get(iri, _DescribedThing("Entity"))
         minted = (one for one in thing.texts(v.RDF_TYPE) if one.startswith(_MINTED))
         kind = next((unquote(one.removeprefix(_MINTED)) for one in minted), "concept")
         name = thing.text(v.RDFS_LABEL) or v.local_words(iri)
@@ -115,7 +115,7 @@ class OwnTerms:
 _ABOUT = frozenset((v.RDFS_LABEL, v.SKOS_ALT_LABEL, _DESCRIPTION))
 
 
-class _Found:
+class _ChunkStatements:
     """What a chunk states."""
 
     def __init__(self, own: OwnTerms, text: str) -> None:
@@ -135,7 +135,7 @@ class _Found:
             if iri not in described:
                 yield self._own.entity(iri, span)
 
-    def take(self, said: StatedTriple, thing: _Thing) -> None:
+    def take(self, said: StatedTriple, thing: _DescribedThing) -> None:
         """Read a triple about a thing: what is said of it by one is recorded once, at that."""
         begins = said.predicate == v.RDF_TYPE and said.object == v.tg(thing.kind)
         if thing.kind == "Entity":
@@ -145,7 +145,7 @@ class _Found:
         elif thing.kind == "Claim" and begins:
             self._take_claim(said, thing)
 
-    def _take_entity(self, said: StatedTriple, thing: _Thing, *, begins: bool) -> None:
+    def _take_entity(self, said: StatedTriple, thing: _DescribedThing, *, begins: bool) -> None:
         iri, span = said.subject.value, self._span(said)
         if begins:
             classes = [
@@ -157,7 +157,7 @@ class _Found:
         elif said.predicate == _DESCRIPTION and isinstance(said.object, Literal):
             self.entities.append(self._own.entity(iri, span, description=said.object.value))
 
-    def _take_edge(self, said: StatedTriple, thing: _Thing) -> None:
+    def _take_edge(self, said: StatedTriple, thing: _DescribedThing) -> None:
         triple = next(iter(thing.said.get(v.RDF_REIFIES, ())), None)
         if not isinstance(triple, Triple) or not isinstance(triple.subject, NamedNode):
             return
@@ -193,7 +193,7 @@ class _Found:
             )
         )
 
-    def _take_claim(self, said: StatedTriple, thing: _Thing) -> None:
+    def _take_claim(self, said: StatedTriple, thing: _DescribedThing) -> None:
         subject, other = thing.text(v.tg("subject")), thing.text(v.tg("object"))
         if not subject:
             return

@@ -19,9 +19,9 @@ from tgraph.extract.graphs.base import (
     ImportedCommunity,
     ImportedDocument,
     ImportedReport,
-    Place,
+    ReportPlace,
 )
-from tgraph.extract.graphs.mentions import Stretch
+from tgraph.extract.graphs.mentions import UnitText
 from tgraph.extract.graphs.text_units import UnitReadings
 from tgraph.model import Document, Page
 from tgraph.rendering import flat
@@ -122,13 +122,13 @@ class ReportDocument:
             report, end = read_report(text), at + len(text)
             found = [text[one.start : one.end] for one in report.findings] if report else []
             refers = tuple(self._refers(community, finding) for finding in found)
-            yield replace(community, place=Place(document, at, end), refers=refers)
+            yield replace(community, place=ReportPlace(document, at, end), refers=refers)
             at = end + len(_BETWEEN)
 
     def _refers(self, community: ImportedCommunity, finding: str) -> tuple[str, ...]:
         """What a finding speaks of: the members that it names, the relationships between these,
-        and what it refers to by number."""
-        said, stretch = self._referred(finding), Stretch(finding, 0)
+        and what it refers to by number; else the first member."""
+        said, stretch = self._referred(finding), UnitText(finding, 0)
         members = [self._names[iri] for iri in sorted(community.members) if iri in self._names]
         named = {m.name for m in members if m.name in said.entities or stretch.naming(m.name)}
         found = {v.entity_iri(name): 0 for name in sorted(named)}
@@ -136,7 +136,7 @@ class ReportDocument:
             ends = str(tie.subject), str(tie.object)
             if named.issuperset(ends) or ends in said.relationships:
                 found[_edge(*ends, str(tie.predicate))] = 0
-        return tuple(found)
+        return tuple(found) or tuple(sorted(community.members)[:1])
 
 
 _BETWEEN = "\n\n"

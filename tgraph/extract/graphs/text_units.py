@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from tgraph.extract.graphs.base import ImportedDocument, Reading
-from tgraph.extract.graphs.mentions import Stretch, parts_of_name
+from tgraph.extract.graphs.mentions import UnitText, parts_of_name
 from tgraph.model import (
     Chunk,
     Document,
@@ -201,12 +201,12 @@ def _readings(
         place = start, start + len(unit.text)
         merged.setdefault(place, []).append(readings.complete(unit.id))
     for index, ((start, end), read) in enumerate(merged.items()):
-        stretch = Stretch(text[start:end], start, readings.also)
+        stretch = UnitText(text[start:end], start, readings.also)
         chunk = Chunk(digest, None, index, start, end, stretch.text, count_tokens(stretch.text))
         yield Reading(chunk, _extraction(chunk, stretch, read))
 
 
-def _extraction(chunk: Chunk, stretch: Stretch, read: Iterable[UnitReading]) -> Extraction:
+def _extraction(chunk: Chunk, stretch: UnitText, read: Iterable[UnitReading]) -> Extraction:
     parts = list(read)
     entities = [
         replace(entity, span=stretch.of_entity(entity.name))
@@ -223,14 +223,14 @@ def _extraction(chunk: Chunk, stretch: Stretch, read: Iterable[UnitReading]) -> 
     )
 
 
-def _spanned(relationship: ExtractedRelationship, stretch: Stretch) -> ExtractedRelationship:
+def _spanned(relationship: ExtractedRelationship, stretch: UnitText) -> ExtractedRelationship:
     one, other, said = relationship.subject, relationship.object, relationship.description
     if not isinstance(one, str) or not isinstance(other, str):
         return relationship
     return replace(relationship, span=stretch.of_relationship(one, other, said))
 
 
-def _claim(sourced: SourcedClaim, stretch: Stretch) -> ExtractedClaim:
+def _claim(sourced: SourcedClaim, stretch: UnitText) -> ExtractedClaim:
     claim = sourced.claim
     span = stretch.of_quote(sourced.source) or stretch.of_entity(claim.subject)
     return replace(claim, span=span)
