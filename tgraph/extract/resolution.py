@@ -40,16 +40,23 @@ class Name:
         return name_key(self.name)
 
 
-def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+def resolve(
+    names: Iterable[Name],
+    apart: Iterable[tuple[str, str]] = (),
+    together: Iterable[tuple[str, str]] = (),
+) -> dict[str, str]:
     """For each entity that another absorbs, the canonical one's IRI.
 
     Names with the same key are one entity. A name that is claimed as an alias joins its claimant,
     unless two claimants that can't be the same entity claim it. Canonical is the fullest name: most
     words, then longest, then first in the alphabet. The two of a pair in ``apart`` are never in one
-    entity; what would bring them together is not done.
+    entity; what would bring them together is not done. The two of a pair ``together`` are in one
+    whatever they are called, as far as those apart allow it, and before names are looked at.
     """
     entities = sorted(names, key=lambda item: item.iri)
     groups = _Groups((entity.iri for entity in entities), apart)
+    for one, other in sorted(together):
+        groups.unite(one, other)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
     for entity in entities:
@@ -107,6 +114,11 @@ class _Groups:
         while self._parent[item] != root:
             self._parent[item], item = root, self._parent[item]
         return root
+
+    def unite(self, left: str, right: str) -> None:
+        """Make them one because somebody says so, where both are known."""
+        if {left, right} <= self._parent.keys():
+            self.join(left, right)
 
     def join(self, left: str, right: str) -> None:
         left, right = self.find(left), self.find(right)

@@ -17,6 +17,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
+from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
@@ -32,6 +33,7 @@ from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
+_ABOUT = ("subject", "object")
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
 
@@ -160,20 +162,21 @@ class Derivation:
         store: Store,
         merges: Mapping[str, str],
         stands: Callable[[str], bool],
-        splits: Iterable[tuple[str, str]] = (),
+        decisions: Decisions = NO_DECISIONS,
         describe: Describe | None = None,
         weigh: Weigh | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
-        chunk's document still stands; ``splits`` are the pairs that are to stay apart; ``describe``
+        chunk's document still stands; ``decisions`` are those of people; ``describe``
         says how a subject is described, by default in every way that the texts have; ``weigh``
         tells what evidence counts for that does not count as it is."""
         self._store = store
         self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
-        self._splits = tuple(splits)
+        self._decisions = decisions
         self._describe = describe or Descriptions(store, None).of
         self._new: dict[str, str] = {}
+        self._denied: set[str] = set()
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
 
@@ -184,13 +187,15 @@ class Derivation:
         around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
         kept = {k: c for k, c in self._old.items() if k not in around}
         named = [name for entity in sorted(around) if (name := self._name(entity)) is not None]
-        self._new = {**kept, **resolve(named, self._splits)}
+        self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
+        self._denied = {edge_of(_under(self._new, t)) for t in self._decisions.denied}
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
         originals = dict(touched.edges)
         for entity in sorted(renamed):
             originals.update(self._texts.edges_naming(entity))
+            originals.update((edge_of(t), t) for t in self._decisions.denied_naming(entity))
         names = touched.entities | renamed
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
         edges = self._refresh_edges(originals, len(entities), progress)
@@ -200,7 +205,7 @@ class Derivation:
         self._forget_types()
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(renamed)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
-            desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
+            desired = claim_quads(claim, self._claimed(claim), self._new)
             self._replace(existing, desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
@@ -219,22 +224,43 @@ class Derivation:
                 continue
             found.add(entity)
             canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ())}
+            queue |= {canonical, *absorbed.get(canonical, ()), *self._decisions.partners(entity)}
             for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
         return found
 
     def _name(self, entity: str) -> Name | None:
-        evidence = self._texts.of_entity(entity)
+        evidence = self._of_entity(entity)
         if not evidence:
             return None
+        stated = [item for item in self._texts.of_entity(entity) if not amends(item)]
         return Name(
             entity,
-            commonest(evidence, "name"),
+            commonest(stated, "name"),
             type_of(evidence),
             frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
         )
+
+    # --- what people decided ---
+
+    def _of_entity(self, *members: str) -> list[Properties]:
+        """The evidence of an entity under these names as it counts; none of names denied."""
+        kept = [member for member in members if not self._decisions.drops(member)]
+        stated = (item for member in kept for item in self._texts.of_entity(member))
+        return self._decisions.prevailing(list(stated))
+
+    def _of_edge(self, original: str) -> list[Properties]:
+        """The evidence of an edge of the texts, unless one of its ends is denied."""
+        triple = self._texts.triple(original)
+        ends = (triple.subject, triple.object) if triple else ()
+        return [] if any(map(self._decisions.drops, ends)) else self._texts.of_edge(original)
+
+    def _claimed(self, claim: str) -> list[Properties]:
+        """The evidence of a claim, unless it is about what is denied."""
+        evidence = self._texts.of_claim(claim)
+        about = (term for item in evidence for p in _ABOUT for term in item.get(p, ()))
+        return [] if any(map(self._decisions.drops, about)) else evidence
 
     # --- edges ---
 
@@ -258,9 +284,13 @@ class Derivation:
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        stated = {original: self._texts.of_edge(original) for original in originals}
+        stated = {original: self._of_edge(original) for original in originals}
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
+        if evidence and edge in self._denied:
+            self._link(edge, triple, originals)  # found again once it is denied no more
+            evidence = []
+        evidence = self._decisions.prevailing(evidence)
         if evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
@@ -322,7 +352,8 @@ class Derivation:
             edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
-                evidence = [item for text in originals for item in self._texts.of_edge(text)]
+                evidence = [item for text in originals for item in self._of_edge(text)]
+                evidence = self._decisions.prevailing(evidence)
                 names.add(commonest(evidence, "name"))
                 if label in names:
                     return {label}
@@ -332,7 +363,7 @@ class Derivation:
 
     def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
         members = sorted({entity, *absorbed})
-        evidence = [item for member in members for item in self._texts.of_entity(member)]
+        evidence = self._of_entity(*members)
         existing = [
             quad
             for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
@@ -408,7 +439,7 @@ def _entity_quads(
     entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
 ) -> list[Quad]:
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-    label = commonest(own, "name")
+    label = commonest(own, "name") or commonest(evidence, "name")
     kind = v.type_iri(type_of(evidence) or "concept")
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)

@@ -87,6 +87,12 @@ def standing_documents(store: Store) -> set[str]:
     return {document.value for document in accessions.values() if isinstance(document, NamedNode)}
 
 
+def is_note(store: Store, document: str) -> bool:
+    """Whether the document is what a person stated by hand."""
+    types = store.match(NamedNode(document), v.RDF_TYPE, v.tg("CurationNote"), v.SOURCE_GRAPH)
+    return next(types, None) is not None
+
+
 def document_of_chunk(chunk: str) -> str:
     """The document's IRI, which the chunk's IRI contains."""
     return v.document_iri(chunk.removeprefix(f"{v.URN}chunk:").partition(":")[0])

@@ -16,7 +16,15 @@ from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
-from tgraph.index.sources import Texts, derived, standing_chunks, stored_chunk, text_value
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    document_of_chunk,
+    is_note,
+    standing_chunks,
+    stored_chunk,
+    text_value,
+)
 from tgraph.ingest.chunk import chunk_document
 from tgraph.model import Chunk, Extraction
 from tgraph.models.base import CallSink
@@ -160,7 +168,8 @@ def claim(context: IndexContext, touched: Touched) -> int:
 
 
 def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
-    """The standing chunks that no claim extraction has read, in the order of their IRIs."""
+    """The standing chunks that no claim extraction has read, in the order of their IRIs. What a
+    person stated by hand is given, and is not read."""
     read = {
         used.object.value
         for kind in store.match(None, v.RDF_TYPE, v.tg(CLAIMS), v.SOURCE_GRAPH)
@@ -168,7 +177,7 @@ def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
         if isinstance(used.object, NamedNode)
     }
     for _, chunk in standing_chunks(store):
-        if chunk not in read:
+        if chunk not in read and not is_note(store, document_of_chunk(chunk)):
             yield stored_chunk(store, texts, chunk)
 
 
