@@ -17,6 +17,7 @@ from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
+from tgraph.cli.facts import curations, facts
 from tgraph.cli.index import index
 from tgraph.cli.models import models
 from tgraph.cli.options import common
@@ -66,6 +67,8 @@ for _command in (
     remove,
     evaluate,
     entities,
+    facts,
+    curations,
     sparql,
     models,
     config,

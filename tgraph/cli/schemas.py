@@ -250,7 +250,9 @@ def schemas() -> dict[str, dict[str, Any]]:
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.trace.comparison import Comparison
+    from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.facts import KnownFact
     from tgraph.explain.whynot.causes import WhyNot
 
     comparison = _schema(Comparison)
@@ -278,6 +280,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "verify": verification_shape().model(),
         "why-not": WhyNot,
         "splits": tuple[Split, ...],
+        "facts": tuple[KnownFact, ...],
+        "curations": tuple[Curation, ...],
     }
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {

@@ -22,7 +22,7 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import UsageError
 from tgraph.explain.audit.impact import answers_on
 from tgraph.explain.trace.curations import UNDOABLE, find_curation, read_curations, results_of
-from tgraph.explain.trace.facts import KnownFact, Facts
+from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import identity
 from tgraph.index.knowledge import Touched
 from tgraph.index.sources import document_of_accession, text_value

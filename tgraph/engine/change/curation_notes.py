@@ -8,7 +8,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
-from tgraph.explain.trace.facts import KnownFact, Facts
+from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import Decisions
 from tgraph.record.curations import CurationNote, StatedEntity, StatedFact
 from tgraph.rendering import flat
@@ -105,7 +105,9 @@ class NoteWriter:
     def amendment(self, entity: str, values: EntityValues) -> CurationNote:
         """The note of other values of an entity."""
         if values == EntityValues():
-            raise UsageError("Nothing is to be changed.", "`tgraph entities edit -h` says what can.")
+            raise UsageError(
+                "Nothing is to be changed.", "`tgraph entities edit -h` says what can."
+            )
         facts, label = self._facts, self._facts.label(entity)
         missing = [name for name in values.not_aliases if not facts.claims_alias(entity, name)]
         if missing:
@@ -212,7 +214,10 @@ def literal_of(text: str, datatype: str | None) -> Literal:
     from rdflib import Literal as Checked
     from rdflib import URIRef
 
-    if node.value.startswith(v.XSD) and Checked(text, datatype=URIRef(node.value)).ill_typed is not False:
+    if (
+        node.value.startswith(v.XSD)
+        and Checked(text, datatype=URIRef(node.value)).ill_typed is not False
+    ):
         raise UsageError(f"{text!r} is no {datatype}.", "Dates are written 1911-12-14.")
     return v.canonical(Literal(text, datatype=node))
 

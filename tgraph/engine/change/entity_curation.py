@@ -197,9 +197,7 @@ def take_back(
     return changed, sessions
 
 
-def question(
-    opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]
-) -> None:
+def question(opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]) -> None:
     """Call the answers of the sessions into question, for what was taken back: a document, or a
     denial."""
     record = opened.record(InvalidationRecord)

@@ -154,9 +154,13 @@ class Facts:
             return next(iter(self._facts(found)))
         said = " — ".join(names)
         if not found:
+            near = self._between(*names) if len(names) == 3 else []
+            known = "; ".join(f"{fact.text} ({fact.edge})" for fact in near[:_SHOWN])
             raise UsageError(
                 f"There is no fact {said!r} in the graph.",
-                "`tgraph facts list ENTITY` lists those about an entity, with their ids.",
+                f"There is: {known}."
+                if near
+                else "`tgraph facts list ENTITY` lists those about an entity, with their ids.",
             )
         facts = self._facts(found)
         shown = "; ".join(f"{fact.text} ({fact.edge})" for fact in facts[:_SHOWN])
@@ -168,8 +172,14 @@ class Facts:
         return {
             quad.triple
             for quad in self._store.match(NamedNode(one), relation, None, v.KNOWLEDGE_GRAPH)
-            if value(quad.object) in (obj, other)
+            if value(quad.object) in (obj, other) and self._is_edge(quad.triple)
         }
+
+    def _between(self, subject: str, predicate: str, obj: str) -> list[KnownFact]:
+        """What else is stated of the two."""
+        ends = {self.known(subject), self.known(obj)} - {None}
+        about = self.about(self.entity(subject))
+        return [fact for fact in about if {fact.subject, fact.object} == ends]
 
     def _by_iri(self, name: str) -> set[Triple]:
         digest = name.removeprefix(_EDGE).lower()

@@ -47,7 +47,9 @@ def _prefixes(kinds: str) -> tuple[str, ...]:
 
 
 SAID = (
-    *_terms("name description keyword alias nameKey aliasKey quote text heading entityType"),
+    *_terms(
+        "name description keyword alias nameKey aliasKey notAlias quote text heading entityType"
+    ),
     *_terms("claimType claimStart claimEnd summaryText shortAnswer"),
     *map(v.dcterms, ("title", "creator", "date")),
     v.oa("exact"),
