@@ -55,8 +55,8 @@ def resolve(
     """
     entities = sorted(names, key=lambda item: item.iri)
     groups = _Groups((entity.iri for entity in entities), apart)
-    for one, other in sorted(together):
-        groups.unite(one, other)
+    for pair in sorted(together):
+        groups.unite(*pair)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
     for entity in entities:

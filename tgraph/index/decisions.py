@@ -1,10 +1,9 @@
 """What people decided about knowledge, as derivation honours it: names told apart or made one,
 facts and entities denied, and values stated by hand.
 
-A function of the decisions on record that stand, of no order but the time at which they were made:
-splits go before joins, joins before what names and aliases say; what is denied is out whoever states
-it, people included; of two values that people gave the later counts, and either goes before those
-of the texts.
+A function of the decisions that stand, of no order but the time at which they were made: splits go
+before joins, joins before what names and aliases say; what is denied is out whoever states it,
+people included; of two values that people gave the later counts, and both go before the texts'.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ class CurationNote:
 
     @cached_property
     def key(self) -> str:
-        return v.digest(*(each.key() for each in (*self.entities, *self.facts)))
+        said = [entity.key() for entity in self.entities], [fact.key() for fact in self.facts]
+        return v.digest(*said[0], "", *said[1])
 
     @cached_property
     def text(self) -> str:

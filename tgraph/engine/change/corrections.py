@@ -251,7 +251,7 @@ def correct(
     on a note that it ended. ``UsageError`` where it can't be; then nothing changed."""
     run = CorrectionRun(opened.setup())
     done = make(run)
-    store, questioned = opened.read(), []
+    store, questioned = opened.read(), list[str]()
     if done.denied:
         sessions = answers_on(store, opened.catalogue, done.denied)
         questioned += _questioned(opened, done.ground, reason, sessions)

@@ -17,6 +17,7 @@ from tgraph.store.statements import edge_of
 CONCEPT = "concept"
 STRENGTH = 5.0
 _NAME = 300
+_TAKE_BACK = "`tgraph curations list` shows when and why; `undo` takes it back."
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class NoteWriter:
         }:
             raise UsageError(
                 "This was denied by hand.",
-                "`tgraph curations list` shows when and why, `tgraph curations undo` takes it back.",
+                _TAKE_BACK,
             )
 
     def _canonical(self, triple: Triple) -> Triple:
@@ -195,7 +196,7 @@ class NoteWriter:
         if self._decisions.drops(iri):
             raise UsageError(
                 f"{name!r} was deleted by hand.",
-                "`tgraph curations list` shows when and why, `tgraph curations undo` takes it back.",
+                _TAKE_BACK,
             )
 
 

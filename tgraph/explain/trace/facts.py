@@ -1,4 +1,4 @@
-"""The facts of knowledge as a person names them: edges about an entity, and the one that is meant."""
+"""Facts of knowledge as a person names them: those about an entity, and the one that is meant."""
 
 from __future__ import annotations
 
