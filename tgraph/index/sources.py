@@ -182,6 +182,7 @@ class Texts:
         self._librarian = librarian
         self._texts: dict[str, str] = {}
         self._segments: dict[tuple[str, int | None], tuple[Segment, ...]] = {}
+        self._notes: dict[str, bool] = {}
         self._size = 0
 
     @property
@@ -262,6 +263,12 @@ class Texts:
     def media_type(self, document: str) -> str:
         """That of the file that the document was read from."""
         return text_value(self._store, document, v.tg("mimeType"))
+
+    def is_note(self, document: str) -> bool:
+        """Whether the document is what a person stated by hand."""
+        if document not in self._notes:
+            self._notes[document] = is_note(self._store, document)
+        return self._notes[document]
 
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 
@@ -24,6 +24,7 @@ from tgraph.models.tokens import count_tokens
 from tgraph.record.activities import Authorship, names_of, standing, state_entity
 from tgraph.record.merges import standing_pairs
 from tgraph.record.sources import ExtractionRecord, accession_quads, chunk_quads, document_quads
+from tgraph.rendering import flat, shortened
 from tgraph.store.base import Store
 from tgraph.store.statements import Statements, edge_of, iri, reifier, stated
 
@@ -87,22 +88,16 @@ class CurationNote:
     def text(self) -> str:
         return f"{self.statement}\n\nStated by hand, note {self.key[:12]}.\n"
 
-    @property
-    def title(self) -> str:
-        said = self.sentences[0].rstrip(".")
-        short = said if len(said) <= _TITLE else f"{said[:_TITLE].rpartition(' ')[0]} …"
-        return f"Stated by hand: {short}"
-
     @cached_property
-    def document(self) -> Document:
-        digest = sha256(self.text.encode()).hexdigest()
-        return Document(digest, self.title, MEDIA_TYPE, (Page(None, self.text),))
+    def sha256(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    def document(self, title: str) -> Document:
+        return Document(self.sha256, title, MEDIA_TYPE, (Page(None, self.text),))
 
     @cached_property
     def chunk(self) -> Chunk:
-        text = self.text
-        tokens = count_tokens(text)
-        return Chunk(self.document.sha256, None, 0, 0, len(text), text, tokens)
+        return Chunk(self.sha256, None, 0, 0, len(self.text), self.text, count_tokens(self.text))
 
 
 class NoteRecord(ExtractionRecord):
@@ -154,13 +149,15 @@ class NoteRecord(ExtractionRecord):
 
 
 def note_quads(
-    note: CurationNote, how: Authorship, path: str, text_hash: str
+    note: CurationNote, how: Authorship, reason: str, text_hash: str
 ) -> tuple[list[Quad], NoteRecord]:
-    """The note, taken in under the path, and what it states. The text is in the librarian."""
-    document = note.document
+    """The note, taken in by the curation, and what it states. The text is in the librarian. Its
+    title says what it is, when and why it was put down."""
+    day = f"{how.ended.astimezone(UTC):%Y-%m-%d}"
+    document = note.document(f"Stated by hand, {day}: {shortened(flat(reason), _TITLE)}")
+    path = f"curations/{day}/{how.uuid}"
     record = NoteRecord(how, note)
-    digest = document.sha256
-    accession = v.accession_iri(path, digest, None)
+    accession = v.accession_iri(path, note.sha256, None)
     quads = [
         *document_quads(document, text_hash, [text_hash]),
         *stated(v.SOURCE_GRAPH, document.iri, (v.RDF_TYPE, v.tg("CurationNote"))),

@@ -54,9 +54,10 @@ class Correction:
 
 @dataclass(slots=True)
 class _Change:
-    """A decision in the making. ``denied`` are edges that leave knowledge because of the denial
-    ``ground``, ``notes`` the documents that come or go."""
+    """A decision in the making, for a reason. ``denied`` are edges that leave knowledge because of
+    the denial ``ground``, ``notes`` the documents that come or go."""
 
+    reason: str
     quads: list[Quad] = field(default_factory=list)
     touched: Touched = field(default_factory=Touched)
     said: list[str] = field(default_factory=list)
@@ -83,7 +84,7 @@ class CorrectionRun(CurationRun):
             note = writer.fact(wanted, old)
             if any(stated.triple != facts.triple(old) for stated in note.facts):
                 self._deny(context, done, facts, old)
-            self._note(context, done, note, writer.new)
+            self._note(context, done, writer, note)
 
         return self._correct("Fact edited", reason, edit)
 
@@ -101,7 +102,7 @@ class CorrectionRun(CurationRun):
 
         def create(context: IndexContext, done: _Change) -> None:
             writer = _writer(Facts(context.copy.store), context.copy.store)
-            self._note(context, done, writer.creation(name, values), writer.new)
+            self._note(context, done, writer, writer.creation(name, values))
 
         return self._correct("Entity stated", reason, create)
 
@@ -111,7 +112,7 @@ class CorrectionRun(CurationRun):
         def edit(context: IndexContext, done: _Change) -> None:
             facts = Facts(context.copy.store)
             writer = _writer(facts, context.copy.store)
-            self._note(context, done, writer.amendment(facts.entity(name), values), writer.new)
+            self._note(context, done, writer, writer.amendment(facts.entity(name), values))
 
         return self._correct("Entity edited", reason, edit)
 
@@ -146,7 +147,7 @@ class CorrectionRun(CurationRun):
         """Take a decision back."""
         check_reason(reason)
         with self._workshop() as context:
-            started, store, done = context.clock(), context.copy.store, _Change()
+            started, store, done = context.clock(), context.copy.store, _Change(reason)
             curation = find_curation(read_curations(store), name)
             ended = [
                 (kind, result)
@@ -158,7 +159,7 @@ class CorrectionRun(CurationRun):
             done.said.append(f"{curation.label}: {curation.what}")
             for kind, result in ended:
                 self._end(context, done, kind, result)
-            self._finish(context, "Undoing", reason, started, done, curation.curation)
+            self._finish(context, "Undoing", started, done, curation.curation)
         return done
 
     # --- the parts of one ---
@@ -168,16 +169,15 @@ class CorrectionRun(CurationRun):
     ) -> _Change:
         check_reason(reason)
         with self._workshop() as context:
-            started, done = context.clock(), _Change()
+            started, done = context.clock(), _Change(reason)
             make(context, done)
-            self._finish(context, label, reason, started, done)
+            self._finish(context, label, started, done)
         return done
 
     def _finish(
         self,
         context: IndexContext,
         label: str,
-        reason: str,
         started: datetime,
         done: _Change,
         undone: str = "",
@@ -186,7 +186,7 @@ class CorrectionRun(CurationRun):
         self._decide(
             context,
             label,
-            reason,
+            done.reason,
             started,
             done.touched,
             done.quads,
@@ -196,7 +196,7 @@ class CorrectionRun(CurationRun):
 
     def _add(self, context: IndexContext, done: _Change, wanted: NewFact) -> None:
         writer = _writer(Facts(context.copy.store), context.copy.store)
-        self._note(context, done, writer.fact(wanted), writer.new)
+        self._note(context, done, writer, writer.fact(wanted))
 
     def _deny(self, context: IndexContext, done: _Change, facts: Facts, fact: KnownFact) -> None:
         edges = facts.originals(fact)
@@ -206,9 +206,9 @@ class CorrectionRun(CurationRun):
         done.said.append(f"Denied: {fact.text}.")
 
     def _note(
-        self, context: IndexContext, done: _Change, note: CurationNote, new: Sequence[str]
+        self, context: IndexContext, done: _Change, writer: NoteWriter, note: CurationNote
     ) -> None:
-        document = note.document.iri
+        document = v.document_iri(note.sha256)
         if document in read_decisions(context.copy.store).stated:
             raise UsageError(
                 f"This is stated by hand already: {note.statement}",
@@ -216,13 +216,12 @@ class CorrectionRun(CurationRun):
             )
         author = responsible(context.settings.person)[-1]
         how = Authorship(self.iri, author, (), context.clock(), context.clock())
-        path = f"curations/{how.ended:%Y-%m-%d}/{how.uuid}"
-        quads, record = note_quads(note, how, path, context.record.keep(note.text))
+        quads, record = note_quads(note, how, done.reason, context.record.keep(note.text))
         done.quads += quads
         done.touched.entities |= record.entities
         done.touched.edges |= record.edges
         done.said.append(note.statement)
-        done.new += new
+        done.new += writer.new
         done.notes.append(document)
 
     def _end(self, context: IndexContext, done: _Change, kind: str, result: str) -> None:

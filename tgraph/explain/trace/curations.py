@@ -10,7 +10,12 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.names import NamesAsOf, values_of
-from tgraph.index.sources import document_of_accession, is_retracted, text_value
+from tgraph.index.sources import (
+    document_of_accession,
+    evidence_of_document,
+    is_retracted,
+    text_value,
+)
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 
@@ -155,8 +160,8 @@ def _words(store: Store, names: NamesAsOf, kind: str, result: str) -> str:
 
     if kind == "Accession":
         document = document_of_accession(store, result)
-        title = text_value(store, document, v.dcterms("title"))
-        return title.removeprefix("Stated by hand: ")
+        stated = sorted(evidence_of_document(store, document))
+        return text_value(store, stated[0], v.tg("quote")) if stated else ""
     if kind == "Denial":
         edges = values_of(store, result, v.tg("deniedEdge"), v.SOURCE_GRAPH, NamedNode)
         said = sorted(" — ".join(edge.labels) for edge in names.edges(edges).values())
