@@ -298,7 +298,8 @@ def show_(name: str, as_json: bool) -> None:
 @chat_options
 @common
 def undo(name: str, reason: str, **flags: Any) -> None:
-    """Take a decision back: the graph is then as if it had not been made.
+    """Take a decision back: the graph is then as if it had not been made. `last` is the last that
+    stands.
 
     A decision of several parts goes as one. That it was made, and that it was taken back, stays on
     record. Answers that rest on what it stated are called into question.

@@ -21,11 +21,11 @@ from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.errors import UsageError
 from tgraph.explain.audit.impact import answers_on
-from tgraph.explain.trace.curations import UNDOABLE, find_curation, read_curations, results_of
+from tgraph.explain.trace.curations import find_curation, read_curations
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import identity
 from tgraph.index.knowledge import Touched
-from tgraph.index.sources import document_of_accession, text_value
+from tgraph.index.sources import document_of_accession
 from tgraph.index.standing_knowledge import StandingEvidence
 from tgraph.record.activities import Authorship, names_of, responsible, state_invalidation
 from tgraph.record.curations import (
@@ -148,17 +148,15 @@ class CorrectionRun(CurationRun):
         check_reason(reason)
         with self._workshop() as context:
             started, store, done = context.clock(), context.copy.store, _Change(reason)
-            curation = find_curation(read_curations(store), name)
-            ended = [
-                (kind, result)
-                for kind, result in results_of(store, curation.curation)
-                if kind in UNDOABLE and not text_value(store, result, v.prov("invalidatedAtTime"))
-            ]
-            if not ended:
+            decided = read_curations(store)
+            if name == "last":
+                decided = [each for each in decided if each.undoable]
+            curation = find_curation(decided, name)
+            if not curation.undoable:
                 raise UsageError(f"{curation.label}: {curation.what} {curation.why_not}")
             done.said.append(f"{curation.label}: {curation.what}")
-            for kind, result in ended:
-                self._end(context, done, kind, result)
+            for result in curation.undoable:
+                self._end(context, done, result.kind, result.iri)
             self._finish(context, "Undoing", started, done, curation.curation)
         return done
 

@@ -58,6 +58,11 @@ class Curation:
     results: tuple[CurationResult, ...]
 
     @property
+    def undoable(self) -> tuple[CurationResult, ...]:
+        """What `tgraph curations undo` would end."""
+        return tuple(r for r in self.results if r.kind in UNDOABLE and not r.ended)
+
+    @property
     def why_not(self) -> str:
         """Why `tgraph curations undo` doesn't take it back."""
         if self.undone_by:
