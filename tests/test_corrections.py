@@ -36,6 +36,7 @@ from tgraph.index.decisions import Decisions, identity
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel
 
+HISTORIES = os.environ.get("HISTORIES")
 CATALOGUE = v.collection_iri("explainability")
 TEXTS = {
     "radium.txt": "Marie Curie discovered Polonium. Henri Becquerel met Lord Kelvin.",
@@ -328,7 +329,7 @@ def test_a_deleted_name_is_out_in_every_spelling():
 
 # --- histories ---
 
-STEPS = 7
+STEPS = 8 if HISTORIES else 5
 PEOPLE = ("Ann Lee", "Lee", "Bo Ek", "the Ann-Lee")
 FILES = ("one.txt", "two.txt", "three.txt")
 SENTENCES = st.lists(
@@ -442,7 +443,7 @@ class History(RuleBasedStateMachine):
 
 def test_after_any_history_knowledge_is_a_function_of_texts_and_decisions():
     few = settings(
-        max_examples=int(os.environ.get("HISTORIES", "2")),
+        max_examples=int(HISTORIES or 2),
         stateful_step_count=STEPS,
         suppress_health_check=list(HealthCheck),
         deadline=None,

@@ -281,9 +281,9 @@ class KnowledgeGraph:
 
     def undo(self, curation: str, *, reason: str) -> Correction:
         """Take a decision back, named as for ``curation`` (``last`` is the last that stands):
-        knowledge is then as if it had not been
-        made. Answers that rest on what it stated are called into question. ``UsageError`` where it
-        was taken back, or is taken back otherwise (retractions, weights)."""
+        knowledge is then as if it had not been made. Answers that rest on what it stated are called
+        into question. ``UsageError`` where it was taken back, or is taken back otherwise
+        (retractions, weights)."""
         from tgraph.engine.change.corrections import correct
 
         return correct(self._opened, reason, lambda run: run.undo(curation, reason))

@@ -34,7 +34,7 @@ _TITLE = 80
 
 
 @dataclass(frozen=True, slots=True)
-class StatedEntity:
+class CuratedEntity:
     """What a person states of an entity. ``curates`` names the properties that go before those of
     the texts; with ``entity`` among them it states that there is such a thing."""
 
@@ -52,7 +52,7 @@ class StatedEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class StatedFact:
+class CuratedFact:
     """A triple of entities or with a literal that a person states, and how the relation is called;
     ``curates`` as of an entity, with ``edge`` among them it states the triple."""
 
@@ -72,8 +72,8 @@ class CurationNote:
     for other statements."""
 
     sentences: tuple[str, ...]
-    entities: tuple[StatedEntity, ...] = ()
-    facts: tuple[StatedFact, ...] = ()
+    entities: tuple[CuratedEntity, ...] = ()
+    facts: tuple[CuratedFact, ...] = ()
 
     @cached_property
     def statement(self) -> str:
@@ -116,7 +116,7 @@ class NoteRecord(ExtractionRecord):
             self._state_fact(fact)
         return found[0], [*found[1], *self._new.take()]
 
-    def _state_entity(self, entity: StatedEntity) -> None:
+    def _state_entity(self, entity: CuratedEntity) -> None:
         self.entities.add(entity.iri)
         self._evidence(
             f"{entity.iri} {entity.key()}",
@@ -132,7 +132,7 @@ class NoteRecord(ExtractionRecord):
             (v.tg("curates"), map(v.tg, entity.curates)),
         )
 
-    def _state_fact(self, fact: StatedFact) -> None:
+    def _state_fact(self, fact: CuratedFact) -> None:
         edge = edge_of(fact.triple)
         self.edges[edge] = fact.triple
         self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))

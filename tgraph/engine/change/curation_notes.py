@@ -10,7 +10,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UsageError
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.decisions import Decisions
-from tgraph.record.curations import CurationNote, StatedEntity, StatedFact
+from tgraph.record.curations import CuratedEntity, CuratedFact, CurationNote
 from tgraph.rendering import flat
 from tgraph.store.statements import edge_of
 
@@ -71,7 +71,7 @@ class NoteWriter:
         given = {"description": wanted.description, "strength": wanted.weight}
         amended = tuple(key for key, said in given.items() if said is not None)
         description = flat(wanted.description or "")
-        stated = StatedFact(
+        stated = CuratedFact(
             triple,
             name,
             description,
@@ -92,7 +92,7 @@ class NoteWriter:
             )
         iri = v.entity_iri(name)
         self._check_entity(iri, name)
-        entity = StatedEntity(
+        entity = CuratedEntity(
             iri,
             name,
             _text(values.type, "A type") if values.type else CONCEPT,
@@ -116,7 +116,7 @@ class NoteWriter:
                 f"{label!r} is not also called {missing[0]!r} by any document.",
                 "Names that were merged into it are parted from it by `tgraph entities split`.",
             )
-        own = StatedEntity(
+        own = CuratedEntity(
             entity,
             _text(values.label, "A label") if values.label else facts.entities.name(entity),
             _text(values.type, "A type") if values.type else CONCEPT,
@@ -126,7 +126,7 @@ class NoteWriter:
             _curated(values) or ("alias",),
         )
         others = [
-            StatedEntity(
+            CuratedEntity(
                 member,
                 facts.entities.name(member),
                 CONCEPT,
@@ -139,7 +139,7 @@ class NoteWriter:
 
     # --- the parts of a fact ---
 
-    def _entity(self, name: str, otherwise: str = "") -> StatedEntity:
+    def _entity(self, name: str, otherwise: str = "") -> CuratedEntity:
         """The entity of that name, be it a new one."""
         entity = self._facts.known(name) if name else otherwise
         if entity is None:
@@ -147,8 +147,8 @@ class NoteWriter:
             entity = v.entity_iri(name)
             self._check_entity(entity, name)
             self.new.append(name)
-            return StatedEntity(entity, name, CONCEPT)
-        return StatedEntity(entity, self._facts.label(entity), CONCEPT)
+            return CuratedEntity(entity, name, CONCEPT)
+        return CuratedEntity(entity, self._facts.label(entity), CONCEPT)
 
     def _relation(self, name: str, old: KnownFact | None) -> NamedNode:
         if name or old is None:
@@ -157,7 +157,7 @@ class NoteWriter:
 
     def _object(
         self, wanted: NewFact, old: KnownFact | None
-    ) -> tuple[NamedNode | Literal, str, tuple[StatedEntity, ...]]:
+    ) -> tuple[NamedNode | Literal, str, tuple[CuratedEntity, ...]]:
         if not wanted.object and not wanted.literal and not wanted.datatype and old is not None:
             term = self._facts.triple(old).object
             assert isinstance(term, NamedNode | Literal)
