@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyoxigraph import Literal
+from pyoxigraph import Literal, NamedNode
 
 from benchmarks.extraction_sample import drawn, table
 from tgraph.extract.embedded import EmbeddedExtractor
@@ -115,7 +115,9 @@ class Passage:
         for relationship in self._extraction.relationships:
             if relationship.predicate != skip:
                 ends = [relationship.subject, relationship.object]
-                pairs.add(frozenset(self._key(end) for end in ends))
+                pairs.add(
+                    frozenset(self._key(end) for end in ends if not isinstance(end, NamedNode))
+                )
         return {pair for pair in pairs if len(pair) == 2 and "" not in pair}
 
     def their_pairs(self) -> set[Pair]:

@@ -53,6 +53,14 @@ DOUBTS = {
     "gerlache.txt": "Roald Amundsen carried Adrien de Gerlache. Emil Racovitza saw the Belgica.\n",
     "denied.txt": "Roald Amundsen did not carry Adrien de Gerlache. Emil Racovitza met Lecointe.\n",
 }
+VESSELS = """
+@prefix : <https://example.org/vessels#> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+:Ship a owl:Class ; rdfs:label "ship" .
+:Thing a owl:Class ; rdfs:label "thing" .
+:sees a owl:ObjectProperty ; rdfs:label "saw" ; rdfs:domain :Ship .
+"""
 ASKED = "Whom did Roald Amundsen carry?"
 TRUTH = "Roald Amundsen carried Adrien de Gerlache."
 REASON = "It was forged."
@@ -78,7 +86,8 @@ prompt replaced. Long cells are cut, and identifiers shortened.
 
 Where an audit finds nothing in it, the rows are of a second record, spoilt on purpose: documents
 contradict each other, nothing can be extracted from one, the model writes a sentence from one fact
-and cites another; an answer was evaluated, one analysed for influence, and a document changed. Then
+and cites another; an answer was evaluated, one analysed for influence, a document changed, and an
+ontology added by which only ships see. Then
 the store was altered behind tgraph's back: a session read knowledge newer than itself, ended a
 second time in 1900, is an entity too, and retrieved from its own answer; a ship became a tractor.
 """
@@ -171,6 +180,8 @@ def spoilt(folder: Path) -> KnowledgeGraph:
             graph.evaluate([EvaluationItem("1", ASKED, TRUTH)])
             (folder / "gerlache.txt").write_text(DOUBTS["gerlache.txt"] + "Lecointe met Cook.\n")
             graph.index(["gerlache.txt"])
+            (folder / "vessels.ttl").write_text(VESSELS)
+            graph.add_ontology("vessels.ttl")
         _spoil(folder / "graph", session.removeprefix(v.session_iri("")))
         return opened("scripted-1")
 

@@ -71,8 +71,10 @@ class Corpus:
         self.settings = {name.replace("__", "."): value for name, value in settings.items()}
         self.said: list[str] = []
 
-    def open(self) -> KnowledgeGraph:
-        return opened(self.folder, self.chat, self.settings, create=True, message=self.said.append)
+    def open(self, **settings: object) -> KnowledgeGraph:
+        """The graph, with these settings beside its own."""
+        own = {**self.settings, **settings}
+        return opened(self.folder, self.chat, own, create=True, message=self.said.append)
 
     def index(self, texts: Mapping[str, str]) -> IndexReport:
         with self.open() as graph:

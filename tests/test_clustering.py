@@ -116,6 +116,31 @@ def test_other_settings_are_honoured_by_the_next_run(corpus: Corpus) -> None:
     assert corpus.communities == before
 
 
+def test_only_the_largest_part_may_have_communities(corpus: Corpus) -> None:
+    corpus.index(curies=CURIES, ring=RING)
+    every = corpus.communities
+    corpus.index({"communities.use_lcc": True}, curies=CURIES, ring=RING)
+    largest = corpus.communities
+    assert largest
+    assert largest.items() < every.items()
+    assert not any("curie" in m for each in largest.values() for m in each.members)
+    with open_graph(corpus.root, settings={"communities.use_lcc": True}) as kg:
+        assert kg.audit("knowledge").rows == ()
+        assert kg.audit("shapes").passed
+    corpus.index(curies=CURIES, ring=RING)
+    assert corpus.communities == every
+
+
+def test_the_seed_is_on_record_and_part_of_what_communities_depend_on(corpus: Corpus) -> None:
+    corpus.index(ring=RING)
+    before = corpus.record("Hierarchy")
+    corpus.index({"communities.seed": 7}, ring=RING)
+    assert len(corpus.record("Clustering")) == 2
+    assert corpus.record("Hierarchy") > before
+    with open_graph(corpus.root, settings={"communities.seed": 7}) as kg:
+        assert kg.audit("knowledge").rows == ()
+
+
 @pytest.mark.parametrize("quality", ["cpm", "surprise"])
 def test_other_qualities_are_named_in_the_record(corpus: Corpus, quality: str) -> None:
     corpus.index({"communities.quality": quality}, a=CURIES, b=RING)

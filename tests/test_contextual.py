@@ -340,6 +340,30 @@ def test_logits_are_scores_too_and_what_is_not_ranked_comes_last(corpus: Corpus)
     assert all(0 <= c.score <= 1 for c in found.candidates)
 
 
+def test_what_is_ranked_too_low_is_left_out_and_named(corpus: Corpus) -> None:
+    corpus.index()
+    plain = corpus.retrieve("Amundsen left").candidates
+    rows = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]
+    rows += [{"index": at, "relevance_score": 0.0} for at in range(2, len(plain))]
+    with ScriptedServer({"rerank": json.dumps({"results": rows})}) as server:
+        found = reranked(corpus, server, **{"rerank.min_score": 0.5})
+        assert [c.item for c in found.candidates] == [plain[1].item]
+        assert found.dropped == {"chunk ranked below rerank.min_score": len(plain) - 1}
+        assert len(reranked(corpus, server, **{"rerank.min_score": 0.0}).candidates) == len(plain)
+        corpus.settings |= {
+            "rerank.base_url": server.base_url, "rerank.model": "ranker", "rerank.min_score": 0.5
+        }  # fmt: skip
+        with corpus.open() as kg:
+            session = kg.ask("Amundsen left", "contextual").session
+            trace = kg.trace(session)
+            assert trace.parameters["rerank.min-score"] == "0.5"
+            why = kg.why_not(session, plain[0].item.iri)
+            assert (why.limit, why.cutoff) == ("rerank.min-score", 0.5)
+            assert "ranked anew at 0.10, below 0.5" in why.reason
+            assert kg.replay(session).same
+            assert not check_shapes(kg.read(), kg._opened.catalogue, session)
+
+
 def test_a_ranking_is_tried_again(corpus: Corpus) -> None:
     corpus.index()
     with ScriptedServer(faults=[Fault("rate_limit", "rerank", nth=1)]) as server:

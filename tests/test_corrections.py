@@ -310,12 +310,13 @@ def test_the_commands_state_list_and_take_back(made, tmp_path, monkeypatch):
 
 
 def test_splits_go_before_joins_and_joins_before_names():
-    names = [Name(one, name) for one, name in (("a", "Ann"), ("b", "Ben"), ("c", "Ann"))]
-    assert len(resolve(names, (), [("a", "b")])) == 2
-    assert len(resolve(names, [("b", "c")], [("a", "b")])) == 1
-    assert resolve(names, [("b", "c")], [("b", "a")]).get("c") is None
-    assert resolve(names, [("a", "b")], [("a", "b")]) == {"c": "a"}
-    assert resolve(names, (), [("a", "z")]) == {"c": "a"}
+    one, two, three = (v.entity_iri(name) for name in ("Ann", "Ben", "the Ann"))
+    names = [Name(one, "Ann"), Name(two, "Ben"), Name(three, "the Ann")]
+    assert resolve(names) == {three: one}
+    assert len(resolve(names, (), [(one, two)])) == 2
+    assert three not in resolve(names, [(two, three)], [(two, one)])
+    assert resolve(names, [(one, two)], [(one, two)]) == {three: one}
+    assert resolve(names, (), [(one, v.entity_iri("Nobody"))]) == {three: one}
 
 
 def test_a_deleted_name_is_out_in_every_spelling():

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,13 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.errors import EndpointError, ModelError, StoreError, UsageError
 from tgraph.explain.assess.evaluation_files import read_items
-from tgraph.explain.assess.evaluation_metrics import METRICS, RETRIEVAL, ContextText, EvaluationItem
+from tgraph.explain.assess.evaluation_metrics import (
+    METRICS,
+    RETRIEVAL,
+    ContextText,
+    EvaluationItem,
+    chosen_metrics,
+)
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -117,6 +124,31 @@ def test_questions_are_answered_judged_and_put_on_record(tmp_path, model):
         assert len(said(kg, f"{judged}:0", "metric")) == len(METRICS) + len(RETRIEVAL)
         if model:
             assert kg.audit("shapes").passed
+
+
+@pytest.mark.parametrize(
+    ("wanted", "steps"),
+    [
+        (["recall"], {"extract_statements": 1, "check_entailment": 1}),
+        (["faithfulness"], {"extract_statements": 1, "check_entailment": 2}),
+        (["retriever"], {"extract_statements": 1, "check_entailment": 2}),
+        (["all"], {"extract_statements": 2, "check_entailment": 6}),
+    ],
+)
+def test_only_what_the_metrics_need_is_asked(tmp_path, wanted, steps):
+    with opened(tmp_path) as kg:
+        found = kg.evaluate([GIVEN], metrics=wanted)
+        (assessment,) = found.assessments
+        whole = kg.evaluate([GIVEN]).assessments[0].metrics
+        names = chosen_metrics(wanted)
+        assert assessment.metrics == {name: whole[name] for name in names}
+        assert found.usage.calls == sum(steps.values())
+        told = said(kg, found.evaluation, "parameter")
+        assert bool(told) is (wanted != ["all"])
+        if wanted == ["faithfulness"]:  # needs no right answer
+            bare = replace(GIVEN, gt_answer="")
+            assert kg.evaluate([bare], metrics=wanted).judged == 1
+        assert kg.audit("shapes").passed
 
 
 def test_the_figures_are_those_of_the_labels(tmp_path):

@@ -180,6 +180,21 @@ def test_entities_are_included_and_excluded_by_name(graph):
     assert "Marie Curie" not in labels
 
 
+def test_edges_are_ranked_by_what_is_set(graph):
+    def ranked_by(attribute):
+        own = {"local_search.relationship_ranking_attribute": attribute}
+        found = retrieve(graph, "local", **own).retrieval
+        return [(c.item.iri, c.reasons[0]) for c in found.candidates if isinstance(c.item, Edge)]
+
+    assert ranked_by(None) == ranked_by("rank")
+    assert all("relationships" in why for _, why in ranked_by("rank"))
+    weighed, told = ranked_by("weight"), ranked_by("text_unit_count")
+    assert sorted(iri for iri, _ in weighed) == sorted(iri for iri, _ in ranked_by("rank"))
+    among = [float(why.rsplit(" ", 1)[1]) for _, why in weighed if "ties" in why]
+    assert among == sorted(among, reverse=True)
+    assert all("chunks state it" in why for _, why in told)
+
+
 @pytest.mark.parametrize("which", ["include", "exclude"])
 def test_a_name_that_nothing_has_is_refused(graph, which):
     with pytest.raises(UsageError, match="Atlantis"):

@@ -259,7 +259,7 @@ def test_axioms_are_of_what_is_declared_for_them(ontology):
             assert kinds[path] == {OWL.AnnotationProperty}, path
 
 
-KNOWLEDGE = {"Entity", "EntityType", "Relation", "Edge", "Claim", "Community"}
+KNOWLEDGE = {"Entity", "EntityType", "Relation", "Edge", "Claim", "Community", "OntologyFit"}
 """What knowledge speaks of, which is no record of anything that was done."""
 VALUES = {"Parameter", "Dropped", "Metric"}
 """What is said of an activity in more than one value."""

@@ -292,6 +292,68 @@ def test_a_traversal_goes_from_the_top_down(corpus: Corpus) -> None:
         assert iri in top or any(iri in tree[c].members for c in chosen if c in tree)
 
 
+LEVELS = "Which ships lay in the ice of the south?"
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
+    """A corpus whose summaries are short, so that they name few; only read."""
+    made = Corpus(tmp_path_factory.mktemp("levels"), raptor__max_words=20)
+    made.index()
+    return made
+
+
+def set_for_raptor(**values: object) -> dict[str, object]:
+    return {f"raptor_search.{name}": value for name, value in values.items()}
+
+
+@pytest.mark.parametrize("mode", ["raptor", "raptor-traversal"])
+@pytest.mark.parametrize(
+    ("start", "count", "allowed"), [(1, 1, {1}), (0, None, {0}), (1, None, {0, 1}), (99, 1, None)]
+)
+def test_the_levels_that_are_searched_can_be_set(
+    indexed: Corpus, mode: str, start: int, count: int | None, allowed: set[int] | None
+) -> None:
+    tree = indexed.tree()
+    allowed = allowed or {max(node.level for node in tree.values())}
+    values = set_for_raptor(start_layer=start, num_layers=count)
+    found = indexed.retrieve(LEVELS, mode, **values)
+    assert set(levels(found, tree)) == allowed
+
+
+def test_chunks_alone_are_found_as_basic_search_finds_them(indexed: Corpus) -> None:
+    chunks = indexed.retrieve(LEVELS, "raptor", **set_for_raptor(start_layer=0, k=5))
+    basic = indexed.retrieve(LEVELS, "basic", **{"basic_search.k": 5})
+    assert [c.item.iri for c in chunks.candidates] == [c.item.iri for c in basic.candidates]
+
+
+@pytest.mark.parametrize("mode", ["raptor", "raptor-traversal"])
+def test_a_threshold_takes_all_that_are_like_enough(indexed: Corpus, mode: str) -> None:
+    every = indexed.retrieve(LEVELS, mode, **set_for_raptor(threshold=0.0, k=1, top_k=1))
+    assert len(every.candidates) == len(indexed.tree()) + len(TEXTS)
+    assert len(indexed.retrieve(LEVELS, mode, **set_for_raptor(k=1, top_k=1)).candidates) < 5
+    least = sorted(c.score for c in every.candidates)[1]
+    some = indexed.retrieve(LEVELS, mode, **set_for_raptor(threshold=least))
+    assert len(some.candidates) < len(every.candidates)
+    assert all(c.score >= least for c in some.candidates)
+    assert not indexed.retrieve(LEVELS, mode, **set_for_raptor(threshold=1.0)).candidates
+
+
+def test_why_not_names_the_levels_and_the_threshold(indexed: Corpus) -> None:
+    with indexed.open() as kg:
+        said = " ".join(summary_text(kg.read(), iri) for iri in indexed.tree())
+    unsaid = next(name for name in ("Anna", "Berta", "Clara", "Dora", "Emma") if name not in said)
+    with indexed.open(**set_for_raptor(start_layer=1, num_layers=1)) as kg:
+        session = kg.ask(LEVELS, "raptor").session
+        assert "levels 1 to 1 were searched" in kg.why_not(session, unsaid).reason
+        assert kg.trace(session).parameters["num-layers"] == "1"
+        assert kg.replay(session).same
+    with indexed.open(**set_for_raptor(threshold=0.9)) as kg:
+        session = kg.ask(LEVELS, "raptor-traversal").session
+        assert "(threshold)" in kg.why_not(session, unsaid).reason
+        assert kg.replay(session).same
+
+
 def test_a_quoting_summary_rests_on_the_characters_that_it_quotes(corpus: Corpus) -> None:
     corpus.index()
     found = corpus.retrieve("Which ships lay in the ice of the south?", "raptor")

@@ -19,6 +19,7 @@ from tgraph.version import __version__ as __version__
 if TYPE_CHECKING:
     from tgraph.engine.backup import restore
     from tgraph.engine.collections import (
+        compare_collections,
         copy_collection,
         create_collection,
         delete_collection,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     )
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
+    from tgraph.engine.graphrag_settings import import_graphrag_settings
+    from tgraph.engine.settings_file import init_graph
     from tgraph.errors import TgraphError
     from tgraph.model import (
         Answer,
@@ -50,9 +53,12 @@ __all__ = [
     "Source",
     "TgraphError",
     "Turn",
+    "compare_collections",
     "copy_collection",
     "create_collection",
     "delete_collection",
+    "import_graphrag_settings",
+    "init_graph",
     "list_collections",
     "open",
     "rename_collection",
@@ -66,10 +72,13 @@ _HOMES = {
     "KnowledgeGraph": ("tgraph.engine.graph", "KnowledgeGraph"),
     "TgraphError": ("tgraph.errors", "TgraphError"),
     "open": ("tgraph.engine.graph", "open_graph"),
+    "import_graphrag_settings": ("tgraph.engine.graphrag_settings", "import_graphrag_settings"),
+    "init_graph": ("tgraph.engine.settings_file", "init_graph"),
     "restore": ("tgraph.engine.backup", "restore"),
     **{
         name: ("tgraph.engine.collections", name)
         for name in (
+            "compare_collections",
             "copy_collection",
             "create_collection",
             "delete_collection",

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode
@@ -209,6 +209,8 @@ class Chunk:
     tokens: int
     headings: tuple[str, ...] = ()
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    preface: str = field(default="", compare=False, repr=False)
+    """What of its document's metadata stands before it where a model reads it."""
 
     @property
     def iri(self) -> str:
@@ -247,13 +249,21 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEntity:
-    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given."""
+    """An entity as a chunk names it. ``span`` is its (first) mention, None where none was given.
+
+    A graph may give it an ``iri`` (else it is minted from the name), its ``classes`` by IRI, what
+    it is the ``same`` as by IRI, and a ``graph``, the named one that says so.
+    """
 
     name: str
     type: str
     description: str = ""
     aliases: tuple[str, ...] = ()
     span: Span | None = None
+    iri: str = ""
+    classes: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    graph: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,15 +272,20 @@ class ExtractedRelationship:
 
     ``object`` is the name of an entity, or a typed literal for an attribute. ``span`` is the
     supporting quote: the sentence, or the part of it, that says so. ``strength`` is 1 to 10.
+    A graph names entities and relations by IRI (a ``NamedNode``; ``label`` is the relation's); it
+    may say so in a named ``graph``, and name the ``sources`` of the statement, by IRI.
     """
 
-    subject: str
-    predicate: str
-    object: str | Literal
+    subject: str | NamedNode
+    predicate: str | NamedNode
+    object: str | NamedNode | Literal
     description: str = ""
     keywords: tuple[str, ...] = ()
     strength: float = 5.0
     span: Span | None = None
+    label: str = ""
+    graph: str = ""
+    sources: tuple[str, ...] = ()
 
 
 ClaimStatus = Choice["TRUE", "FALSE", "SUSPECTED"]
@@ -377,6 +392,19 @@ class Usage:
 NO_USAGE = Usage()
 
 
+@dataclass(frozen=True, slots=True)
+class StepUsage:
+    """What a step's calls for one purpose cost. Those answered from the cache, or by what ships
+    with tgraph, are asked for and cost nothing."""
+
+    step: Annotated[str, "the step of the session, as on record"]
+    purpose: Annotated[str, "name of the prompt, or else what was called: embedding, reading, ..."]
+    asked: Annotated[int, "calls on record"]
+    calls: Annotated[int, "of these, those that a server answered"]
+    input_tokens: int
+    output_tokens: int
+
+
 # --- communities --------------------------------------------------------------------------------
 
 
@@ -478,13 +506,15 @@ class Edge:
 class Item:
     """What an answer can rest on beside an edge; ``text`` is what a model is shown of it.
 
-    A point is what a model or a method drew from reports on the way to an answer.
+    A point is what a model or a method drew from reports on the way to an answer. ``preface`` is
+    what of its document's metadata stands before a chunk.
     """
 
     kind: ItemKind
     iri: str
     label: str
     text: str
+    preface: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -780,6 +810,9 @@ class Answer:
     confidence: Annotated[
         float | None, "how likely the documents answer, 0 to 1; null where nobody judged that"
     ] = None
+    usage_by_step: Annotated[
+        tuple[StepUsage, ...], "the same by step and prompt, in the order of their first calls"
+    ] = ()
 
     @property
     def explain_id(self) -> Annotated[str, "IRI of the session"]:
@@ -801,6 +834,53 @@ class Answer:
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")
+
+
+Only = Choice["context", "prompt"]
+"""What may be asked for in place of an answer: what its writer would be shown, or be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow:
+    """Something of the selection as the writer of an answer is shown it, and where it stands."""
+
+    id: Annotated[str, "by which a sentence would cite it"]
+    row: Annotated[Mapping[str, Any], "the line that is shown"]
+    places: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownContext:
+    """What the writer of an answer would be shown: the ``rows``, a line of ``text`` for each, and
+    the ``messages`` of the whole prompt where a model would be asked. The session is on record with
+    its retrieval and selection, and has no answer."""
+
+    question: str
+    mode: str
+    rows: Annotated[tuple[ContextRow, ...], "what was selected and has room, in its order"]
+    text: Annotated[str, "the same as it would stand in the prompt"]
+    messages: Annotated[
+        tuple[Mapping[str, str], ...], "role and content; empty where no model would be asked"
+    ]
+    session: str
+    explain_collection: str
+    usage: Usage
+    model: str
+    dropped: Annotated[Mapping[str, int], "what was left out on the way, by reason"] = field(
+        default_factory=dict
+    )
+    usage_by_step: Annotated[
+        tuple[StepUsage, ...], "the same by step and prompt, in the order of their first calls"
+    ] = ()
+
+    @property
+    def explain_id(self) -> Annotated[str, "IRI of the session"]:
+        return self.session
+
+    def __str__(self) -> str:
+        return self.text
+
+    __repr__ = brief
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,16 +41,18 @@ class ChatSettings(Section):
         "auto", description="auto: a model if a key or base URL is set, else the embedded default"
     )
     model: str = Field(DEFAULT_CHAT_MODEL, description="the model's name at the endpoint")
-    base_url: str | None = Field(None, description="an OpenAI-compatible endpoint")
+    base_url: str | None = Field(
+        None, description="an OpenAI-compatible endpoint", examples=["http://localhost:8000/v1"]
+    )
     api_key: SecretStr | None = Field(None, description="the key (or OPENAI_API_KEY)")
-    temperature: float = Field(0.0, ge=0, le=2)
+    temperature: float = Field(0.0, ge=0, le=2, description="0: the likeliest words")
     seed: int | None = Field(None, description="sent to the endpoint, which may ignore it")
     max_tokens: int | None = Field(None, gt=0, description="limit of a reply")
     timeout: float = Field(120.0, gt=0, description="seconds without a byte before giving up")
-    retries: int = Field(5, ge=0)
+    retries: int = Field(5, ge=0, description="of a call that failed in a way that may pass")
     concurrency: int = Field(4, ge=1, description="calls at the same time")
-    requests_per_minute: int | None = Field(None, gt=0)
-    tokens_per_minute: int | None = Field(None, gt=0)
+    requests_per_minute: int | None = Field(None, gt=0, description="calls that may begin")
+    tokens_per_minute: int | None = Field(None, gt=0, description="tokens sent and received")
 
 
 class EmbeddingSettings(Section):
@@ -59,10 +61,12 @@ class EmbeddingSettings(Section):
     provider: Literal["auto", "openai", "embedded", "hashing"] = Field(
         "auto", description="auto: the embedded default (MiniLM if installed, else hashing)"
     )
-    model: str = Field(DEFAULT_EMBEDDING_MODEL)
-    base_url: str | None = None
-    api_key: SecretStr | None = None
-    batch_size: int = Field(64, ge=1)
+    model: str = Field(DEFAULT_EMBEDDING_MODEL, description="the model's name at the endpoint")
+    base_url: str | None = Field(
+        None, description="its endpoint; unset: that of chat", examples=["http://localhost:8000/v1"]
+    )
+    api_key: SecretStr | None = Field(None, description="its key; unset: that of chat")
+    batch_size: int = Field(64, ge=1, description="texts of a call")
     threads: int = Field(
         1, ge=1, description="batches that the embedded model works on at the same time"
     )
@@ -81,9 +85,18 @@ class IngestSettings(Section):
 
 
 class ChunkSettings(Section):
-    by: Literal["tokens", "sentences"] = "tokens"
+    by: Literal["tokens", "sentences"] = Field("tokens", description="what a chunk is filled with")
     size: int = Field(1200, ge=20, description="tokens in a chunk")
     overlap: int = Field(100, ge=0, description="tokens shared with the chunk before")
+    prepend_metadata: tuple[str, ...] = Field(
+        (),
+        description="what of a document stands before its chunks where these are read by a model,"
+        " embedded and shown: title, author, date, language, description, tags, or a key of its"
+        " front matter",
+    )
+    size_includes_metadata: bool = Field(
+        False, description="count what stands before a chunk within its size"
+    )
     encoding: str = Field("o200k_base", description="tiktoken's name of the tokenizer")
 
 
@@ -91,15 +104,32 @@ class ExtractSettings(Section):
     method: Literal["standard", "fast"] = Field(
         "standard", description="fast: names and what stands together, without a model"
     )
-    entity_types: tuple[str, ...] = ("person", "organization", "place", "event", "work", "concept")
+    entity_types: tuple[str, ...] = Field(
+        ("person", "organization", "place", "event", "work", "concept"),
+        description="what entities there are, in the prompt that reads them",
+    )
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
     workers: int = Field(1, ge=1, description="processes that extract without a model")
+    ontology_limit: int = Field(
+        60,
+        ge=1,
+        description="classes, and properties, of an ontology that a prompt shows: the nearest",
+    )
+
+
+class OntologySettings(Section):
+    """What an ontology that was added does (`tgraph ontology add`)."""
+
+    strict: bool | None = Field(
+        None,
+        description="keep what does not fit out of knowledge; unset: as was last decided",
+    )
 
 
 class SummarySettings(Section):
     """Where an entity or an edge has several descriptions, one takes their place."""
 
-    enabled: bool = True
+    enabled: bool = Field(True, description="without, descriptions stand one after the other")
     max_words: int = Field(500, ge=10, description="the longest summary")
     max_input_tokens: int = Field(
         4000, ge=500, description="tokens of a prompt; what is more is folded into the summary"
@@ -157,6 +187,12 @@ class ClaimSettings(Section):
 
     enabled: bool = Field(False, description="read claims from every chunk (more calls)")
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
+    description: str = Field(
+        "", description="which claims count, in your words; empty: all that can be checked"
+    )
+    entity_specs: tuple[str, ...] = Field(
+        (), description="whom claims are to be about, by name or type; empty: anybody"
+    )
 
 
 class CommunitySettings(Section):
@@ -169,6 +205,14 @@ class CommunitySettings(Section):
     resolution: float = Field(
         1.0, gt=0, description="above 1 for smaller communities; surprise has no resolution"
     )
+    seed: int | None = Field(
+        None, ge=0, description="from which Leiden starts; unset: GraphRAG's, 3735928559"
+    )
+    use_lcc: bool = Field(
+        False,
+        description="only the largest connected part has communities, as in GraphRAG; what is not"
+        " tied to it is in no report",
+    )
 
 
 class ReportSettings(Section):
@@ -178,6 +222,18 @@ class ReportSettings(Section):
         8_000, ge=1_000, description="tokens of a prompt; sub-reports stand in for what is more"
     )
     max_output_tokens: int = Field(2_000, ge=200, description="tokens of a report")
+
+
+class ImportSettings(Section):
+    """Imported RDF."""
+
+    embedded: int = Field(
+        20_000,
+        ge=0,
+        description="relationships of an imported file up to which it gets vectors; a larger one is"
+        " found by names and words",
+    )
+    reports: int = Field(200, ge=0, description="communities with a report beside so large a file")
 
 
 class IntegritySettings(Section):
@@ -225,20 +281,25 @@ class _CommonSettings(BaseSettings):
         env_prefix="TGRAPH_", env_nested_delimiter="__", extra="forbid", frozen=True
     )
 
-    collection: str = "default"
-    explain_collection: str = "explainability"
+    collection: str = Field("default", description="the collection, where -C names none")
+    explain_collection: str = Field(
+        "explainability", description="the name of the catalogue of sessions in the record"
+    )
     person: str | None = Field(
         None,
         min_length=1,
         description="who is on record for questions and decisions made by hand; unset: nobody",
     )
-    prompts: Path | None = Field(None, description="a folder whose files replace tgraph's prompts")
+    prompts: Path | None = Field(
+        None, description="a folder whose files replace tgraph's prompts", examples=["prompts"]
+    )
     chat: ChatSettings = ChatSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     integrity: IntegritySettings = IntegritySettings()
     ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    ontology: OntologySettings = OntologySettings()
     summaries: SummarySettings = SummarySettings()
     fast: FastSettings = FastSettings()
     reader: ReaderSettings = ReaderSettings()
@@ -246,6 +307,7 @@ class _CommonSettings(BaseSettings):
     claims: ClaimSettings = ClaimSettings()
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
+    graphs: ImportSettings = ImportSettings()
 
 
 class Settings(ModeSettings, _CommonSettings):

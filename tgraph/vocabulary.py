@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad, Store
 
@@ -99,6 +99,11 @@ def normalise_name(name: str) -> str:
     return _SPACES.sub(" ", folded).strip()
 
 
+def percent_encoded(text: str) -> str:
+    """The text as a part of an IRI."""
+    return quote(text, safe="", errors="surrogatepass")
+
+
 def digest(*parts: str) -> str:
     """A 160-bit hexadecimal digest of the parts, each delimited, so that no two lists collide."""
     hasher = hashlib.sha256()
@@ -115,6 +120,29 @@ def _slug(name: str) -> str:
 def _minted(kind: str, name: Callable[[str], str] = str) -> Callable[[str], str]:
     """What mints the IRIs of a kind, by a UUID, a hash or the like."""
     return lambda what: f"{URN}{kind}:{name(what)}"
+
+
+def is_iri(text: str) -> bool:
+    """Whether the text is an absolute IRI."""
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+_JOINTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\s+]+")
+
+
+def local_words(iri: str) -> str:
+    """The last part of an IRI in words, as in ``capital of`` for ``http://example.org/capitalOf``:
+    what is called so where nobody says what it is called."""
+    tail = iri.rpartition("#")[2].rstrip("/").rpartition("/")[2]
+    local = unquote(tail.rpartition(":")[2] or tail)
+    words = [word for word in _JOINTS.split(local) if word]
+    if local[:1].islower():
+        words = [word if word.isupper() and len(word) > 1 else word.lower() for word in words]
+    return " ".join(words) or iri
 
 
 # --- IRIs of knowledge --------------------------------------------------------------------------
@@ -157,6 +185,7 @@ def finding_iri(report: str, index: int) -> str:
 
 
 document_iri = _minted("document")
+ontology_iri = _minted("ontology")
 call_iri = _minted("call")
 
 

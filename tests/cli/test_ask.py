@@ -89,6 +89,19 @@ def test_usage_is_told_when_asked_for(terminal):
     assert "tokens in" not in terminal.ask(QUESTION).stderr
 
 
+def test_usage_is_told_by_step_and_prompt(terminal):
+    answer = json.loads(terminal.ask("--json", "-m", "graph", QUESTION).stdout)
+    steps = {(each["step"], each["purpose"]): each for each in answer["usage_by_step"]}
+    assert ("EdgeSelecting", "select_edges") in steps
+    assert ("Synthesising", "synthesise_answer") in steps
+    assert ("ConceptExtraction", "extract_concepts") in steps
+    assert all(each["asked"] >= each["calls"] for each in steps.values())
+    for key in ("calls", "input_tokens", "output_tokens"):
+        assert sum(each[key] for each in steps.values()) == answer["usage"][key]
+    told = terminal.ask("--show-usage", "-m", "graph", QUESTION).stderr
+    assert re.search(r"Synthesising +synthesise_answer +1 ", told)
+
+
 def test_a_sentence_that_nothing_proves_is_marked(fresh, documents):
     said = '{"sentence": "Nobody knows.", "citations": ["ffffffff"]}\n'
     with ScriptedServer({"synthesise_answer": said}) as server:

@@ -83,6 +83,15 @@ def test_files_are_ragcheckers_json_or_markdown(terminal, given, tmp_path):
     assert "| f1 | 100.0 |" in printed
 
 
+def test_a_subset_of_the_metrics_is_named_with_commas(terminal, given):
+    args = ("evaluate", str(given), "-r", str(terminal.root), *terminal.model)
+    found = json.loads(terminal(*args, "--metrics", "recall,retriever", "--json").stdout)
+    assert {name for group in found["metrics"].values() for name in group} == {
+        "recall", "claim_recall", "context_precision",
+    }  # fmt: skip
+    assert "no metric" in terminal(*args, "--metrics", "bleu", code=2).stderr
+
+
 def test_a_file_with_answers_needs_no_graph(terminal, given, questions, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = terminal("evaluate", str(given), "--embedding-provider", "hashing")

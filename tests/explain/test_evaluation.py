@@ -23,6 +23,8 @@ from tgraph.explain.assess.evaluation_metrics import (
     RETRIEVAL,
     ContextText,
     EvaluationItem,
+    chosen_metrics,
+    labels_for,
     metrics_of,
     percent,
     retrieval_metrics,
@@ -161,6 +163,23 @@ def test_without_statements_or_contexts_nothing_is_claimed(item):
     found = metrics_of(bare)
     for name in (*GROUPS["retriever"], *GROUPS["generator"]):
         assert found[name] == 0.0
+
+
+@given(checked(), st.sampled_from(METRICS))
+def test_a_metric_needs_its_own_labels_alone(item, metric):
+    bare = EvaluationItem("1", "Who?", "Somebody.", "Nobody.", item.context)
+    bare = replace(bare, **{label: getattr(item, label) for label in labels_for([metric])})
+    assert metrics_of(bare, [metric]) == {metric: metrics_of(item)[metric]}
+
+
+def test_metrics_are_named_as_ragchecker_names_them():
+    assert chosen_metrics([]) == chosen_metrics(["all_metrics"]) == METRICS
+    assert chosen_metrics(["retriever_metrics"]) == chosen_metrics(["retriever"]) == (
+        "claim_recall", "context_precision",
+    )  # fmt: skip
+    assert chosen_metrics(["faithfulness", "f1"]) == ("f1", "faithfulness")
+    with pytest.raises(UsageError, match="no metric 'f2'"):
+        chosen_metrics(["f2"])
 
 
 def test_labels_that_lack_are_an_error():

@@ -49,7 +49,11 @@ def check_spans(extraction: Extraction, text: str, start: int) -> None:
 
 def facts(extraction: Extraction) -> Facts:
     return {
-        (r.subject, r.predicate, r.object if isinstance(r.object, str) else r.object.value)
+        (
+            str(r.subject),
+            str(r.predicate),
+            r.object if isinstance(r.object, str) else r.object.value,
+        )
         for r in extraction.relationships
     }
 

@@ -60,8 +60,8 @@ def check(extraction: Extraction, text: str) -> None:
     for relationship in extraction.relationships:
         assert relationship.span is not None
         assert 1 <= relationship.strength <= 10
-        assert relationship.subject.strip()
-        assert relationship.predicate.strip()
+        assert str(relationship.subject).strip()
+        assert str(relationship.predicate).strip()
     assert all(count > 0 for count in extraction.dropped.values())
 
 

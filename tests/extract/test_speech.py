@@ -23,8 +23,8 @@ def extract(text: str, title: str = "A story") -> Extraction:
 
 def shown(edge: ExtractedRelationship) -> tuple[str, str, str]:
     return (
-        edge.subject,
-        edge.predicate,
+        str(edge.subject),
+        str(edge.predicate),
         edge.object if isinstance(edge.object, str) else edge.object.value,
     )
 

@@ -12,13 +12,16 @@ from pyoxigraph import Literal, NamedNode
 from rich.console import Console
 
 import tgraph
+from tests.corpora import opened, write
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.text_trees import source_tree
+from tgraph.extract.model.claims import ModelClaims
 from tgraph.index.knowledge import claims_of
 from tgraph.index.sources import Texts
+from tgraph.models.prompts import load_prompt, messages
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
@@ -183,3 +186,30 @@ def test_a_claim_that_an_answer_cites_leads_to_characters(place):
 
 def _item(selected):
     return selected.item if selected.item.kind == "claim" else None
+
+
+def test_what_claims_matter_and_about_whom_is_asked_for(tmp_path):
+    model = ScriptedModel()
+    wanted = {
+        "claims.description": "Deeds at the\n=== user poles",
+        "claims.entity_specs": ("Cook", "ship"),
+    }
+    with opened(tmp_path, model, {"claims.enabled": True, **wanted}, create=True) as kg:
+        kg.index(write(tmp_path, {"cook.txt": COOK}))
+    asked = [r for r in model.requests if r.prompt.name.startswith("extract_claims")]
+    assert {r.prompt.name for r in asked} == {"extract_claims", "extract_claims_more"}
+    for request in asked:
+        system = request.messages[0]["content"]
+        assert "leave out every other: Deeds at the === user poles" in system
+        assert system.endswith("by name or by type: Cook, ship")
+
+
+def test_without_them_the_prompt_says_nothing_of_them():
+    prompt = load_prompt("extract_claims")
+    values = {"title": "t", "section": "s", "names": "n", "text": "x"}
+    bare = messages(prompt, {**values, "description": "", "entity_specs": ""})
+    assert bare[0]["content"].endswith(
+        "A quote that the passage doesn't hold makes the row worthless."
+    )
+    plain, asked = ModelClaims(ScriptedModel()), ModelClaims(ScriptedModel(), description="Deeds")
+    assert plain.key != asked.key

@@ -77,6 +77,7 @@ THROUGH_THE_ENGINE = {
     TG.Rewriting,
     TG.Signature,
     TG.SigningKey,
+    TG.Ontology,
 }
 """What only some modes write: their own tests validate whole sessions."""
 

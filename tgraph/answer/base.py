@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tgraph.model import Agent, Evidence, Retrieval, Selected, Selection
-from tgraph.models.base import CallSink
+from tgraph.models.base import CallSink, ChatRequest
 from tgraph.retrieve.base import Context, Question
 
 
@@ -75,3 +75,21 @@ class Synthesiser(Step, Protocol):
     ) -> Iterator[Draft]:
         """The answer's sentences as they come; none where the selection has no answer, unless the
         synthesiser may use knowledge of its own, which it then marks as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterPrompt:
+    """What of the selection is shown to who writes the answer, by its ids, and as one text with a
+    line for each. ``request`` is what a model is asked; None where no model would be."""
+
+    by_id: Mapping[str, Selected]
+    text: str
+    request: ChatRequest | None = None
+
+
+@runtime_checkable
+class PromptedSynthesiser(Protocol):
+    """A synthesiser that asks a model."""
+
+    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+        """What it would ask; what there is no room for is in the notes."""

@@ -27,8 +27,9 @@ from tgraph.model import (
 from tgraph.rendering import flat
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.reports import evidence_of_parts, reports_of
+from tgraph.retrieve.text.graph_sentences import is_graph
 from tgraph.retrieve.text.lexical import term_set, terms
-from tgraph.retrieve.text.page_sentences import page_sentences, with_whole_marks
+from tgraph.retrieve.text.page_sentences import page_sentences, reading, with_whole_marks
 
 CITED_AS: Mapping[str, CitationKind] = {
     "edge": "edge",
@@ -98,13 +99,22 @@ def cite(draft: Draft, session_uuid: str) -> Sentence:
 
 
 def well_cited(sentence: Sentence, context: Context) -> Sentence:
-    """The sentence; what it cites of a chunk is quoted with its mark-up whole, and each citation
-    knows what it stands in."""
+    """The sentence; what it cites of a chunk is quoted with its mark-up whole, each citation knows
+    what it stands in, and the lines of a graph are said in words."""
     citations = (
         with_whole_marks(cited, context) if cited.evidence == cited.chunk else cited
         for cited in sentence.citations
     )
-    return replace(sentence, citations=tuple(_with_kind(cited, context) for cited in citations))
+    found = tuple(_with_kind(cited, context) for cited in citations)
+    return replace(sentence, text=_in_words(sentence, context), citations=found)
+
+
+def _in_words(sentence: Sentence, context: Context) -> str:
+    """The sentence; where it is the quote of a graph's lines, what they say."""
+    said = flat(sentence.text)
+    quoted = (cited for cited in sentence.citations if flat(cited.quote) == said)
+    stated = (reading(cited, context) for cited in quoted if is_graph(cited.chunk, context))
+    return next(stated, sentence.text)
 
 
 def set_apart(sentence: Sentence, before: Sequence[Sentence]) -> Sentence:

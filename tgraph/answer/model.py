@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from tgraph.answer.base import Draft, Notes
+from tgraph.answer.base import Draft, Notes, WriterPrompt
 from tgraph.answer.rows import (
     SentenceRow,
     ShownRows,
@@ -211,8 +211,14 @@ class ModelSynthesiser(ModelStep):
         answer then has marked sentences alone. What a reader judged is shown beside the evidence
         that it rests on.
         """
+        prompt = self.prompted(question, selection, notes)
+        if prompt.request is not None:
+            yield from self._written(prompt.request, prompt.by_id, notes, sink)
+
+    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+        """As ``PromptedSynthesiser.prompted``."""
         if not selection.selected and not self._general:
-            return
+            return WriterPrompt({}, "")
         values, judged = {**asked(question), **self._form}, selection.judgement
         if judged is not None:  # counted before it is known what there is room for
             ids = (identity for identity, _ in shown_lines(selection.selected))
@@ -222,7 +228,7 @@ class ModelSynthesiser(ModelStep):
         if judged is not None:
             values["judgement"] = _judged(judged, shown.by_id)
         request = self.request({**values, "evidence": shown.text})
-        yield from self._written(request, shown.by_id, notes, sink)
+        return WriterPrompt(shown.by_id, shown.text, request)
 
     def _written(
         self, request: ChatRequest, by_id: Mapping[str, Selected], notes: Notes, sink: CallSink
@@ -348,12 +354,10 @@ class ModelAlone(ModelSynthesiser):
 
     name = "answer_alone"
 
-    def synthesise(
-        self, question: Question, selection: Selection, notes: Notes, sink: CallSink
-    ) -> Iterator[Draft]:
-        """As ``Synthesiser.synthesise``, whatever was selected."""
+    def prompted(self, question: Question, selection: Selection, notes: Notes) -> WriterPrompt:
+        """As ``PromptedSynthesiser.prompted``, whatever was selected."""
         values = {**asked(question), "response_type": self._form["response_type"]}
-        yield from self._written(self.request(values), {}, notes, sink)
+        return WriterPrompt({}, "", self.request(values))
 
     def _drafts(
         self, row: SentenceRow, by_id: Mapping[str, Selected], notes: Notes

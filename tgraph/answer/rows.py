@@ -87,7 +87,8 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
                 row["quotes_stated_by_a_curator"] = noted
         else:
             identity = others[_name(each.item)]
-            row = {"title": each.item.label, each.item.kind: each.item.text}
+            before = {"metadata": each.item.preface} if each.item.preface else {}
+            row = {"title": each.item.label, **before, each.item.kind: each.item.text}
         found.append((identity, json.dumps({"id": identity, **row}, ensure_ascii=False)))
     return found
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tgraph.cli import completion
 from tgraph.cli.options import (
     ModeFlagsCommand,
     answer_options,
@@ -33,12 +34,15 @@ from tgraph.cli.terminal import (
     safe,
     say,
     show,
+    table,
+    text_of,
 )
 from tgraph.errors import TgraphError, UsageError
 
 if TYPE_CHECKING:
+    from tgraph.engine.ask.question_run import ContextStream
     from tgraph.engine.graph import KnowledgeGraph
-    from tgraph.model import Answer, GraphRagResponse, Sentence, Turn
+    from tgraph.model import Answer, GraphRagResponse, Only, Sentence, ShownContext, Turn
 
 NO_EVIDENCE = 3
 UNCITED = " [no citation]"
@@ -54,31 +58,52 @@ class Ask:
         self._jsonl: bool = options.pop("jsonl")
         self._whole: bool = options.pop("no_streaming")
         self._show_usage: bool = options.pop("show_usage")
+        self._only = _only(options.pop("only_context"), options.pop("only_prompt"))
         self._history = read_history(options.pop("history"))
         self._given = [name for name, value in options.items() if value not in (None, ())]
         self._filters = filters_of(options)
+        self._as_of: str | None = options.pop("as_of")
         self._settings = settings_of(options)
         self._begun = False
         self._last_stage = ""
         self._laid_out = False
         if self._json and self._jsonl:
             raise click.UsageError("Choose --json or --jsonl.")
+        if self._only and self._jsonl:
+            raise click.UsageError(f"--only-{self._only} is no stream: choose --json.")
         _check_entities(options["include_entity"], options["exclude_entity"])
 
     def run(self, question: str) -> None:
         """Ask, print, and end with exit code 3 where there is no evidence."""
         with opened(self._settings) as graph:
-            model = graph.settings.uses_model()
-            self._laid_out = not model and is_terminal() and not (self._json or self._jsonl)
-            rerank = graph.settings.rerank
-            reranker = bool(rerank.provider or rerank.base_url)
-            for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
-                say(note)
-            stream = graph.stream(
-                question, self._mode, history=self._history, filters=self._filters
-            )
-            answer = self._listen(graph, stream)
-            written = self._written(graph, answer)
+            self._note_idle(graph)
+            asked: dict[str, Any] = {
+                "history": self._history,
+                "filters": self._filters,
+                "as_of": self._as_of,
+            }
+            if self._only:
+                stages = graph.stream_context(question, self._mode, only=self._only, **asked)
+                shown = self._heard(graph, stages)
+            else:
+                answer = self._listen(graph, graph.stream(question, self._mode, **asked))
+                gone = _gone(graph, answer) if self._as_of is not None else ()
+                told = (*self._written(graph, answer), *gone)
+        if self._only:
+            self._print_context(shown)
+        else:
+            self._print(answer, told)
+
+    def _note_idle(self, graph: KnowledgeGraph) -> None:
+        """Say which flags are without an effect; an answer without a model is laid out."""
+        model = graph.settings.uses_model()
+        self._laid_out = not model and is_terminal() and not (self._json or self._jsonl)
+        rerank = graph.settings.rerank
+        reranker = bool(rerank.provider or rerank.base_url)
+        for note in without_effect(self._given, self._mode, model=model, reranker=reranker):
+            say(note)
+
+    def _print(self, answer: Answer, written: Sequence[str]) -> None:
         if self._json:
             from tgraph.cli.schemas import ASK
 
@@ -93,15 +118,45 @@ class Ask:
         for line in written:
             say(line)
         if self._show_usage:
-            usage = answer.usage
-            say(
-                f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
-                f"{many(usage.calls, 'call')} ({answer.model})"
-            )
+            _tell_usage(answer)
         if not (self._laid_out and answer.sentences):
             for told in answer.notes:
                 say(f"Note: {one_line(told.text)}")
         _finish(answer)
+
+    def _heard(self, graph: KnowledgeGraph, stages: ContextStream) -> ShownContext:
+        """The context, its stages told on the way where that is wanted."""
+        session = ""
+        while True:
+            try:
+                message = next(stages)
+            except StopIteration as end:
+                shown: ShownContext = end.value
+                return shown
+            session = session or message.explain_id or ""
+            if self._explain and message.explain_id:
+                for line in self._stage(graph, session, message.explain_id):
+                    say(line)
+
+    def _print_context(self, shown: ShownContext) -> None:
+        """What the writer would be shown; exit code 3 where that is nothing."""
+        if self._json:
+            from tgraph.cli.schemas import ASK_CONTEXT
+
+            print_json(ASK_CONTEXT.plain(shown))
+        elif self._only == "prompt":
+            for message in shown.messages:
+                click.echo(f"=== {message['role']}\n{safe(message['content'])}")
+        elif shown.rows:
+            click.echo(safe(shown.text))
+        for reason, count in shown.dropped.items():
+            say(f"Left out: {count:,} × {reason}")
+        if self._show_usage:
+            _tell_usage(shown)
+        say(f"Session: {shown.session} (no answer was asked for)")
+        if not (shown.messages or shown.rows):
+            say("Nothing was found.")
+            click.get_current_context().exit(NO_EVIDENCE)
 
     def _listen(
         self, graph: KnowledgeGraph, stream: Generator[GraphRagResponse, None, Answer]
@@ -167,10 +222,44 @@ class Ask:
         click.echo(json_text(event_json(message, sentence, answer), indent=None))
 
 
+def _gone(graph: KnowledgeGraph, answer: Answer) -> Sequence[str]:
+    """A line for each document that the answer cites and that doesn't stand any more."""
+    standing = {found.document for found in graph.documents() if found.standing}
+    gone = (source.path for source in answer.sources if source.document not in standing)
+    return [f"{one_line(path)} doesn't stand any more." for path in gone]
+
+
 def _sentence_of(message: GraphRagResponse) -> Sentence | None:
     from tgraph.engine.ask.question_run import SentenceMessage
 
     return message.sentence if isinstance(message, SentenceMessage) else None
+
+
+def _only(context: bool, prompt: bool) -> Only | None:
+    """What is asked for in place of an answer."""
+    if context and prompt:
+        raise click.UsageError("Choose --only-context or --only-prompt.")
+    return "context" if context else "prompt" if prompt else None
+
+
+def _tell_usage(answer: Answer | ShownContext) -> None:
+    """What the answer cost, in all and by step and prompt."""
+    usage = answer.usage
+    say(
+        f"Usage: {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, "
+        f"{many(usage.calls, 'call')} ({answer.model})"
+    )
+    rows = (
+        (
+            u.step,
+            u.purpose,
+            *(f"{n:,}" for n in (u.asked, u.calls, u.input_tokens, u.output_tokens)),
+        )
+        for u in answer.usage_by_step
+    )
+    if answer.usage_by_step:
+        columns = ("Step", "What for", "Asked", "Calls", "Tokens in", "Tokens out")
+        say(text_of(table(columns, rows)).rstrip("\n"))
 
 
 def _finish(answer: Answer) -> None:
@@ -273,11 +362,28 @@ def read_history(path: Path | None) -> Sequence[Turn]:
 @click.option("--jsonl", is_flag=True, help="Print one JSON event per line, as they happen.")
 @click.option("--json-schema", is_flag=True, help="Print the JSON Schemas of these and exit.")
 @click.option("--no-streaming", is_flag=True, help="Print the answer when it is complete.")
-@click.option("--show-usage", is_flag=True, help="Say on stderr what the answer cost.")
+@click.option("--show-usage", is_flag=True, help="Say on stderr what it cost, by step and prompt.")
+@click.option(
+    "--only-context",
+    is_flag=True,
+    help="Retrieve and select; print what the writer would be shown, and write no answer.",
+)
+@click.option(
+    "--only-prompt",
+    is_flag=True,
+    help="The same; print the whole prompt that the model would be sent for the answer.",
+)
 @click.option(
     "--history",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Earlier turns: a JSON array, or JSON Lines, of {question, answer}.",
+)
+@click.option(
+    "--as-of",
+    metavar="WHEN",
+    shell_complete=completion.sessions,
+    help="Answer from knowledge as it was: a date or time, a generation (`tgraph history`) or a"
+    " session.",
 )
 @filter_options
 @answer_options
@@ -297,7 +403,9 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask -x -q "Who designed the Fram?" --show-usage
       tgraph ask "Who designed the Fram?" --json | jq .sentences
       echo "Who designed the Fram?" | tgraph ask
+      tgraph ask "Who designed the Fram?" --only-context | head -3
       tgraph ask "Who was in command?" --document "nimrod*" --type person
+      tgraph ask "Who was in command?" --as-of 2026-03-01
       tgraph ask -m lightrag-mix "Whose ship was crushed by the ice?"
       tgraph ask -m lightrag-local "Who designed the ship?" --low-keyword Fram
       tgraph ask "What are the main themes?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tgraph.errors import NotAGraphError
 
 if TYPE_CHECKING:
     from tgraph.engine.checks import HealthFinding
+    from tgraph.engine.graphrag_settings import ImportedSettings
 
 
 @click.group("config", context_settings={"help_option_names": ["-h", "--help"]})
@@ -78,6 +80,59 @@ def signing_key(file: str) -> None:
     terminal.say(f"To sign the record: {setting}, or in tgraph.toml.")
 
 
+@command("import")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option("-n", "--dry-run", is_flag=True, help="Say what would be set, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def import_(file: Path, dry_run: bool, as_json: bool) -> None:
+    """Move the settings of a GraphRAG project here.
+
+    FILE is settings.yaml (or .json) of Microsoft GraphRAG 0.3 to 3, or the project's folder;
+    variables that it refers to are read from .env beside it and from the environment. tgraph.toml
+    gets what has a place there; the rest is named, each with the reason. Keys are not copied: the
+    command says which variable takes them. A tgraph.toml in which something is set already is left
+    as it is.
+
+    \b
+    Examples:
+      tgraph config import graphrag-project/ --dry-run
+      tgraph config import graphrag-project/settings.yaml --root my-graph
+      tgraph config import settings.yaml --json | jq '.left[].source'
+    """
+    from tgraph.engine.graphrag_settings import import_graphrag_settings
+    from tgraph.engine.settings_file import write_settings
+    from tgraph.settings import FILE
+
+    found = import_graphrag_settings(file)
+    target = None
+    if not dry_run:
+        root = find_root(create=True)
+        assert root is not None
+        target = root / FILE
+        write_settings(target, found.values)
+    if as_json:
+        moved = [{**asdict(each), "value": each.shown} for each in found.moved]
+        written = str(target) if target else None
+        told = {**asdict(found), "file": str(found.file), "moved": moved, "written": written}
+        terminal.print_json(told)
+        return
+    _tell_imported(found)
+    terminal.say(f"Wrote {target}." if target else "Nothing was written.")
+
+
+def _tell_imported(found: ImportedSettings) -> None:
+    moved = ((m.source, m.setting, terminal.one_line(str(m.shown))) for m in found.moved)
+    terminal.show(terminal.table(("GraphRAG", "tgraph", "Value"), moved))
+    if found.left:
+        click.echo("\nLeft out:")
+        left = ((x.source, terminal.one_line(x.value), x.reason) for x in found.left)
+        terminal.show(terminal.table(("GraphRAG", "Value", "Why"), left))
+    for key in found.keys:
+        named = f" (there: {key.named})" if key.named else ""
+        terminal.say(f"Key: {key.source}{named} is not copied; set {key.variable}.")
+
+
 def _repaired() -> list[HealthFinding]:
     from tgraph.cli.progress import show_progress
 
@@ -86,6 +141,7 @@ def _repaired() -> list[HealthFinding]:
 
 
 config.add_command(show)
+config.add_command(import_)
 config.add_command(signing_key)
 
 

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 @command("evaluate")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @mode_option("How to answer the questions that have no response yet; as in `ask`.", "graph")
+@click.option(
+    "--metrics",
+    multiple=True,
+    metavar="NAME",
+    help="Only these: overall, retriever, generator or single names, also with commas between"
+    " them (repeatable). What only others need is not asked.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
 @click.option(
@@ -46,6 +53,7 @@ def evaluate(file: Path, **options: Any) -> None:
       tgraph evaluate questions.toml -m local -o judged.json
       tgraph evaluate checking_inputs.json --model gpt-4.1-mini
       tgraph evaluate judged.json --markdown
+      tgraph evaluate questions.toml --metrics retriever,faithfulness
     """
     _run(file, options)
 
@@ -55,12 +63,13 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     mode, quiet = options.pop("mode"), options.pop("quiet")
     as_json, markdown = options.pop("as_json"), options.pop("markdown")
     output = options.pop("output")
+    metrics = [name.strip() for text in options.pop("metrics") for name in text.split(",")]
     if as_json and markdown:
         raise click.UsageError("Choose --json or --markdown.")
     from tgraph.cli.progress import show_progress
 
     with show_progress(quiet) as (progress, _):
-        evaluation = _evaluate(file, mode, settings_of(options), progress)
+        evaluation = _evaluate(file, mode, metrics, settings_of(options), progress)
     if output is not None:
         _write(evaluation, output)
     if as_json:
@@ -75,28 +84,35 @@ def _run(file: Path, options: dict[str, Any]) -> None:
         click.get_current_context().exit(1)
 
 
-def _evaluate(file: Path, mode: str, settings: dict[str, Any], progress: OnProgress) -> Evaluation:
+def _evaluate(
+    file: Path, mode: str, metrics: list[str], settings: dict[str, Any], progress: OnProgress
+) -> Evaluation:
     try:
         find_root()
     except NotAGraphError:
-        return _without_graph(file, settings, progress)
+        return _without_graph(file, metrics, settings, progress)
     with opened(settings) as graph:
-        return graph.evaluate(file, mode, progress=progress)
+        return graph.evaluate(file, mode, metrics=metrics, progress=progress)
 
 
-def _without_graph(file: Path, settings: dict[str, Any], progress: OnProgress) -> Evaluation:
+def _without_graph(
+    file: Path, metrics: list[str], settings: dict[str, Any], progress: OnProgress
+) -> Evaluation:
     """A file that brings its answers needs no graph; nothing is recorded then."""
     import tempfile
 
     from tgraph.engine.components import Components
     from tgraph.engine.rerun.evaluation import evaluation_run
     from tgraph.explain.assess.evaluation_files import read_items
+    from tgraph.explain.assess.evaluation_metrics import chosen_metrics, need_answer
     from tgraph.settings import load_settings
 
     with tempfile.TemporaryDirectory() as folder:
         parts = Components(load_settings(None, settings), Path(folder))
         try:
-            evaluation = evaluation_run(parts, progress).run(read_items(file), None)
+            chosen = chosen_metrics(metrics)
+            items = read_items(file, answered=need_answer(chosen))
+            evaluation = evaluation_run(parts, progress, chosen).run(items, None)
         finally:
             parts.close()
     say("There is no graph here, so the evaluation is not recorded.")

@@ -101,6 +101,7 @@ _CAUSES = {
     "used": "used in the answer after all",
     "not-in-corpus": "not in the corpus",
     "not-extracted": "in the corpus but not extracted",
+    "outside-ontology": "extracted but kept out by the ontology",
     "not-linked": "extracted but not linked to the question",
     "beyond-limit": "linked but beyond a limit",
     "not-selected": "retrieved but not selected",
@@ -118,8 +119,9 @@ def why_not(session: str, expected: str, as_json: bool) -> None:
 
     X is an entity or a name of it, a fact ("subject — predicate — object", or a sentence that names
     both), a document's path, words of a document, or the IRI of any of them. The cause is exactly
-    one of: used after all, not in the corpus, in the corpus but not extracted, not linked to the
-    question, beyond a limit, retrieved but not selected, selected but not used. No model is asked.
+    one of: used after all, not in the corpus, in the corpus but not extracted, kept out by a strict
+    ontology, not linked to the question, beyond a limit, retrieved but not selected, selected but
+    not used. No model is asked.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.options import chat_options, common, settings_of
+from tgraph.cli.options import chat_options, common, settings_of, strict_ontology
 from tgraph.cli.running import Command, command, common_option, find_root, opened
 from tgraph.cli.terminal import many, print_json, say
 
@@ -43,7 +43,15 @@ class _Index(Command):
     type=click.Choice(["standard", "fast"]),
     help="fast: names and what stands together, without a model.",
 )
+@strict_ontology
 @click.option("--claims/--no-claims", default=None, help="Read claims too (needs a model).")
+@click.option("--claim-description", metavar="TEXT", help="Which claims count, in your words.")
+@click.option(
+    "--entity-specs",
+    multiple=True,
+    metavar="NAME",
+    help="Claims about this name or type alone (repeatable).",
+)
 @click.option(
     "--prepare",
     is_flag=True,
@@ -94,12 +102,11 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
     ):
         report = graph.index(list(paths), reinstate=reinstate, progress=progress, message=message)
         root = graph.root
-    for failure in report.failed:
-        say(f"Failed: {failure.path}: {failure}")
+    say_failures(report)
     if as_json:
-        print_json(_facts(report, str(root)))
+        print_json(facts(report, str(root)))
     elif not quiet:
-        say(_summary(report, str(root)))
+        say(describe(report, str(root)))
     if _is_unread(report):
         say(
             "No chunk got a reply that could be used: of these documents only their text is known,"
@@ -136,10 +143,17 @@ def _refuse_a_graph_of_nothing(paths: Sequence[str], follow_links: bool) -> None
     raise TgraphError("There is nothing to take in, so no graph was made.")
 
 
-def _summary(report: IndexReport, root: str) -> str:
+def say_failures(report: IndexReport) -> None:
+    """Name each file that could not be taken in, with the reason."""
+    for failure in report.failed:
+        say(f"Failed: {failure.path}: {failure}")
+
+
+def describe(report: IndexReport, root: str, taken_in: str = "indexed") -> str:
+    """What a run did, in a few sentences."""
     from tgraph.cli.progress import tokens_text
 
-    taken = f"{len(report.indexed)} indexed"
+    taken = f"{len(report.indexed)} {taken_in}"
     if report.superseded:
         taken += f" ({len(report.superseded)} of them new versions)"
     others = (
@@ -177,11 +191,13 @@ _FACTS = (
 )
 
 
-def _facts(report: IndexReport, root: str) -> dict[str, Any]:
+def facts(report: IndexReport, root: str) -> dict[str, Any]:
+    """What a run did, as JSON has it."""
     from tgraph.cli.json_shape import JsonShape
+    from tgraph.engine.index.run import IndexReport
 
     failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
-    return JsonShape("index", type(report), None, _FACTS).plain(report, root=root, failed=failed)
+    return JsonShape("index", IndexReport, None, _FACTS).plain(report, root=root, failed=failed)
 
 
 def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
 from tgraph.cli.collections import collections
+from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
 from tgraph.cli.documents import documents, impact, remove, retract, source
@@ -18,8 +19,12 @@ from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.facts import curations, facts
+from tgraph.cli.history import history
 from tgraph.cli.index import index
+from tgraph.cli.init import init
+from tgraph.cli.interchange import import_
 from tgraph.cli.models import models
+from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.sparql import sparql
@@ -48,11 +53,14 @@ def cli() -> None:
 
 
 for _command in (
+    init,
     index,
+    import_,
     ask,
     suggest,
     sessions,
     trace,
+    history,
     replay,
     diff,
     export,
@@ -69,11 +77,13 @@ for _command in (
     entities,
     facts,
     curations,
+    ontology,
     sparql,
     models,
     config,
     doctor,
     collections,
+    compare,
     backup,
     restore,
     completion,

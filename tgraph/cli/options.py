@@ -126,6 +126,11 @@ filter_options = _all(
         " list.",
     ),
     click.option(
+        "--valid-at",
+        metavar="DATE",
+        help="Without claims that don't hold at this date, and what only they date.",
+    ),
+    click.option(
         "-g",
         "--graph",
         metavar="GRAPH",
@@ -147,6 +152,7 @@ def filters_of(flags: dict[str, Any]) -> Filters:
         flags.pop("until"),
         flags.pop("type"),
         tuple(filter(None, languages)),
+        flags.pop("valid_at"),
     )
 
 
@@ -168,6 +174,14 @@ chat_options = _all(
 """Which model does the work; more is in ``tgraph.toml`` and the environment."""
 
 
+strict_ontology = click.option(
+    "--strict-ontology/--no-strict-ontology",
+    default=None,
+    help="Keep what does not fit the ontology out of knowledge; it stays on record.",
+)
+"""``ontology.strict``, which is remembered until it is decided otherwise."""
+
+
 SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "response_type": ("answer.response_type",),
     "general_knowledge": ("answer.general_knowledge",),
@@ -185,7 +199,10 @@ SETTINGS_OF: Mapping[str, tuple[str, ...]] = {
     "follow_links": ("ingest.follow_links",),
     "workers": ("extract.workers", "embedding.threads"),
     "claims": ("claims.enabled",),
+    "claim_description": ("claims.description",),
+    "entity_specs": ("claims.entity_specs",),
     "method": ("extract.method",),
+    "strict_ontology": ("ontology.strict",),
 }
 """The settings that each flag overrides, those aside that only some modes have a use for."""
 
@@ -243,10 +260,20 @@ def _option(flag: Flag) -> click.Option:
     if flag.multiple:
         return click.Option(flag.names, multiple=True, metavar=flag.metavar, help=flag.help)
     text = f"{flag.help}  [default: {_default(flag)}]"
-    if flag.least is None:
+    kind = _kind(flag)
+    if kind is None:
         return click.Option(flag.names, is_flag=True, default=None, help=text)
-    kind = click.IntRange(min=flag.least)
-    return click.Option(flag.names, type=kind, metavar=flag.metavar, help=text)
+    metavar = None if flag.choices else flag.metavar
+    return click.Option(flag.names, type=kind, metavar=metavar, help=text)
+
+
+def _kind(flag: Flag) -> click.ParamType[Any] | None:
+    """The type of the flag's value; None where it has none."""
+    if flag.choices:
+        return click.Choice(flag.choices)
+    if flag.share:
+        return click.FloatRange(0, 1)
+    return None if flag.least is None else click.IntRange(min=flag.least)
 
 
 def _default(flag: Flag) -> str:
@@ -284,6 +311,7 @@ OF_DOCUMENTS = (
     "until",
     "type",
     "languages",
+    "valid_at",
     "graph",
 )
 """Flags of ``ask`` that only a mode without documents has no use for."""
@@ -304,7 +332,7 @@ FOR_A_MODEL = {"response_type", "general_knowledge"}
 """Flags of ``ask`` that have an effect only where a language model writes the answer."""
 
 
-FOR_A_RERANKER = {"max_reranker_input"}
+FOR_A_RERANKER = {"max_reranker_input", "min_rerank_score"}
 """Flags of ``ask`` that have an effect only where texts are ranked anew."""
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _LONGEST = 300
 _MOST = 10
-"""Candidates and selections of one sort that are shown unless everything is wanted."""
+"""Candidates, selections and changes of one sort that are shown unless everything is wanted."""
 
 
 @command("replay")
@@ -61,21 +61,45 @@ def replay(session: str, live: bool, as_json: bool) -> None:
 @command("diff")
 @click.argument("before", metavar="A", shell_complete=completion.sessions)
 @click.argument("after", metavar="[B]", required=False, shell_complete=completion.sessions)
-@click.option("--all", "everything", is_flag=True, help="Show every candidate and selection.")
+@click.option(
+    "--knowledge", is_flag=True, help="Compare what was known at A and B, not what was answered."
+)
+@click.option("--all", "everything", is_flag=True, help="Show everything, however much it is.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
-@click.option("--exit-code", is_flag=True, help="Exit with 4 where the sessions differ.")
+@click.option("--exit-code", is_flag=True, help="Exit with 4 where the two differ.")
 @common
-def diff(before: str, after: str | None, everything: bool, as_json: bool, exit_code: bool) -> None:
+def diff(
+    before: str,
+    after: str | None,
+    knowledge: bool,
+    everything: bool,
+    as_json: bool,
+    exit_code: bool,
+) -> None:
     """Compare two sessions: parameters, candidates, selection, answer and citations.
 
     A and B are sessions, as for `tgraph trace`; B is the last one by default.
+
+    With --knowledge: which entities, facts, claims and names came, went and changed from A to B,
+    and because of which documents and decisions. A and B are dates or times, generations (`tgraph
+    history`; 0 is before the first) or sessions; B is `now` by default.
 
     \b
     Examples:
       tgraph diff 1cc5e01a last
       tgraph diff 1cc5e01a 7a1d93b0 --json --exit-code
+      tgraph diff --knowledge 2026-03-01
+      tgraph diff --knowledge 3 4 --all
     """
     with opened() as graph:
+        if knowledge:
+            from tgraph.cli.history import print_knowledge_diff
+
+            found = graph.knowledge_diff(before, after or "now")
+            print_knowledge_diff(found, None if everything else _MOST, as_json=as_json)
+            if exit_code and not found.same:
+                raise VerificationError("Knowledge differs.")
+            return
         comparison = graph.compare(before, after or "last")
         if after is None and comparison.before == comparison.after:
             raise UsageError(

@@ -16,13 +16,16 @@ from tgraph.model import (
     Answer,
     Citation,
     CitationKind,
+    ContextRow,
     Edge,
     Evidence,
     GraphRagResponse,
     Note,
     Selected,
     Sentence,
+    ShownContext,
     Source,
+    StepUsage,
     Usage,
 )
 from tgraph.vocabulary import selected_iri, session_iri
@@ -92,14 +95,43 @@ NOTE = JsonShape(
     (PLACE,),
 )
 USAGE = JsonShape("UsageOut", Usage, None, "input_tokens output_tokens calls")
+STEP_USAGE = JsonShape(
+    "StepUsageOut",
+    StepUsage,
+    "What a step's calls for one purpose cost.",
+    "step purpose asked calls input_tokens output_tokens",
+)
 ASK = JsonShape(
     "AskOut",
     Answer,
     "What ``tgraph ask --json`` prints.",
     "question mode answer=text no_evidence sentences selection sources explain_id"
-    " explain_collection usage model dropped notes short confidence",
-    (SENTENCE, SELECTION, SOURCE, USAGE, NOTE),
+    " explain_collection usage usage_by_step model dropped notes short confidence",
+    (SENTENCE, SELECTION, SOURCE, USAGE, STEP_USAGE, NOTE),
     {"selection": JsonKey(tuple[Selected, ...], read=_selection)},
+)
+_ROW = JsonShape(
+    "ContextRowOut",
+    ContextRow,
+    "Something that was selected, as the writer of an answer is shown it.",
+    "id row places",
+    (PLACE,),
+)
+ASK_CONTEXT = JsonShape(
+    "AskContextOut",
+    ShownContext,
+    "What ``tgraph ask --only-context --json`` prints, and with ``--only-prompt``.",
+    "question mode context=rows messages explain_id explain_collection usage usage_by_step model"
+    " dropped",
+    (_ROW, USAGE, STEP_USAGE),
+    {
+        "context": JsonKey(
+            tuple[ContextRow, ...], "what was selected and has room", attrgetter("rows")
+        ),
+        "messages": JsonKey(
+            tuple[dict[str, str], ...], "the prompt; empty where no model would be asked"
+        ),
+    },
 )
 EVENT = JsonShape(
     "EventOut",
@@ -252,19 +284,19 @@ def schemas() -> dict[str, dict[str, Any]]:
     from tgraph.explain.trace.comparison import Comparison
     from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.extraction_comparison import ExtractionComparison
     from tgraph.explain.trace.facts import KnownFact
+    from tgraph.explain.trace.generations import Generation
+    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.whynot.causes import WhyNot
 
-    comparison = _schema(Comparison)
-    same = {"same": {"title": "Same", "type": "boolean"}}
-    comparison["properties"] = same | comparison["properties"]
-    comparison["required"] = [*same, *comparison["required"]]
     sessions = _schema(
         Annotated[tuple[session_shape().model(), ...], Field(title="Sessions")]  # type: ignore[misc]
     )
     sessions["$defs"] = sessions.pop("$defs")
     kinds: dict[str, Any] = {
         "ask": ASK.model(),
+        "ask-context": ASK_CONTEXT.model(),
         "ask-event": EVENT.model(),
         "sessions": sessions,
         "evaluation": evaluation_shape().model(),
@@ -275,7 +307,10 @@ def schemas() -> dict[str, dict[str, Any]]:
         "influence-estimate": InfluenceEstimate,
         "integrity": Integrity,
         "replay": replay_shape().model(),
-        "diff": comparison,
+        "diff": _with_same(_schema(Comparison)),
+        "knowledge-diff": _with_same(_schema(KnowledgeDiff)),
+        "history": tuple[Generation, ...],
+        "compare": ExtractionComparison,
         "merges": tuple[Merge, ...],
         "verify": verification_shape().model(),
         "why-not": WhyNot,
@@ -288,6 +323,13 @@ def schemas() -> dict[str, dict[str, Any]]:
         name: dialect | (kind if isinstance(kind, dict) else _schema(kind))
         for name, kind in kinds.items()
     }
+
+
+def _with_same(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a comparison that is printed with whether the two are the same."""
+    same = {"same": {"title": "Same", "type": "boolean"}}
+    properties, required = same | schema["properties"], [*same, *schema["required"]]
+    return schema | {"properties": properties, "required": required}
 
 
 _PUBLISHED = {

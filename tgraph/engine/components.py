@@ -119,7 +119,11 @@ class Components:
     claims: StepFactory[ClaimExtractor] = StepFactory(
         "",
         "tgraph.extract.model.claims.ModelClaims",
-        lambda s: {"gleanings": s.claims.gleanings},
+        lambda s: {
+            "gleanings": s.claims.gleanings,
+            "description": s.claims.description,
+            "entity_specs": s.claims.entity_specs,
+        },
         missing=("Claims are read by a language model, and none is set.", "leave claims out."),
         remembers=True,
     )

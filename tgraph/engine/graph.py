@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
 from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
-from tgraph.model import Answer, GraphRagResponse, Turn
+from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.settings import Settings, load_settings
@@ -26,12 +26,14 @@ from tgraph.store.folder import GraphFolder
 if TYPE_CHECKING:
     from pyoxigraph import QueryBoolean, QuerySolutions, Triple
 
-    from tgraph.engine.ask.question_run import Stream
+    from tgraph.engine.ask.question_run import ContextStream, Stream
     from tgraph.engine.backup import Backup
     from tgraph.engine.change.corrections import Correction
     from tgraph.engine.change.entity_curation import Retraction
+    from tgraph.engine.change.ontology_curation import AddedOntology
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
+    from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -48,9 +50,13 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
     from tgraph.explain.trace.entities import Merge, Split
     from tgraph.explain.trace.facts import KnownFact
+    from tgraph.explain.trace.generations import Generation
+    from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.sessions import SessionList, SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
+    from tgraph.extract.ontology import Ontology
+    from tgraph.record.ontologies import RecordedOntology
     from tgraph.store.base import Store
 
 
@@ -131,6 +137,29 @@ class KnowledgeGraph:
         follow = self.settings.ingest.follow_links
         found = discover([str(path) for path in paths], follow_links=follow)
         return run.run(found, reinstate=reinstate)
+
+    def import_graph(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        format: str | None = None,
+        languages: Sequence[str] = (),
+        base: str = "",
+        reinstate: bool = False,
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> ImportReport:
+        """Take graphs of others in and publish the graph with them; see ``ImportReport``.
+
+        A file is a document, what it states rests on its lines. Its format is recognised unless
+        ``format`` names it; ``languages`` are those of names, the best first, and ``base`` is what
+        relative IRIs are read against. A line that can't be read is in the report and does not stop
+        the others. ``UsageError`` for a format that there is not.
+        """
+        from tgraph.engine.index.graph_import import GraphImport, ImportRun
+
+        wanted = GraphImport(tuple(map(str, paths)), format, tuple(languages), base, reinstate)
+        return ImportRun(self._opened.setup(progress, message)).run(wanted)
 
     def update(self, text: str, bounds: Bounds | None = None) -> tuple[int, int]:
         """Apply a SPARQL update, all of it or nothing; how many quads it added and removed.
@@ -288,6 +317,40 @@ class KnowledgeGraph:
 
         return correct(self._opened, reason, lambda run: run.undo(curation, reason))
 
+    def add_ontology(
+        self,
+        file: str | Path,
+        *,
+        reason: str = "",
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> AddedOntology:
+        """Lead the graph by an ontology (OWL, RDFS, SKOS or SHACL, in any syntax of RDF), and bring
+        what has been read under its terms; nothing is read again.
+
+        With the setting ``ontology.strict`` what does not fit is kept out of knowledge. What has
+        the same IRI as one that stands takes its place. ``UsageError`` where the file is no
+        ontology, or stands already.
+        """
+        from tgraph.engine.change.ontology_curation import add_ontology
+
+        setup = self._opened.setup(progress, message)
+        return add_ontology(self._opened, setup, Path(file), reason)
+
+    def remove_ontology(
+        self,
+        name: str,
+        *,
+        reason: str,
+        progress: OnProgress = silent,
+        message: OnMessage | None = None,
+    ) -> RecordedOntology:
+        """Take an ontology back, named by its file, its IRI or what it calls itself: knowledge is
+        as without it. ``UsageError`` where none of the name stands."""
+        from tgraph.engine.change.ontology_curation import OntologyRun
+
+        return OntologyRun(self._opened.setup(progress, message)).remove(name, reason)
+
     def impact(self, document: str) -> Impact:
         """The facts that rest on a document alone, and the answers that rest on it."""
         from tgraph.explain.audit.impact import read_impact
@@ -335,13 +398,20 @@ class KnowledgeGraph:
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
     ) -> Answer:
         """The answer, proven, in a mode or in the one that is chosen for the form of the question
         (``auto``). ``history`` replaces the turns asked here before; ``filters`` say
-        what it may be answered from. ``UsageError`` where they name what there is not."""
+        what it may be answered from. ``UsageError`` where they name what there is not.
+
+        ``as_of`` has it answered from knowledge as it was: at a time (of a date at its end, in UTC
+        unless it says otherwise), in a generation by number, or as a session knew it.
+        ``UsageError`` where there was none, or it lacks what the mode searches; ``StoreError``
+        where it can't be read any more.
+        """
         from tgraph.engine.ask.conversation import last
 
-        return last(self.stream(question, mode, history=history, filters=filters))
+        return last(self.stream(question, mode, history=history, filters=filters, as_of=as_of))
 
     def stream(
         self,
@@ -350,11 +420,52 @@ class KnowledgeGraph:
         *,
         history: Sequence[Turn] | None = None,
         filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
     ) -> Stream:
         """Messages as they happen (design, section 6.3); the generator returns the ``Answer``."""
         from tgraph.engine.ask.conversation import stream
 
-        return (yield from stream(self._opened, question, mode, history, filters))
+        of = "" if as_of is None else _point_name(as_of)
+        return (yield from stream(self._opened, question, mode, history, filters, of))
+
+    def stream_context(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> ContextStream:
+        """As ``stream``, as far as the selection; the generator returns the ``ShownContext``, what
+        the writer of an answer would be shown. With ``only="prompt"`` ``UsageError`` where there is
+        no language model. The session is recorded, without an answer."""
+        from tgraph.engine.ask.conversation import context
+
+        of = "" if as_of is None else _point_name(as_of)
+        return (yield from context(self._opened, question, mode, only, history, filters, of))
+
+    def context_of(
+        self,
+        question: str,
+        mode: str = "auto",
+        *,
+        only: Only = "context",
+        history: Sequence[Turn] | None = None,
+        filters: Filters = NO_FILTERS,
+        as_of: str | int | datetime | date | None = None,
+    ) -> ShownContext:
+        """What ``stream_context`` returns."""
+        stream = self.stream_context(
+            question, mode, only=only, history=history, filters=filters, as_of=as_of
+        )
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                shown: ShownContext = end.value
+                return shown
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
@@ -376,19 +487,21 @@ class KnowledgeGraph:
         questions: Questions,
         mode: str = "graph",
         *,
+        metrics: Sequence[str] = (),
         progress: OnProgress = silent,
     ) -> Evaluation:
         """Judge answers: those that ``questions`` bring (RAGChecker's JSON), and the graph's own in
         the ``mode`` where they bring none.
 
-        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves. What goes
-        wrong with one is in the evaluation and doesn't stop the others. It is recorded in a bundle
-        of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where the model
-        fails again and again.
+        ``questions`` is a file (JSON, JSON Lines, TOML) or the questions themselves; ``metrics``
+        are RAGChecker's groups and names, all where none is given: what others need is not judged.
+        What goes wrong with one is in the evaluation and doesn't stop the others. It is recorded in
+        a bundle of its own. ``UsageError`` for a file that can't be used, ``EndpointError`` where
+        the model fails again and again.
         """
         from tgraph.engine.rerun.evaluation import GraphEvaluation
 
-        return GraphEvaluation(self._opened).run(questions, mode, progress)
+        return GraphEvaluation(self._opened).run(questions, mode, progress, metrics)
 
     # --- the same for asyncio ---
 
@@ -436,6 +549,27 @@ class KnowledgeGraph:
         return await asyncio.to_thread(self.purge, document, **options)
 
     # --- sessions ---
+
+    def history(self) -> list[Generation]:
+        """The generations of knowledge, the newest first: when each was published, and by what."""
+        from tgraph.explain.trace.generations import list_generations
+
+        return list_generations(self.read())
+
+    def knowledge_diff(
+        self, before: str | int | datetime | date, after: str | int | datetime | date = "now"
+    ) -> KnowledgeDiff:
+        """What entities, facts and claims came, went and changed from one point in time (as for
+        ``ask``; 0 is before the first generation) to another, and because of what.
+
+        ``UsageError`` for what is no such point, ``StoreError`` where the record of a change can't
+        be read.
+        """
+        from tgraph.engine.ask.conversation import point_in_time
+        from tgraph.explain.trace.knowledge_diff import knowledge_diff
+
+        one, other = (point_in_time(self._opened, _point_name(p)) for p in (before, after))
+        return knowledge_diff(self.read(), self.librarian, one, other)
 
     def sessions(self, limit: int | None = None) -> SessionList:
         """The recorded sessions, newest first; a notebook shows the list as a table."""
@@ -594,11 +728,33 @@ class KnowledgeGraph:
 
         return EntityMerges(self.read()).splits()
 
+    # --- ontologies ---
+
+    def ontologies(self) -> list[RecordedOntology]:
+        """The ontologies that lead the graph now."""
+        from tgraph.record.ontologies import standing_ontologies
+
+        return standing_ontologies(self.read())
+
+    def ontology(self, name: str | None = None) -> Ontology:
+        """The classes and properties of an ontology that stands, or of all together."""
+        from tgraph.engine.change.ontology_curation import find_ontology
+        from tgraph.record.ontologies import read_standing
+
+        recorded = [find_ontology(self.read(), name)] if name else self.ontologies()
+        return read_standing(self.librarian, recorded)
+
     # --- questions about the record ---
 
     def audit(self, name: str, *arguments: str) -> AuditResult:
         """Run a named audit (``tgraph.explain.audit.named_audits.list_audits`` has them all)."""
-        from tgraph.explain.audit.named_audits import INTEGRITY, KNOWLEDGE, find_audit, run_audit
+        from tgraph.explain.audit.named_audits import (
+            INTEGRITY,
+            KNOWLEDGE,
+            ONTOLOGY,
+            find_audit,
+            run_audit,
+        )
 
         if name == INTEGRITY.name:
             from tgraph.engine.checks import audit_integrity
@@ -608,6 +764,13 @@ class KnowledgeGraph:
             from tgraph.engine.rederivation import audit_knowledge
 
             return audit_knowledge(self._opened, *arguments)
+        if name == ONTOLOGY.name:
+            from tgraph.explain.audit.ontology import audit_ontology
+
+            opened = self._opened
+            return audit_ontology(
+                self.read(), self.librarian, self.settings, opened.message, *arguments
+            )
         return run_audit(self.read(), self._opened.catalogue, find_audit(name), arguments)
 
     def integrity(
@@ -667,6 +830,11 @@ class KnowledgeGraph:
 
 def _tuple(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else tuple(value)
+
+
+def _point_name(point: str | int | datetime | date) -> str:
+    """How a point in time is written."""
+    return point.isoformat() if isinstance(point, date) else str(point)
 
 
 def open_graph(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid as uuids
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from tgraph import vocabulary as v
 from tgraph.engine.components import Components
@@ -35,6 +35,7 @@ from tgraph.record.ledger import Ledger
 from tgraph.retrieve.base import Context
 from tgraph.settings import Settings
 from tgraph.store.folder import CollectionFolder
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Pointer, Snapshot, must_be_mended, read_pointer
 
 if TYPE_CHECKING:
@@ -81,6 +82,27 @@ FOLD_PATIENCE = 10.0
 """Seconds to wait for a writer before the record is read as it was last published."""
 
 
+KEPT_PAST = 2
+"""Generations of earlier knowledge that are kept open."""
+
+
+class Closeable(Protocol):
+    """Something open that is let go of later."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PastKnowledge:
+    """Knowledge as it was, and what ``close`` takes away again."""
+
+    context: Context
+    opened: ExitStack
+
+    def close(self) -> None:
+        self.opened.close()
+
+
 def now() -> datetime:
     return datetime.now(UTC)
 
@@ -119,7 +141,8 @@ class OpenCollection:
         self._knowledge: Snapshot | None = None
         self._table: LazyTable[LookupTable | None] | None = None
         self._context: Context | None = None
-        self._replaced: list[Snapshot | LazyTable[LookupTable | None]] = []
+        self._past: dict[int, PastKnowledge] = {}
+        self._replaced: list[Closeable] = []
 
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
@@ -138,9 +161,10 @@ class OpenCollection:
 
     def release(self) -> None:
         """Let go of every snapshot."""
-        open_ = [*self._replaced, self._table, self._knowledge, self._record]
+        past = self._past.values()
+        open_ = [*self._replaced, *past, self._table, self._knowledge, self._record]
         self._context = self._table = self._knowledge = self._record = None
-        self._replaced = []
+        self._replaced, self._past = [], {}
         for each in open_:
             if each is not None:
                 each.close()
@@ -195,15 +219,53 @@ class OpenCollection:
             )
         return self._context
 
-    def _replace_knowledge(self) -> None:
-        """The newest snapshot; the one before stays open while a question is still answered."""
-        if self._knowledge is not None:
-            self._replaced += [self._table, self._knowledge] if self._table else [self._knowledge]
-            self._context = self._table = self._knowledge = None
+    def context_as_of(self, generation: int) -> Context:
+        """Knowledge as it was at a generation, with its vectors; that of the newest is what
+        ``context`` gives. The last ones are kept open. ``StoreError`` where it can't be read."""
+        context = self.context()
+        if generation == self.generation:
+            return context
+        if generation not in self._past:
+            while len(self._past) >= KEPT_PAST:
+                self._replaced.append(self._past.pop(next(iter(self._past))))
+            self._close_replaced()
+            self._past[generation] = self._open_past(context, generation)
+        return self._past[generation].context
+
+    def _open_past(self, now: Context, generation: int) -> PastKnowledge:
+        from tgraph.explain.as_of.store import as_of, without_erased
+        from tgraph.explain.as_of.vectors import PastVectors, SavedVectors, VectorsOnRecord
+        from tgraph.models.client import Client
+
+        assert self._knowledge is not None
+        assert isinstance(now.store, OxigraphStore)
+        own, librarian = now.embedder, self.librarian
+        saved = SavedVectors(self._knowledge.vectors, self.generation)
+        with ExitStack() as opened:
+            past = opened.enter_context(as_of(now.store, librarian, generation))
+            store, notes = without_erased(past)
+            near = None if isinstance(own, Client) else own  # a server's calls would go unrecorded
+            embedder = VectorsOnRecord(own.agent, past, librarian, own, near)
+            vectors = PastVectors(store, librarian, saved, embedder)
+            texts = now.texts.over(store)
+            context = Context(store, texts, vectors, own, self.settings, now.reader, notes=notes)
+            return PastKnowledge(context, opened.pop_all())
+
+    def _close_replaced(self) -> None:
+        """Close what nobody reads any more: not while a question is still answered."""
         if not self.asking:
             for each in self._replaced:
                 each.close()
             self._replaced = []
+
+    def _replace_knowledge(self) -> None:
+        """The newest snapshot; the one before stays open while a question is still answered."""
+        if self._knowledge is not None:
+            self._replaced += [*self._past.values(), self._knowledge]
+            self._replaced += [self._table] if self._table else []
+            self._past = {}
+            self._context = self._table = self._knowledge = None
+        self._close_replaced()
         snapshot = self._open_snapshot()
         if snapshot.pointer.generation == 0:
             snapshot.close()

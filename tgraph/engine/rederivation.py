@@ -22,7 +22,7 @@ from tgraph.engine.change.update import difference
 from tgraph.engine.components import Components
 from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import cluster, write_reports
-from tgraph.engine.index.derivation import derive, describe
+from tgraph.engine.index.derivation import derive, describe, update_prefaces
 from tgraph.engine.index.embeddings import grow_tree_anew
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.run import BUSY, Run
@@ -31,10 +31,9 @@ from tgraph.errors import ModelError, UsageError
 from tgraph.explain.audit.named_audits import KNOWLEDGE, AuditResult
 from tgraph.explain.trace.recorded_session import agent_on_record
 from tgraph.index.chunk_contexts import standing_contexts
-from tgraph.index.knowledge import Touched
+from tgraph.index.knowledge import Touched, touch_everything
 from tgraph.index.reports.report import read_reports
 from tgraph.index.sources import text_value
-from tgraph.index.standing_knowledge import StandingEvidence, value
 from tgraph.index.summary_tree import standing_tree
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, ChatReply, ChatRequest, no_sink
@@ -109,30 +108,17 @@ def _derive_anew(context: IndexContext, standing: Store) -> None:
     _derive_all(context, started)
     cluster(context)
     write_reports(context, read_reports(standing))
+    update_prefaces(context)
     update_contexts(context, wanted=bool(standing_contexts(standing)))
     if context.settings.raptor.enabled or standing_tree(standing):
         grow_tree_anew(context, context.ledger)
 
 
 def _derive_all(context: IndexContext, started: datetime) -> None:
-    derived = derive(context, _everything(context.copy.store), started)
+    touched = Touched()
+    touch_everything(context.copy.store, touched)
+    derived = derive(context, touched, started)
     describe(context, derived.undescribed)
-
-
-def _everything(store: Store) -> Touched:
-    """All that there is evidence of."""
-    texts = StandingEvidence(store, lambda chunk: True)
-    edges = {edge: texts.triple(edge) for edge in _with_evidence(store, "edge")}
-    return Touched(
-        set(_with_evidence(store, "entity")),
-        {edge: triple for edge, triple in edges.items() if triple is not None},
-        set(_with_evidence(store, "claim")),
-    )
-
-
-def _with_evidence(store: Store, role: str) -> Iterator[str]:
-    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
-        yield value(quad.object)
 
 
 def _merge(absorbed: str, canonical: str) -> tuple[NamedNode, NamedNode, NamedNode]:

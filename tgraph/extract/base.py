@@ -64,7 +64,7 @@ def with_endpoints(extraction: Extraction) -> Extraction:
         (name, relationship.span)
         for relationship in extraction.relationships
         for name in (relationship.subject, relationship.object)
-        if isinstance(name, str)
+        if isinstance(name, str)  # what a graph names by IRI it lists itself
     ]
     places = {normalise_name(name): span for name, span in reversed(used) if span}
     known = tuple(
@@ -139,7 +139,9 @@ class CachedExtractor:
             self._warned = True
 
 
-def _plain(literal: Literal) -> dict[str, str | None]:
+def _plain(literal: Literal | NamedNode) -> dict[str, str | None]:
+    if isinstance(literal, NamedNode):
+        return {"iri": literal.value}
     datatype = literal.datatype.value
     return {"value": literal.value, "datatype": datatype, "language": literal.language}
 
@@ -157,9 +159,15 @@ def _decode(entry: Any) -> Extraction:
 def _decode_row(row: dict[str, Any]) -> dict[str, Any]:
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
     values["span"] = Span(**row["span"]) if row["span"] else None
-    obj = row.get("object")
-    if isinstance(obj, dict) and obj["language"]:
-        values["object"] = Literal(obj["value"], language=obj["language"])
-    elif isinstance(obj, dict):
-        values["object"] = Literal(obj["value"], datatype=NamedNode(obj["datatype"]))
-    return values
+    terms = {key: _term(value) for key, value in row.items() if isinstance(value, dict)}
+    return {**values, **{key: term for key, term in terms.items() if key != "span"}}
+
+
+def _term(value: dict[str, Any]) -> Literal | NamedNode | None:
+    if "iri" in value:
+        return NamedNode(value["iri"])
+    if value.get("language"):
+        return Literal(value["value"], language=value["language"])
+    return (
+        Literal(value["value"], datatype=NamedNode(value["datatype"])) if "value" in value else None
+    )

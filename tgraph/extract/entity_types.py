@@ -48,6 +48,15 @@ def kind_of_noun(noun: str) -> str:
     return _BY_NOUN.get(noun.lower(), "")
 
 
+@lru_cache(maxsize=10_000)
+def kind_of_class(label: str) -> str:
+    """The type that a class of an ontology stands for, by its label; empty where that isn't
+    known."""
+    name = label.lower()
+    alike = (kind for kind, others in _TYPES["synonyms"].items() if name in others.split())
+    return name if name in _TYPES["nouns"] else kind_of_noun(name) or next(alike, "")
+
+
 def nouns_of(kind: str) -> frozenset[str]:
     """The common nouns that denote what is of a type."""
     return frozenset(noun for noun, of in _BY_NOUN.items() if of == kind)

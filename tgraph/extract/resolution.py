@@ -7,15 +7,16 @@ which documents came in (design, section 3.4).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
 from tgraph.resources import word_set
-from tgraph.vocabulary import normalise_name
+from tgraph.vocabulary import entity_iri, normalise_name
 
 _PUNCTUATION = re.compile(r"[^\w\s]+", re.UNICODE)
 _ARTICLES = ("the ", "a ", "an ")
+_MINTED = entity_iri("")
 _OPEN_TYPES = frozenset({"", "concept", "other", "unknown", "thing", "misc"})
 
 
@@ -28,12 +29,19 @@ def name_key(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """An entity as resolution sees it: its IRI, its name, its type and the aliases it claims."""
+    """An entity as resolution sees it: its IRI, its name, its type, the aliases it claims, and what
+    a graph says it is the ``same`` as, by IRI."""
 
     iri: str
     name: str
     type: str = ""
     aliases: frozenset[str] = field(default_factory=frozenset)
+    same: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def identified(self) -> bool:
+        """Whether a graph gave it an IRI, so that its name is not what it is known by."""
+        return not self.iri.startswith(_MINTED)
 
     @property
     def key(self) -> str:
@@ -52,10 +60,15 @@ def resolve(
     words, then longest, then first in the alphabet. The two of a pair in ``apart`` are never in one
     entity; what would bring them together is not done. The two of a pair ``together`` are in one
     whatever they are called, as far as those apart allow it, and before names are looked at.
+
+    What a graph identifies by an IRI of its own is one with another such only where a graph says
+    that they are the same; a name joins it where no other so identified bears that name. Then it is
+    canonical.
     """
     entities = sorted(names, key=lambda item: item.iri)
-    groups = _Groups((entity.iri for entity in entities), apart)
-    for pair in sorted(together):
+    groups = _Groups(entities, apart)
+    same_as = sorted((entity.iri, other) for entity in entities for other in entity.same)
+    for pair in (*sorted(together), *same_as):
         groups.unite(*pair)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
@@ -65,18 +78,30 @@ def resolve(
             if alias != entity.key:
                 claims.setdefault(alias, []).append(entity)
     for same in by_key.values():
-        for other in same[1:]:
-            groups.join(same[0].iri, other.iri)
+        for first, second in _bearers(same):
+            groups.join(first.iri, second.iri)
     for alias, claimants in sorted(claims.items()):
-        claimant = _sole_claimant(claimants)
-        for entity in by_key.get(alias, ()):
-            if claimant and _compatible(entity.type, claimant.type):
+        if claimant := _sole_claimant(claimants):
+            bearers = (e for e in by_key.get(alias, ()) if _compatible(e.type, claimant.type))
+            for entity in bearers:
                 groups.join(claimant.iri, entity.iri)
     return groups.canonical({entity.iri: entity for entity in entities})
 
 
+def _bearers(same: list[Name]) -> Iterator[tuple[Name, Name]]:
+    """Which entities of one name are to be joined: each with the first, the names with the only one
+    that is identified otherwise."""
+    identified = [entity for entity in same if entity.identified]
+    named = [entity for entity in same if not entity.identified]
+    first = identified if len(identified) == 1 else named[:1]
+    return ((first[0], other) for other in named if other is not first[0])
+
+
 def _sole_claimant(claimants: list[Name]) -> Name | None:
-    """The fullest claimant, if every other could be a shorter name of it; else None."""
+    """The fullest claimant, if every other could be a shorter name of it; else None. Of several
+    that graphs identify none is."""
+    if sum(claimant.identified for claimant in claimants) > 1:
+        return None
     best = max(claimants, key=_fullness)
     words = _words(best.name)
     return best if all(_words(other.name) <= words for other in claimants) else None
@@ -95,17 +120,18 @@ def _compatible(left: str, right: str) -> bool:
     return left == right or left in _OPEN_TYPES or right in _OPEN_TYPES
 
 
-def _fullness(entity: Name) -> tuple[int, int, tuple[int, ...]]:
-    key = entity.key
-    return len(key.split()), len(key), tuple(-ord(character) for character in entity.iri)
+def _fullness(entity: Name) -> tuple[bool, int, int, tuple[int, ...]]:
+    key, order = entity.key, tuple(-ord(character) for character in entity.iri)
+    return entity.identified, len(key.split()), len(key), order
 
 
 class _Groups:
     """Disjoint sets of IRIs, some of which must not meet."""
 
-    def __init__(self, items: Iterable[str], apart: Iterable[tuple[str, str]]) -> None:
-        self._parent = {item: item for item in items}
+    def __init__(self, items: Collection[Name], apart: Iterable[tuple[str, str]]) -> None:
+        self._parent = {item.iri: item.iri for item in items}
         self._apart = [pair for pair in apart if set(pair) <= self._parent.keys()]
+        self._identified = {item.iri for item in items if item.identified}
 
     def find(self, item: str) -> str:
         root = item
@@ -116,14 +142,21 @@ class _Groups:
         return root
 
     def unite(self, left: str, right: str) -> None:
-        """Make them one because somebody says so, where both are known."""
+        """Make them one because somebody or a graph says so, where both are known."""
         if {left, right} <= self._parent.keys():
-            self.join(left, right)
+            self._merge(self.find(left), self.find(right))
 
     def join(self, left: str, right: str) -> None:
+        """Make them one because of their names, which is no reason where both are identified."""
         left, right = self.find(left), self.find(right)
+        if not {left, right} <= self._identified:
+            self._merge(left, right)
+
+    def _merge(self, left: str, right: str) -> None:
         if not any({self.find(a), self.find(b)} == {left, right} for a, b in self._apart):
             self._parent[right] = left
+            if right in self._identified:
+                self._identified.add(left)
 
     def canonical(self, names: Mapping[str, Name]) -> dict[str, str]:
         members: dict[str, list[str]] = {}

@@ -53,11 +53,6 @@ class Decisions:
             if entity in pair:
                 yield from pair
 
-    def denied_naming(self, entity: str) -> Iterator[Triple]:
-        """The denied edges with the entity at an end."""
-        node = NamedNode(entity)
-        return (triple for triple in self.denied if node in (triple.subject, triple.object))
-
     def prevailing(self, evidence: Sequence[Properties]) -> list[Properties]:
         """The evidence of one entity or edge as it counts: what people stated of it by hand in
         place of what the texts say. What only amends does not count where nothing else stands."""

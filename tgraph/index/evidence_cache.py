@@ -97,10 +97,10 @@ _DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
 _TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
 _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
-WHERE about >= ? AND about < ? GROUP BY about, chunk
+WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
 _EVIDENCE = f"{v.URN}evidence:"
-_ENTITIES = f"{v.URN}entity:", f"{v.URN}entity;"
+_OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
 
 
 class LookupTable:
@@ -130,7 +130,7 @@ class LookupTable:
 
     def mentions(self) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for about, chunk in self._query(_MENTIONS, [_ENTITIES]):
+        for about, chunk in self._query(_MENTIONS, [_OTHERS]):
             found[about].add(chunk)
         return found
 

@@ -8,8 +8,10 @@ evidence or whose canonical name changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -19,6 +21,7 @@ from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
 from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
+from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
 from tgraph.index.standing_knowledge import (
     Properties,
@@ -33,7 +36,9 @@ from tgraph.model import Claim, ClaimStatus, Evidence
 from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
-_ABOUT = ("subject", "object")
+_ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
+_CLAIMED = ("subject", "object")
+_MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
 
@@ -165,12 +170,17 @@ class Derivation:
         decisions: Decisions = NO_DECISIONS,
         describe: Describe | None = None,
         weigh: Weigh | None = None,
+        fit: OntologyFit | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
         chunk's document still stands; ``decisions`` are those of people; ``describe``
         says how a subject is described, by default in every way that the texts have; ``weigh``
-        tells what evidence counts for that does not count as it is."""
+        tells what evidence counts for that does not count as it is; ``fit`` brings entities and
+        edges under an ontology."""
         self._store = store
+        self._fit = fit
+        self._fits: dict[str, EntityFit] = {}
+        self._members: dict[str, list[str]] = {}
         self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
         self._decisions = decisions
@@ -179,6 +189,9 @@ class Derivation:
         self._denied: set[str] = set()
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
+        self._gone: set[Quad] = set()
+        self._labelled: set[object] = set()
+        self._terms: dict[str, set[str]] = {"Relation": set(), "EntityType": set()}
 
     def run(
         self, touched: Touched, progress: Progress = lambda done, total: None
@@ -188,25 +201,31 @@ class Derivation:
         kept = {k: c for k, c in self._old.items() if k not in around}
         named = [name for entity in sorted(around) if (name := self._name(entity)) is not None]
         self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
-        self._denied = {edge_of(_under(self._new, t)) for t in self._decisions.denied}
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
-        originals = dict(touched.edges)
-        for entity in sorted(renamed):
-            originals.update(self._texts.edges_naming(entity))
-            originals.update((edge_of(t), t) for t in self._decisions.denied_naming(entity))
-        names = touched.entities | renamed
+        self._members = _inverted(self._new)
+        self._denied = {edge_of(self._now(triple)) for triple in self._decisions.denied}
+        names = touched.entities | renamed | self._ends(touched)
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
+        moved = renamed | self._reclassified(entities)
+        originals = dict(touched.edges)
+        for entity in sorted(moved):
+            originals.update(self._edges_naming(entity))
+            for triple in self._decisions.denied:  # which knowledge lacks
+                originals.update(self._stated_of(triple, entity))
         edges = self._refresh_edges(originals, len(entities), progress)
-        absorbed = _inverted(self._new)
         for entity in sorted(entities):
-            self._refresh_entity(entity, absorbed.get(entity, ()))
-        self._forget_types()
-        for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(renamed)))):
+            self._refresh_entity(entity)
+        for relation in sorted(
+            {t.predicate.value for t in edges.values()} | self._terms["Relation"]
+        ):
+            self._name_relation(NamedNode(relation), edges)
+        self._name_types(self._terms["EntityType"] - self._forget_types())
+        for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
             desired = claim_quads(claim, self._claimed(claim), self._new)
-            self._replace(existing, desired)
+            self._replace(existing, [] if self._is_left_out(desired) else desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
 
@@ -224,11 +243,34 @@ class Derivation:
                 continue
             found.add(entity)
             canonical = self._old.get(entity, entity)
-            queue |= {canonical, *absorbed.get(canonical, ()), *self._decisions.partners(entity)}
+            queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
+            queue.update(self._decisions.partners(entity))
             for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
         return found
+
+    def _edges_naming(self, entity: str) -> dict[str, Triple]:
+        """The edges of the texts with the entity at an end, under whatever names knowledge has
+        them. It lacks those between two names of one entity: what names either names them."""
+        found: dict[str, Triple] = {}
+        known = self._old.get(entity, entity)
+        for one in {entity, known, *(k for k, c in self._old.items() if c == known)}:
+            found |= self._texts.edges_naming(entity, one)
+        node = NamedNode(known)
+        for end in (None, node), (node, None):
+            subject, obj = end
+            for quad in self._store.match(subject, None, obj, v.KNOWLEDGE_GRAPH):
+                if is_statement(quad.predicate):
+                    found |= self._stated_of(quad.triple, entity)
+        return found
+
+    def _stated_of(self, triple: Triple, entity: str) -> dict[str, Triple]:
+        """The edges of the texts that this one of knowledge is, as far as they name the entity."""
+        edge = edge_of(triple)
+        texts = {e: self._texts.triple(e) for e in (edge, *self._texts.merged_into(edge))}
+        node = NamedNode(entity)
+        return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
 
     def _name(self, entity: str) -> Name | None:
         evidence = self._of_entity(entity)
@@ -239,7 +281,8 @@ class Derivation:
             entity,
             commonest(stated, "name"),
             type_of(evidence),
-            frozenset(term.value for item in evidence for term in item.get("aliasKey", ())),
+            frozenset(distinct(evidence, "aliasKey")),
+            frozenset(distinct(evidence, "same")),
         )
 
     # --- what people decided ---
@@ -259,7 +302,7 @@ class Derivation:
     def _claimed(self, claim: str) -> list[Properties]:
         """The evidence of a claim, unless it is about what is denied."""
         evidence = self._texts.of_claim(claim)
-        about = (term for item in evidence for p in _ABOUT for term in item.get(p, ()))
+        about = (term for item in evidence for p in _CLAIMED for term in item.get(p, ()))
         return [] if any(map(self._decisions.drops, about)) else evidence
 
     # --- edges ---
@@ -271,15 +314,12 @@ class Derivation:
         edges: dict[str, Triple] = {}
         sources: dict[str, dict[str, Triple]] = {}
         for original, triple in originals.items():
-            for mapping in (self._old, self._new):
-                canonical = _under(mapping, triple)
+            for canonical in self._ways(original, triple):
                 edges[edge_of(canonical)] = canonical
                 sources.setdefault(edge_of(canonical), {})[original] = triple
         for done, (edge, triple) in enumerate(sorted(edges.items()), 1):
             self._refresh_edge(edge, triple, sources[edge])
             progress(done, len(edges) + more)
-        for relation in sorted({triple.predicate.value for triple in edges.values()}):
-            self._name_relation(NamedNode(relation), edges)
         return edges
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
@@ -291,13 +331,18 @@ class Derivation:
             self._link(edge, triple, originals)  # found again once it is denied no more
             evidence = []
         evidence = self._decisions.prevailing(evidence)
-        if evidence and triple.subject != triple.object:
+        outside = self._outside(triple) if evidence else ""
+        if evidence and triple.subject != triple.object and outside and self._is_strict:
+            desired = _outside_quads(edge, outside)
+            self._link(edge, triple, originals)
+        elif evidence and triple.subject != triple.object:
             desired = [Quad(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)]
             others = [original for original in originals if stated[original] and original != edge]
             desired += _edge_attributes(edge, evidence, others, self._describe(edge, evidence))
+            desired += _outside_quads(edge, outside)
             self._link(edge, triple, originals)
             names = self._relation_names.setdefault(triple.predicate.value, set())
-            names.add(commonest(evidence, "name"))
+            names.add(self._relation_name(triple.predicate, evidence))
         existing = list(self._store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH))
         existing += self._store.match(
             triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH
@@ -311,7 +356,22 @@ class Derivation:
             triple = self._texts.triple(original)
             if triple is not None:
                 candidates[original] = triple
-        return sorted(e for e, t in candidates.items() if edge_of(_under(self._new, t)) == edge)
+        return sorted(e for e, t in candidates.items() if edge_of(self._now(t)) == edge)
+
+    def _ways(self, original: str, triple: Triple) -> Iterator[Triple]:
+        """What an edge of the texts was in knowledge, and what it is now."""
+        yield _under(self._old, triple)
+        yield self._now(triple)
+        node = NamedNode(original)
+        for quad in self._store.match(None, v.tg("original"), node, v.KNOWLEDGE_GRAPH):
+            known = self._texts.triple(value(quad.subject))
+            if known is not None:
+                yield known
+
+    def _now(self, triple: Triple) -> Triple:
+        """The triple with canonical names, as the ontology has it."""
+        canonical = _under(self._new, triple)
+        return self._fit.edge(canonical, self._entity_fit).triple if self._fit else canonical
 
     def _link(self, edge: str, triple: Triple, originals: Sequence[str]) -> None:
         """A canonical edge that the texts know by other names: its reifier, and whence it comes."""
@@ -331,16 +391,30 @@ class Derivation:
 
     def _name_relation(self, relation: NamedNode, refreshed: Mapping[str, Triple]) -> None:
         """The relation's label: of the names that its edges have, the first without capitals."""
-        existing = list(self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH))
+        named = self._is_entity(relation.value)
+        roles = (v.tg("Relation"),) if named else (v.tg("Relation"), None)
+        existing = [
+            quad
+            for quad in self._store.match(relation, None, None, v.KNOWLEDGE_GRAPH)
+            if (quad.object if quad.predicate == v.RDF_TYPE else None) in roles
+            and not is_statement(quad.predicate)
+        ]
         names = set(self._relation_names.get(relation.value, ()))
-        for label in [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]:
+        labels = [value(q.object) for q in existing if q.predicate == v.RDFS_LABEL]
+        for label in labels if not named else [] if names else [""]:
             if label not in names:
                 names |= self._names_elsewhere(relation, label, refreshed)
         out = Statements(v.KNOWLEDGE_GRAPH)
         if names:
-            label = min(names, key=lambda name: (name != name.lower(), name))
-            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, label))
+            own = None if named else relation_label(names)
+            out.add(relation.value, (v.RDF_TYPE, v.tg("Relation")), (v.RDFS_LABEL, own))
         self._replace(existing, out.quads)
+
+    def _is_entity(self, term: str) -> bool:
+        """Whether a relation or type is an entity too: then its label is that of the entity."""
+        if term.startswith(_MINTED_TERMS):
+            return False
+        return term not in self._new and bool(self._texts.of_entity(term))
 
     def _names_elsewhere(
         self, relation: NamedNode, label: str, refreshed: Mapping[str, Triple]
@@ -354,49 +428,161 @@ class Derivation:
                 originals = self._originals(edge, {})
                 evidence = [item for text in originals for item in self._of_edge(text)]
                 evidence = self._decisions.prevailing(evidence)
-                names.add(commonest(evidence, "name"))
+                names.add(self._relation_name(relation, evidence))
                 if label in names:
                     return {label}
         return names
 
+    def _relation_name(self, relation: NamedNode, evidence: Sequence[Properties]) -> str:
+        """What a relation is called: by the ontology, or by the evidence of one of its edges."""
+        own = self._fit.label(relation.value) if self._fit else ""
+        return own or commonest(evidence, "name")
+
     # --- entities ---
 
-    def _refresh_entity(self, entity: str, absorbed: Iterable[str]) -> None:
-        members = sorted({entity, *absorbed})
-        evidence = self._of_entity(*members)
-        existing = [
-            quad
-            for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH)
-            if not is_statement(quad.predicate)
-        ]
-        known = evidence and entity not in self._new
-        described = self._describe(entity, evidence) if known else []
-        self._replace(existing, _entity_quads(entity, evidence, described) if known else [])
+    def _evidence(self, entity: str) -> list[Properties]:
+        """That of the entity and of those that it has absorbed, as it counts."""
+        return self._of_entity(*sorted({entity, *self._members.get(entity, ())}))
 
-    def _forget_types(self) -> None:
-        """Types that no entity is of any more leave knowledge."""
+    def _refresh_entity(self, entity: str) -> None:
+        evidence = self._evidence(entity)
+        existing = []
+        for quad in self._store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+            role = value(quad.object).removeprefix(v.TG) if quad.predicate == v.RDF_TYPE else ""
+            if role in self._terms:
+                self._terms[role].add(entity)
+            elif not is_statement(quad.predicate):
+                existing.append(quad)
+        known = evidence and entity not in self._new
+        fit = self._entity_fit(entity)
+        if known and fit.reason and self._is_strict:
+            self._replace(existing, _outside_quads(entity, fit.reason))
+            return
+        described = self._describe(entity, evidence) if known else []
+        desired = self._entity_quads(entity, evidence, described) if known else []
+        self._replace([*existing, *self._old_labels(desired)], desired)
+
+    def _entity_quads(
+        self, entity: str, evidence: Sequence[Properties], described: Sequence[Pair]
+    ) -> list[Quad]:
+        fit = self._entity_fit(entity)
+        terms = KnownTerms(self._is_entity, self._class_label)
+        quads = entity_quads(entity, evidence, described, terms, fit.iri)
+        return quads + _outside_quads(entity, fit.reason)
+
+    def _class_label(self, kind: str) -> str:
+        """What the ontology calls a class; nothing where it does not know it."""
+        return self._fit.ontology.label(kind) if self._fit else ""
+
+    def _old_labels(self, desired: Iterable[Quad]) -> list[Quad]:
+        """The labels that the types of an entity have, each type once."""
+        kinds = {q.subject for q in desired if q.object == v.tg("EntityType")} - self._labelled
+        self._labelled |= kinds
+        return [
+            quad
+            for kind in kinds
+            if isinstance(kind, NamedNode) and not self._is_entity(kind.value)
+            for quad in self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+        ]
+
+    # --- the ontology ---
+
+    @property
+    def _is_strict(self) -> bool:
+        return self._fit is not None and self._fit.strict
+
+    def _entity_fit(self, entity: str) -> EntityFit:
+        """How a canonical entity fits; well where there is no ontology."""
+        if self._fit is None:
+            return EntityFit()
+        if entity not in self._fits:
+            stated = partial(self._stated, entity)
+            self._fits[entity] = self._fit.entity(self._evidence(entity), stated)
+        return self._fits[entity]
+
+    def _stated(self, entity: str) -> Iterator[End]:
+        """The ends of the statements of the texts that are the entity."""
+        members = {entity, *self._members.get(entity, ())}
+        named = {e: t for m in sorted(members) for e, t in self._edges_naming(m).items()}
+        for edge, triple in named.items():
+            if self._texts.of_edge(edge):
+                yield from ends_of(members, triple)
+
+    def _outside(self, triple: Triple) -> str:
+        return self._fit.edge(triple, self._entity_fit).reason if self._fit else ""
+
+    def _is_left_out(self, claim: Sequence[Quad]) -> bool:
+        """Whether a claim is about what the ontology keeps out of knowledge."""
+        about = (v.tg("subject"), v.tg("object"))
+        ends = (value(quad.object) for quad in claim if quad.predicate in about)
+        return self._is_strict and any(self._entity_fit(end).reason for end in ends)
+
+    def _ends(self, touched: Touched) -> set[str]:
+        """What touched edges join: under an ontology they tell what class it is of."""
+        triples = touched.edges.values() if self._fit else ()
+        ends = (end for triple in triples for end in (triple.subject, triple.object))
+        return {end.value for end in ends if isinstance(end, NamedNode)}
+
+    def _reclassified(self, entities: Iterable[str]) -> set[str]:
+        """The names of those of the canonical entities whose class is not what it was: edges may
+        mean something else with them."""
+        found: set[str] = set()
+        for entity in sorted(entities) if self._fit else ():
+            node, fit = NamedNode(entity), self._entity_fit(entity)
+            quads = list(self._store.match(node, None, None, v.KNOWLEDGE_GRAPH))
+            kinds = {value(q.object) for q in quads if q.predicate == v.RDF_TYPE}
+            outside = {value(q.object) for q in quads if q.predicate == v.tg("outsideOntology")}
+            same = (fit.iri in kinds) if fit.iri else bool(outside)
+            if not same or outside != ({fit.reason} if fit.reason else set()):
+                found |= {entity, *self._members.get(entity, ())}
+        return found
+
+    def _forget_types(self) -> set[str]:
+        """Types that no entity is of any more leave knowledge; which these are."""
         removed = set(self._change.removed)
         left = {quad.object for quad in removed if quad.predicate == v.RDF_TYPE}
         kept = {quad.object for quad in self._change.added if quad.predicate == v.RDF_TYPE}
+        forgotten = set()
         for kind in sorted(left - kept, key=str):
-            if not isinstance(kind, NamedNode) or not kind.value.startswith(v.type_iri("")):
+            if not isinstance(kind, NamedNode) or kind.value.startswith(v.TG):
                 continue
             users = self._store.match(None, v.RDF_TYPE, kind, v.KNOWLEDGE_GRAPH)
             if all(quad in removed for quad in users):
-                self._replace(self._store.match(kind, None, None, v.KNOWLEDGE_GRAPH), [])
+                forgotten.add(kind.value)
+                gone = [Quad(kind, v.RDF_TYPE, v.tg("EntityType"), v.KNOWLEDGE_GRAPH)]
+                if not self._is_entity(kind.value) and not self._is_relation(kind):
+                    gone += self._store.match(kind, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+                self._replace([quad for quad in gone if self._holds(quad)], [])
+        return forgotten
+
+    def _name_types(self, kinds: Iterable[str]) -> None:
+        """Types that were entities and are no more have a label of their own again."""
+        for kind in sorted(kinds):
+            if not self._is_entity(kind):
+                self._change.added += _type_quads(kind, self._class_label(kind))
+
+    def _holds(self, quad: Quad) -> bool:
+        return next(self._store.match(*quad), None) is not None
+
+    def _is_relation(self, kind: NamedNode) -> bool:
+        return self._holds(Quad(kind, v.RDF_TYPE, v.tg("Relation"), v.KNOWLEDGE_GRAPH))
 
     # --- changes ---
 
     def _replace(self, existing: Iterable[Quad], desired: Iterable[Quad]) -> None:
-        """Shared descriptions (types) are kept: only what is about the subject is removed."""
+        """Shared descriptions (types) are kept: only what is about the subject is removed. What was
+        removed and is desired for another reason is added again: additions come last."""
         before, after = set(existing), list(desired)
-        self._change.removed += sorted(before - set(after), key=str)
-        self._change.added += [quad for quad in after if quad not in before]
+        gone = sorted(before - set(after), key=str)
+        self._change.removed += gone
+        self._change.added += [q for q in after if q not in before or q in self._gone]
+        self._gone.update(gone)
 
 
 def is_statement(predicate: NamedNode) -> bool:
-    """Whether triples with the predicate are statements of the corpus, not tgraph's about them."""
-    return not predicate.value.startswith((v.TG, v.RDF, v.RDFS, v.SKOS, v.PROV, v.DCTERMS))
+    """Whether triples with the predicate are statements of the corpus, not tgraph's about them:
+    types, names, and its own terms."""
+    return predicate not in _ABOUT and not predicate.value.startswith(v.TG)
 
 
 def _inverted(merges: Mapping[str, str]) -> dict[str, list[str]]:
@@ -435,25 +621,58 @@ def _edge_attributes(
     )
 
 
-def _entity_quads(
-    entity: str, evidence: Sequence[Properties], description: Sequence[Pair]
+def _outside_quads(subject: str, reason: str) -> list[Quad]:
+    """Why the entity or edge is outside the ontology; nothing where it is not."""
+    return stated(v.KNOWLEDGE_GRAPH, subject, (v.tg("outsideOntology"), reason or None))
+
+
+def relation_label(names: Iterable[str]) -> str:
+    """What a relation is called that has these names: the first without capitals."""
+    return min(names, key=lambda name: (name != name.lower(), name))
+
+
+class KnownTerms(NamedTuple):
+    """Tells of a type whether it is an entity too, whose label it then has, and what an ontology
+    calls it."""
+
+    is_entity: Callable[[str], bool]
+    label: Callable[[str], str] = lambda kind: ""
+
+
+def entity_quads(
+    entity: str,
+    evidence: Sequence[Properties],
+    description: Sequence[Pair],
+    terms: KnownTerms,
+    meant: str = "",
 ) -> list[Quad]:
+    """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
+    of an ontology that takes the place of the type."""
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
     label = commonest(own, "name") or commonest(evidence, "name")
-    kind = v.type_iri(type_of(evidence) or "concept")
+    kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
+    kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}
     out = Statements(v.KNOWLEDGE_GRAPH)
     out.add(
         entity,
-        (v.RDF_TYPE, [v.tg("Entity"), iri(kind)]),
+        (v.RDF_TYPE, [v.tg("Entity"), *map(iri, kinds)]),
         (v.RDFS_LABEL, label),
         (v.SKOS_ALT_LABEL, sorted(names - {label})),
         *description,
     )
-    # a type's label comes from its IRI, so that all who write it write the same
-    of_type = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
-    out.add(kind, (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, of_type))
+    for kind in kinds:
+        out.quads += _type_quads(kind, terms.label(kind))[: 1 if terms.is_entity(kind) else 2]
     return out.quads
+
+
+def _type_quads(kind: str, known: str = "") -> list[Quad]:
+    """A type, and its label: as an ontology has it, else it comes from its IRI, so that all who
+    write it write the same."""
+    minted = unquote(kind.removeprefix(v.type_iri(""))).replace("-", " ")
+    label = known or (minted if kind.startswith(v.type_iri("")) else v.local_words(kind))
+    about = (v.RDF_TYPE, v.tg("EntityType")), (v.RDFS_LABEL, label)
+    return stated(v.KNOWLEDGE_GRAPH, kind, *about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,6 +741,22 @@ def touch_unsummarised(store: Store, touched: Touched) -> None:
             touched.edges[subject.value] = triple
         else:
             touched.entities.add(subject.value)
+
+
+def touch_everything(store: Store, touched: Touched) -> None:
+    """Touch all that there is evidence of."""
+    texts = StandingEvidence(store, lambda chunk: True)
+    for edge in _with_evidence(store, "edge"):
+        triple = texts.triple(edge)
+        if triple is not None:
+            touched.edges[edge] = triple
+    touched.entities.update(_with_evidence(store, "entity"))
+    touched.claims.update(_with_evidence(store, "claim"))
+
+
+def _with_evidence(store: Store, role: str) -> Iterator[str]:
+    for quad in store.match(None, v.tg(role), None, v.SOURCE_GRAPH):
+        yield value(quad.object)
 
 
 def _originals(evidence: Sequence[Properties]) -> tuple[Original, ...]:

@@ -93,6 +93,12 @@ def is_note(store: Store, document: str) -> bool:
     return next(types, None) is not None
 
 
+def lexical_documents(store: Store) -> set[str]:
+    """The large graphs that are found by names and words alone: what they state has no vectors."""
+    quads = store.match(None, v.tg("lexical"), None, v.SOURCE_GRAPH)
+    return {quad.subject.value for quad in quads if isinstance(quad.subject, NamedNode)}
+
+
 def document_of_chunk(chunk: str) -> str:
     """The document's IRI, which the chunk's IRI contains."""
     return v.document_iri(chunk.removeprefix(f"{v.URN}chunk:").partition(":")[0])

@@ -75,11 +75,7 @@ class StandingEvidence:
 
     def _standing(self, subject: object) -> Properties | None:
         assert isinstance(subject, NamedNode)
-        found: dict[str, list[NamedNode | Literal]] = {"evidence": [subject]}
-        for quad in self._store.match(subject, None, None, v.SOURCE_GRAPH):
-            _, predicate, term, _ = quad
-            assert isinstance(term, NamedNode | Literal)
-            found.setdefault(_last_part(predicate.value), []).append(term)
+        found = properties_of(self._store, subject)
         if "wasDerivedFrom" not in found or not self._stands(found["wasDerivedFrom"][0].value):
             return None
         return self._weigh(found) if self._weigh else found
@@ -92,6 +88,11 @@ class StandingEvidence:
     def entities_with(self, key: str) -> set[str]:
         """The entities that some evidence, standing or not, gives this name or alias."""
         return self._beside(KEYS, Literal(key), (v.tg("entity"),))
+
+    def same_as(self, entity: str) -> set[str]:
+        """What evidence, standing or not, calls the same as the entity, or calls the entity."""
+        node, entities, same = NamedNode(entity), (v.tg("entity"),), (v.tg("same"),)
+        return self._beside(entities, node, same) | self._beside(same, node, entities)
 
     # --- edges of the texts ---
 
@@ -106,14 +107,10 @@ class StandingEvidence:
         quads = self._store.match(NamedNode(edge), v.tg("mergedFrom"), None, v.SOURCE_GRAPH)
         return [value(quad.object) for quad in quads]
 
-    def edges_naming(self, entity: str) -> dict[str, Triple]:
-        """The edges of the texts with the entity at an end.
-
-        They are found through the chunks that name it, for knowledge may lack some of them: an
-        edge between two names of one entity.
-        """
+    def edges_naming(self, entity: str, named: str = "") -> dict[str, Triple]:
+        """The edges with the entity at an end that the chunks state which name it, or ``named``."""
         found: dict[str, Triple] = {}
-        for item in self.of_entity(entity):
+        for item in self.of_entity(named or entity):
             for edge, triple in self._edges_of_chunk(item["wasDerivedFrom"][0]).items():
                 if entity in (_end(triple.subject), _end(triple.object)):
                     found[edge] = triple
@@ -130,6 +127,16 @@ class StandingEvidence:
                         found[value(quad.object)] = triple
             self._chunks[chunk.value] = found
         return self._chunks[chunk.value]
+
+
+def properties_of(store: Store, evidence: NamedNode) -> Properties:
+    """What the source graph says of an evidence."""
+    found: dict[str, list[NamedNode | Literal]] = {"evidence": [evidence]}
+    for quad in store.match(evidence, None, None, v.SOURCE_GRAPH):
+        _, predicate, term, _ = quad
+        assert isinstance(term, NamedNode | Literal)
+        found.setdefault(_last_part(predicate.value), []).append(term)
+    return found
 
 
 def commonest(evidence: Sequence[Properties], name: str) -> str:

@@ -54,6 +54,17 @@ def described(front: FrontMatter) -> dict[str, str]:
     return found
 
 
+def named_values(text: str) -> dict[str, str]:
+    """Everything that the front matter of a page says in one value or a list of such, by its key
+    in lower case; nothing where the page has none."""
+    front = front_matter(text)
+    found: dict[str, str] = {}
+    for key, value in _values(front) if front is not None else ():
+        if said := _text(value, True):
+            found.setdefault(key.lower(), said)
+    return found
+
+
 def _yaml(source: str) -> Any:
     """The value of a text in YAML without aliases: a few lines of them unfold to gigabytes."""
     import yaml

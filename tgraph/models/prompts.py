@@ -40,6 +40,15 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     return Prompt(name, text, sha256(text.encode()).hexdigest())
 
 
+def with_addition(prompt: Prompt, addition: Prompt) -> Prompt:
+    """The prompt with another's instructions after its own, and the other's data before its own; it
+    keeps its name."""
+    _, _, system, _, user = _PART.split(prompt.text)
+    _, _, more, _, data = _PART.split(addition.text)
+    text = f"=== system{system.rstrip()}\n{more.rstrip()}\n=== user{data.rstrip()}\n{user}"
+    return Prompt(prompt.name, text, sha256(text.encode()).hexdigest())
+
+
 def placeholders(prompt: Prompt) -> set[str]:
     sections = (match[1] for match in _SECTION.finditer(prompt.text))
     return {*_PLACEHOLDER.findall(prompt.text), *sections}

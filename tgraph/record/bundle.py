@@ -98,6 +98,7 @@ class BundleRecord(Recorder):
         self._texts: dict[str, str] = {}
         self._associated: set[tuple[str, ...]] = set()
         self._last_step: str | None = None
+        self._step_names: dict[str, str] = {}
         self._finished = False
 
     def finish(self, status: str, error: str = "") -> None:
@@ -166,7 +167,9 @@ class BundleRecord(Recorder):
         """
         with self._lock:
             subject = self._state_call(self.out, self._numbered(call))
-            if step := step or self._last_step:
+            step = step or self._last_step
+            self._count(call, self._step_names.get(step or "", ""))
+            if step:
                 self.out.add(subject, (v.dcterms("isPartOf"), iri(step)))
             prompts = [call.prompt] if call.prompt else []
             self._shared += self._new([call.agent], prompts)

@@ -12,7 +12,7 @@ from pyoxigraph import Quad
 
 from tgraph import vocabulary as v
 from tgraph.librarian import Librarian
-from tgraph.model import Agent, Prompt, Usage
+from tgraph.model import NO_USAGE, Agent, Prompt, StepUsage, Usage
 from tgraph.models.base import Call, canonical_json
 from tgraph.record.activities import Activity, agent_quads, prompt_quads
 from tgraph.store.statements import NQuads, Writer, iri
@@ -78,6 +78,7 @@ class Recorder(ABC):
         self.uuid = uuid
         self.subject = subject
         self.usage = Usage()
+        self._spent: dict[tuple[str, str], tuple[int, Usage]] = {}
         self._lock = Lock()
         self._occurrences: Counter[str] = Counter()
         self._known: set[str] = set()
@@ -95,6 +96,20 @@ class Recorder(ABC):
         """State a call that has its number, and keep it; its IRI."""
         self.usage += call.usage
         return describe_call(out, self.uuid, self.subject, call, self.keep(call_content(call)))
+
+    @property
+    def usage_by_step(self) -> tuple[StepUsage, ...]:
+        """``usage`` by step and purpose, in the order of their first calls."""
+        return tuple(
+            StepUsage(*key, asked, usage.calls, usage.input_tokens, usage.output_tokens)
+            for key, (asked, usage) in self._spent.items()
+        )
+
+    def _count(self, call: Call, step: str) -> None:
+        """Add the call to what its step has cost so far."""
+        key = (step, call.prompt.name if call.prompt else call.kind)
+        asked, usage = self._spent.get(key, (0, NO_USAGE))
+        self._spent[key] = (asked + 1, usage + call.usage)
 
     def _new(self, agents: Iterable[Agent], prompts: Iterable[Prompt]) -> list[Quad]:
         """Describe those that were not described before, and keep the prompts' texts."""

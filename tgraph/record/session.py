@@ -114,9 +114,11 @@ class SessionRecord(BundleRecord):
         collection: str,
         explain_collection: str,
         person: str | None = None,
+        as_of: str = "",
     ) -> None:
         """The session has begun: the question, how it will be answered and on which knowledge, and
-        the ``person`` who asks, where the settings name one."""
+        the ``person`` who asks, where the settings name one. ``as_of`` says what earlier knowledge
+        was asked for, where the question was not of the newest."""
         self._begin(
             "GraphRAG query session",
             explain_collection,
@@ -124,6 +126,7 @@ class SessionRecord(BundleRecord):
             (v.tg("mode"), mode),
             (v.tg("collection"), collection),
             (v.tg("generation"), generation),
+            (v.tg("asOf"), as_of or None),
             agents=responsible(person),
             parameters=parameters,
         )
@@ -153,6 +156,7 @@ class SessionRecord(BundleRecord):
             )
         )
         self._last_step = subject
+        self._step_names[subject] = kind
         try:
             yield subject
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from pyoxigraph import Literal, NamedNode, Quad, Triple
@@ -164,10 +164,11 @@ class EvidenceRecord:
         return self._out.quads, self._new.take()
 
     def _entity(self, entity: ExtractedEntity) -> None:
-        subject = v.entity_iri(entity.name)
+        subject = entity.iri or v.entity_iri(entity.name)
         self.entities.add(subject)
+        told = (*entity.aliases, *entity.classes, *entity.same, entity.graph) if entity.iri else ()
         self._evidence(
-            f"{subject} {entity.name} {entity.type} {entity.description}",
+            " ".join((subject, entity.name, entity.type, entity.description, *told)),
             entity.span,
             (v.tg("entity"), iri(subject)),
             (v.tg("name"), entity.name),
@@ -176,16 +177,19 @@ class EvidenceRecord:
             (v.tg("alias"), list(entity.aliases)),
             (v.tg("nameKey"), name_key(entity.name)),
             (v.tg("aliasKey"), [name_key(alias) for alias in entity.aliases]),
+            (v.tg("entityClass"), map(iri, entity.classes)),
+            (v.tg("same"), map(iri, entity.same)),
+            (v.tg("graph"), iri(entity.graph) if entity.graph else None),
         )
 
     def _relationship(self, relationship: ExtractedRelationship) -> None:
-        subject = NamedNode(v.entity_iri(relationship.subject))
-        predicate = NamedNode(v.relation_iri(relationship.predicate))
+        subject = _node(relationship.subject, v.entity_iri)
+        predicate = _node(relationship.predicate, v.relation_iri)
         obj: NamedNode | Literal
         if isinstance(relationship.object, Literal):
             obj = v.canonical(relationship.object)
         else:
-            obj = NamedNode(v.entity_iri(relationship.object))
+            obj = _node(relationship.object, v.entity_iri)
             self.entities.add(obj.value)
         self.entities.add(subject.value)
         edge = v.edge_iri(subject, predicate, obj)
@@ -199,10 +203,12 @@ class EvidenceRecord:
             edge,
             relationship.span,
             (v.tg("edge"), iri(edge)),
-            (v.tg("name"), relationship.predicate),
+            (v.tg("name"), relationship.label or _name(relationship.predicate)),
             (v.tg("description"), relationship.description or None),
             (v.tg("keyword"), list(relationship.keywords)),
             (v.tg("strength"), float(relationship.strength)),
+            (v.tg("graph"), iri(relationship.graph) if relationship.graph else None),
+            (v.prov("hadPrimarySource"), map(iri, relationship.sources)),
         )
 
     def _claim(self, claim: ExtractedClaim) -> None:
@@ -246,12 +252,26 @@ class EvidenceRecord:
         )
 
 
+def _node(name: str | NamedNode, mint: Callable[[str], str]) -> NamedNode:
+    return name if isinstance(name, NamedNode) else NamedNode(mint(name))
+
+
+def _name(name: str | NamedNode) -> str:
+    return v.local_words(name.value) if isinstance(name, NamedNode) else name
+
+
 class ExtractionRecord(EvidenceRecord):
     """What one extractor found in one chunk: the activity, a subgraph, its edges, and the evidence
-    for each. ``kind`` is a further class of the activity."""
+    for each. ``kind`` is a further class of the activity, ``ontologies`` led it."""
 
     def __init__(
-        self, how: Authorship, chunk: Chunk, extraction: Extraction, key: str, kind: str = ""
+        self,
+        how: Authorship,
+        chunk: Chunk,
+        extraction: Extraction,
+        key: str,
+        kind: str = "",
+        ontologies: Sequence[str] = (),
     ) -> None:
         subgraph = v.subgraph_iri(chunk.iri, key, extraction.reply_hash)
         kinds = ("Extraction", kind) if kind else ("Extraction",)
@@ -260,11 +280,12 @@ class ExtractionRecord(EvidenceRecord):
             "extraction", kinds, "Extraction", subgraph, used=used, dropped=dropped
         )
         super().__init__(subgraph, self._activity.iri, chunk, extraction)
+        self._ontologies = tuple(ontologies)
         self._key = v.digest(key, extraction.reply_hash)
 
     def state(self) -> tuple[list[Quad], list[str]]:
         """As ``EvidenceRecord.state``, with the activity and the subgraph."""
-        self._activity.state(self._new)
+        self._activity.state(self._new, (v.tg("ontology"), map(iri, self._ontologies)))
         origins = (self._chunk.iri,)
         state_entity(self._new, self.subgraph, "Subgraph", by=self.activity, origins=origins)
         return super().state()

@@ -141,7 +141,8 @@ class Context:
 
     ``reader`` finds answers in passages, where there is one. ``shelf`` reads the communities and
     reports of a published state, and ``table`` its evidence and what was counted of it, where they
-    lie ready. ``doubts`` are about evidence that had to be left out."""
+    lie ready. ``doubts`` are about evidence that had to be left out, ``notes`` what a reader must
+    know of this state beside its answers."""
 
     store: Store
     texts: Texts
@@ -154,6 +155,7 @@ class Context:
     shelf: Callable[[], ReportCache | None] = nothing
     table: Callable[[], LookupTable | None] = nothing
     doubts: Doubts = field(default_factory=Doubts)
+    notes: tuple[str, ...] = ()
     _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 
@@ -260,3 +262,8 @@ def of_section(
 ) -> Callable[[Settings, Services], Retriever]:
     """What makes a retriever that needs no more than a section of the settings."""
     return lambda settings, services: kind(getattr(settings, section))
+
+
+def in_conversation(question: Question) -> str:
+    """What is searched for: the question, and the user's questions before it."""
+    return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])

@@ -9,6 +9,7 @@ from functools import partial
 from pyoxigraph import NamedNode
 
 from tgraph.index.evidence_cache import degree_of, tokens_of
+from tgraph.index.prepended_metadata import standing_prefaces
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.model import Candidate, Edge, Evidence, Item
 from tgraph.models.tokens import count_tokens
@@ -27,9 +28,9 @@ def cost_of(
     if isinstance(item, Edge):
         texts = [item.text, *(each.quote for each in evidence)]
         return FRAME + sum(map(count_tokens, texts))
-    return (
-        FRAME + count_tokens(item.label) + (count_tokens(item.text) if tokens is None else tokens)
-    )
+    text = count_tokens(item.text) if tokens is None else tokens
+    before = count_tokens(item.preface) if item.preface else 0
+    return FRAME + count_tokens(item.label) + before + text
 
 
 def edge_cost(edge: Edge, places: Sequence[Evidence], context: Context) -> int:
@@ -57,11 +58,12 @@ def chunk_evidence(context: Context, chunks: Sequence[str]) -> dict[str, Evidenc
     return found
 
 
-def chunk_item(evidence: Evidence) -> Item:
+def chunk_item(evidence: Evidence, context: Context) -> Item:
     """The chunk that the evidence is the whole of."""
+    prefaces = context.once("prefaces", lambda: standing_prefaces(context.store))
     page = f", page {evidence.page}" if evidence.page is not None else ""
     label = f"{evidence.title}{page}, characters {evidence.start}–{evidence.end}"
-    return Item("chunk", evidence.chunk, label, evidence.quote)
+    return Item("chunk", evidence.chunk, label, evidence.quote, prefaces.get(evidence.chunk, ""))
 
 
 def chunk_tokens(context: Context, chunks: Sequence[str]) -> dict[str, int]:
@@ -164,7 +166,7 @@ def chunk_candidates(
     whole = chunk_evidence(context, [chunk for chunk, _, _ in found]) if known is None else known
     standing = [each for each in found if each[0] in whole]
     tokens = chunk_tokens(context, [chunk for chunk, _, _ in standing])
-    items = [chunk_item(whole[chunk]) for chunk, _, _ in standing]
+    items = [chunk_item(whole[chunk], context) for chunk, _, _ in standing]
     return [
         Candidate(
             item,

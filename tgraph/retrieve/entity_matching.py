@@ -62,7 +62,7 @@ def entities_named(name: str, store: Store) -> list[str]:
 
 def is_entity(iri: str, store: Store) -> bool:
     """Whether the text is the IRI of an entity that knowledge has."""
-    if not iri.startswith(f"{v.URN}entity:"):
+    if not v.is_iri(iri):
         return False
     typed = store.match(NamedNode(iri), v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
     return next(typed, None) is not None
@@ -83,9 +83,10 @@ def _by_vector(concepts: Sequence[str], context: Context) -> Iterable[tuple[str,
 
 def entity_names(store: Store) -> Iterator[str]:
     """The labels of all entities."""
-    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
-        if isinstance(quad.object, Literal) and str(quad.subject).startswith(f"<{v.URN}entity:"):
-            yield quad.object.value
+    for entity in store.match(None, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH):
+        for quad in store.match(entity.subject, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
+            if isinstance(quad.object, Literal):
+                yield quad.object.value
 
 
 def match_names(concept: str, store: Store) -> list[str]:
@@ -98,7 +99,7 @@ def match_names(concept: str, store: Store) -> list[str]:
         for predicate in (v.RDFS_LABEL, v.SKOS_ALT_LABEL):
             for quad in store.match(None, predicate, Literal(variant), v.KNOWLEDGE_GRAPH):
                 assert isinstance(quad.subject, NamedNode)
-                if quad.subject.value.startswith(f"{v.URN}entity:"):
+                if is_entity(quad.subject.value, store):
                     found.add(quad.subject.value)
     return sorted(found)
 

@@ -33,7 +33,9 @@ class Filters:
     own date counts where it states one in such a form, else the day on which it was taken in.
     ``types`` are types of entities: what is left are entities of one of them, edges and claims that
     one of these stands in, and chunks that speak of one. ``languages`` are those of documents (BCP
-    47): what a document states counts, else what its text reads as.
+    47): what a document states counts, else what its text reads as. ``valid_at`` is a date in such
+    a form: claims that don't hold then are left out, and facts that such claims alone date
+    (``tgraph.retrieve.validity``).
     """
 
     documents: tuple[str, ...] = ()
@@ -41,9 +43,10 @@ class Filters:
     until: str | None = None
     types: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
+    valid_at: str | None = None
 
     def __bool__(self) -> bool:
-        dated = self.since is not None or self.until is not None
+        dated = any(each is not None for each in (self.since, self.until, self.valid_at))
         return bool(self.documents or self.types or self.languages) or dated
 
     @property
@@ -55,6 +58,7 @@ class Filters:
             "filter-until": self.until or "",
             "filter-type": _listed(self.types),
             "filter-language": _listed(self.languages),
+            "filter-valid-at": self.valid_at or "",
         }
         return {name: text for name, text in said.items() if text}
 
@@ -140,6 +144,14 @@ def entities_of_types(wanted_types: Iterable[str], store: Store) -> frozenset[st
             quads = store.match(None, v.RDF_TYPE, node, v.KNOWLEDGE_GRAPH)
             found.update(q.subject.value for q in quads if isinstance(q.subject, NamedNode))
     return frozenset(found)
+
+
+def valid_span(filters: Filters) -> tuple[tuple[int, int, int], tuple[int, int, int]] | None:
+    """The days that ``valid_at`` means; None where nothing is asked. ``UsageError`` for no date."""
+    if filters.valid_at is None:
+        return None
+    first, last = _span(filters.valid_at)
+    return first.timetuple()[:3], last.timetuple()[:3]
 
 
 # --- documents ------------------------------------------------------------------------------------

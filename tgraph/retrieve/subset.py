@@ -18,13 +18,16 @@ from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.sources import derived
 from tgraph.index.summary_tree import standing_tree, ways_down
 from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.rendering import many
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import (
     Filters,
     admitted_documents,
     admitted_entities,
     in_languages,
+    valid_span,
 )
+from tgraph.retrieve.validity import Day, Validity
 from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import OxigraphStore
 
@@ -49,12 +52,20 @@ class AdmittedPiece:
 
 
 class Admitted:
-    """The part of a state that rests on ``documents`` and, where given, on ``entities``."""
+    """The part of a state that rests on ``documents`` and, where given, on ``entities``, without
+    what doesn't hold on one of the days ``at``."""
 
-    def __init__(self, store: Store, documents: set[str], entities: set[str] | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        documents: set[str],
+        entities: set[str] | None,
+        at: tuple[Day, Day] | None = None,
+    ) -> None:
         self._store = store
         self._documents = sorted(documents)
         self._of_type = entities
+        self._at = at
 
     def quads(self) -> Iterator[Quad]:
         """Everything that retrieval reads of it, from the knowledge and the source graph."""
@@ -90,8 +101,36 @@ class Admitted:
 
     @cached_property
     def _pieces(self) -> list[AdmittedPiece]:
+        if self._validity is None:
+            return self._all_pieces
+        left_out = self._validity.left_out
+        return [piece for piece in self._all_pieces if piece.iri not in left_out]
+
+    @cached_property
+    def _all_pieces(self) -> list[AdmittedPiece]:
         found = [piece for chunk in self._all_chunks for piece in self._evidence(chunk)]
         return [piece for piece in found if self._concerns(piece.subject)]
+
+    @cached_property
+    def _validity(self) -> Validity | None:
+        if self._at is None:
+            return None
+        evidence = dict.fromkeys(piece.iri for piece in self._all_pieces)
+        return Validity(self._store, self._at, evidence)
+
+    def untimely(self) -> str:
+        """What was left out because it doesn't hold on these days, in words; empty where nobody
+        asked for that."""
+        if self._validity is None:
+            return ""
+        if not self._validity.is_dated:
+            return "no claim has a date, so that nothing was left out."
+        gone = {piece.subject for piece in self._all_pieces} - {p.subject for p in self._pieces}
+        counts = (
+            many(sum(subject.startswith(prefix) for subject in gone), what)
+            for prefix, what in ((_CLAIM, "claim"), (_EDGE, "fact"))
+        )
+        return f"{' and '.join(counts)} of other times were left out."
 
     def _evidence(self, chunk: str) -> Iterator[AdmittedPiece]:
         for evidence in derived(self._store, chunk, "Evidence"):
@@ -140,15 +179,16 @@ class Admitted:
 
     def _ends_of(self, edge: str) -> list[str]:
         triple = self._triples(edge)
-        return [] if triple is None else [text_of(triple.subject), text_of(triple.object)]
+        if triple is None:
+            return []
+        return [end.value for end in (triple.subject, triple.object) if isinstance(end, NamedNode)]
 
     def _triples(self, edge: str) -> Triple | None:
         quads = self._store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
         return next((q.object for q in quads if isinstance(q.object, Triple)), None)
 
     def _subjects(self, kind: str) -> set[str]:
-        prefix = f"{v.URN}{kind}:"
-        return {piece.subject for piece in self._pieces if piece.subject.startswith(prefix)}
+        return {piece.subject for piece in self._pieces if _kind(piece.subject) == kind}
 
     @cached_property
     def _edges(self) -> set[str]:
@@ -161,7 +201,10 @@ class Admitted:
 
     @cached_property
     def _ends(self) -> set[str]:
-        return {end for edge in self._edges for end in self._ends_of(edge) if _is_entity(end)}
+        return {end for edge in self._edges for end in self._ends_of(edge) if self._is_entity(end)}
+
+    def _is_entity(self, end: str) -> bool:
+        return next(self._store.match(NamedNode(end), v.RDF_TYPE, _ENTITY), None) is not None
 
     @cached_property
     def _descriptions(self) -> dict[str, list[str]]:
@@ -308,8 +351,11 @@ _EDGE, _CLAIM = f"{v.URN}edge:", f"{v.URN}claim:"
 _SAID_OF_ALL = (v.tg("summaryText"), v.tg("ratingExplanation"))
 
 
-def _is_entity(iri: str) -> bool:
-    return iri.startswith(f"{v.URN}entity:")
+def _kind(subject: str) -> str:
+    """What evidence that speaks of the subject is of."""
+    return (
+        "edge" if subject.startswith(_EDGE) else "claim" if subject.startswith(_CLAIM) else "entity"
+    )
 
 
 # --- narrowing ---
@@ -344,7 +390,10 @@ def _narrow(context: Context, filters: Filters) -> Context:
     if filters.languages:
         documents = in_languages(documents, filters.languages, context.store, context.texts)
     entities = admitted_entities(filters, context.store)
-    store = OxigraphStore.memory(Admitted(context.store, documents, entities).quads())
+    admitted = Admitted(context.store, documents, entities, valid_span(filters))
+    store = OxigraphStore.memory(admitted.quads())
+    untimely = admitted.untimely()
+    note = (f"Valid at {filters.valid_at}: {untimely}",) if untimely else ()
     texts = context.texts.over(store)
     return Context(
         store,
@@ -354,6 +403,7 @@ def _narrow(context: Context, filters: Filters) -> Context:
         context.settings,
         reader=context.reader,
         filters=filters,
+        notes=(*context.notes, *note),
     )
 
 

@@ -113,6 +113,12 @@ class LayeredStore:
         self._memory.read(lines)
         self._hold(len(lines))
 
+    def fill(self, path: Path) -> None:
+        """Add a file of N-Quads, some of which may be there already, to the disk."""
+        self._settle()
+        self._disk.load(path)
+        self._on_disk = True
+
     def _hold(self, count: int) -> None:
         self._held += count
         if self._held > self._limit:
@@ -219,6 +225,12 @@ class WorkingCopy:
             self._added.write("".join(new).encode())
         self.changed += len(new)
         return new
+
+    def take_in(self) -> None:
+        """From here on the run reads what it noted; until then it has only added."""
+        with disk_errors():
+            self._added.flush()
+        self.store.fill(self.path / ADDED)
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads of the store as it was; what this run added it does not remove."""

@@ -3,7 +3,9 @@ index run from then on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -15,25 +17,27 @@ from tgraph.engine.ask.method_factory import (
     suggesting,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import recorded
-from tgraph.engine.ask.question_run import QuestionRun, Stream
+from tgraph.engine.ask.parameters import ONLY, WRITER, recorded
+from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
 from tgraph.engine.index.embeddings import embed
 from tgraph.engine.index.run import Run, describe_run
 from tgraph.errors import UsageError
 from tgraph.index.sources import standing_chunks
 from tgraph.index.summary_tree import standing_tree
-from tgraph.model import Answer, Turn
+from tgraph.model import Answer, Only, Turn
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.base import Question
+from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.store.base import Store
+from tgraph.store.statements import Value
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
+    from tgraph.explain.trace.generations import PointInTime
 
 
 class PrepareRun(Run):
@@ -62,6 +66,60 @@ _MISSING: Mapping[str, Callable[[Store], bool]] = {
 }
 """Whether a state of the graph lacks what a mode needs."""
 
+_LACKS = {"contexts": "no contexts of chunks", "tree": "no tree of summaries"}
+
+
+def point_in_time(opened: OpenCollection, name: str) -> PointInTime:
+    """What a date, a time, a generation or a session means; see ``find_point``."""
+    from tgraph.explain.trace.generations import find_point
+
+    knowledge = opened.context().store
+    return find_point(knowledge, opened.read, opened.catalogue, name, opened.clock())
+
+
+@dataclass(frozen=True, slots=True)
+class AskedKnowledge:
+    """What a question is asked of: the newest knowledge or, with a ``point``, as it was then; of
+    this, what the filters admit."""
+
+    opened: OpenCollection
+    filters: Filters
+    point: PointInTime | None = None
+
+    @property
+    def generation(self) -> int:
+        return self.point.generation if self.point else self.opened.generation
+
+    def context(self) -> Context:
+        """The newest state with what ``prepare`` has built in it, or that of the point."""
+        opened = self.opened
+        whole = opened.context_as_of(self.point.generation) if self.point else opened.context()
+        return narrowed(whole, self.filters)
+
+    def announce(self) -> None:
+        """Say what of earlier knowledge is asked, and what of it can't be had."""
+        if self.point is not None:
+            since = self.point.published[:19].replace("T", " ")
+            self.opened.message(f"As of generation {self.point.generation}, of {since} UTC.")
+            for note in self.opened.context_as_of(self.point.generation).notes:
+                self.opened.message(note)
+
+    def prepare(self, mode: str) -> None:
+        """Build what the mode needs. Nothing can be built in earlier knowledge: there it is a
+        ``UsageError`` where that lacks it."""
+        if self.point is None:
+            prepare(self.opened, mode)
+            return
+        found = mode_named(mode)
+        need = found.need if found is not None else None
+        whole = self.opened.context_as_of(self.point.generation)
+        if need is not None and _MISSING[need.what](whole.store):
+            raise UsageError(
+                f"Generation {self.point.generation} has {_LACKS[need.what]}, which the mode "
+                f"{mode} searches: nobody had asked for it by then.",
+                "Ask in another mode, or as of a later generation (`tgraph history`).",
+            )
+
 
 def stream(
     opened: OpenCollection,
@@ -69,17 +127,17 @@ def stream(
     mode: str,
     history: Sequence[Turn] | None,
     filters: Filters,
+    as_of: str = "",
 ) -> Stream:
     """As ``KnowledgeGraph.stream``."""
     if not question.strip():
         raise UsageError("The question is empty.")
     asked = Question(question, _history(opened, history))
-    method = _method(opened, asked, mode, filters)
-    if isinstance(method, Chosen):
-        opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
-    answer = yield from _asked(opened, asked, method, filters)
+    state = _knowledge(opened, filters, as_of)
+    method = _method(opened, asked, mode, state)
+    answer = yield from _asked(opened, asked, method, state)
     if answer.no_evidence and mode != AUTO:
-        context = narrowed(opened.context(), filters)
+        context = state.context()
         other = "" if is_empty(context) else other_mode(asked, mode, opened.parts, context)
         if other:
             opened.message(other)
@@ -88,11 +146,48 @@ def stream(
     return answer
 
 
+def _knowledge(opened: OpenCollection, filters: Filters, as_of: str) -> AskedKnowledge:
+    """What a question is asked of; of earlier knowledge it is said."""
+    point = point_in_time(opened, as_of) if as_of else None
+    if point is not None and not point.generation:
+        raise UsageError("There is no generation 0.", "`tgraph history` lists the generations.")
+    state = AskedKnowledge(opened, filters, point)
+    state.announce()
+    return state
+
+
+def context(
+    opened: OpenCollection,
+    question: str,
+    mode: str,
+    only: Only,
+    history: Sequence[Turn] | None,
+    filters: Filters,
+    as_of: str = "",
+) -> ContextStream:
+    """As ``KnowledgeGraph.stream_context``."""
+    if not question.strip():
+        raise UsageError("The question is empty.")
+    if only == "prompt" and opened.parts.chat is None:
+        raise UsageError(
+            "A prompt is sent to a language model, and none is set.",
+            "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
+        )
+    asked = Question(question, _history(opened, history))
+    state = _knowledge(opened, filters, as_of)
+    method = _method(opened, asked, mode, state)
+    chat = opened.parts.chat
+    more = {ONLY: only, **({WRITER: chat.agent.name} if chat is not None else {})}
+    with _run(opened, asked, method, state, more) as (run, given):
+        return (yield from run.context(*given))
+
+
 def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) -> Answer:
     """As ``KnowledgeGraph.suggest``."""
     question = f"Which {count} questions could be asked next?"
     asked = Question(question, _history(opened, history))
-    return last(_asked(opened, asked, suggesting(opened.parts, count), count=count))
+    state = AskedKnowledge(opened, NO_FILTERS)
+    return last(_asked(opened, asked, suggesting(opened.parts, count), state, count))
 
 
 def last(stream: Stream) -> Answer:
@@ -121,23 +216,39 @@ def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Tu
     return turns[-opened.settings.graph.history_turns :] if turns else ()
 
 
-def _method(opened: OpenCollection, question: Question, mode: str, filters: Filters) -> Method:
+def _method(opened: OpenCollection, question: Question, mode: str, state: AskedKnowledge) -> Method:
     if mode != AUTO:
         return in_steps(method_of(mode, opened.parts), question.text, opened.parts)
-    return chosen(question, opened.parts, narrowed(opened.context(), filters))
+    method = chosen(question, opened.parts, state.context())
+    opened.message(f"Mode: {method.mode}, because {method.about.reason}.")
+    return method
 
 
 def _asked(
     opened: OpenCollection,
     question: Question,
     method: Method,
-    filters: Filters = NO_FILTERS,
+    state: AskedKnowledge,
     count: int | None = None,
 ) -> Stream:
+    with _run(opened, question, method, state, {}, count) as (run, asked):
+        return (yield from run.stream(*asked))
+
+
+@contextmanager
+def _run(
+    opened: OpenCollection,
+    question: Question,
+    method: Method,
+    state: AskedKnowledge,
+    more: Mapping[str, Value],
+    count: int | None = None,
+) -> Iterator[tuple[QuestionRun, tuple[Question, Mapping[str, Value], int, str, str]]]:
+    """The run of a question and what it is asked and recorded with; ``more`` are parameters."""
     opened.ledger.check_key()
-    prepare(opened, method.mode)
-    context = narrowed(opened.context(), filters)
-    if filters and is_empty(context):
+    state.prepare(method.mode)
+    context = state.context()
+    if state.filters and is_empty(context):
         opened.message("The filters leave nothing to answer from.")
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
@@ -145,11 +256,10 @@ def _asked(
     asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
     own = recorded(settings, method.mode, history, count, chosen=auto)
-    parameters = {**own, **filters.parameters}
     opened.asking += 1
     try:
-        return (
-            yield from asking.stream(question, parameters, opened.generation, opened.folder.name)
-        )
+        parameters = {**own, **more, **state.filters.parameters}
+        point = state.point.name if state.point else ""
+        yield asking, (question, parameters, state.generation, opened.folder.name, point)
     finally:
         opened.asking -= 1

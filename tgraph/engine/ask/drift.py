@@ -36,7 +36,7 @@ from tgraph.models.concurrency import nothing, together
 from tgraph.record import search_steps as record_of
 from tgraph.record.search_steps import RecordedAction, RecordedPoint, hypothesis
 from tgraph.record.session import SessionRecord
-from tgraph.retrieve.base import Context, Question, Retriever
+from tgraph.retrieve.base import Context, Question, Retriever, in_conversation
 from tgraph.retrieve.modes.drift import DriftSearchSettings
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.search.community_reports import NearReport, nearest_reports
@@ -49,7 +49,6 @@ from tgraph.retrieve.search.drift_actions import (
     ActionGraph,
     ActionStatus,
 )
-from tgraph.retrieve.search.vector import in_conversation
 
 UNUSED = "cited by no answer on the way"
 UNHELPFUL = "it does not help to answer"

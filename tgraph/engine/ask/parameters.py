@@ -21,6 +21,12 @@ HISTORY = "history"
 COUNT = "count"
 """The parameter that says how many questions were to be proposed."""
 
+ONLY = "only"
+"""The parameter that says what was asked for in place of an answer."""
+
+WRITER = "writer"
+"""The parameter that names the model that would have written the answer; none: no model."""
+
 _PARTLY: Mapping[str, Sequence[str]] = {
     "chat": ("temperature", "seed", "max_tokens"),
     "auto": (
@@ -35,7 +41,7 @@ _PARTLY: Mapping[str, Sequence[str]] = {
         "sparse",
         "sparse_edges",
     ),
-    "rerank": ("provider", "pool"),
+    "rerank": ("provider", "pool", "min_score"),
 }
 """Of these sections only some settings count; others tell of a server, or are secret."""
 
@@ -107,6 +113,7 @@ def filters_of(parameters: Mapping[str, str]) -> Filters:
         parameters.get("filter-until"),
         tuple(json.loads(parameters.get("filter-type") or "[]")),
         tuple(json.loads(parameters.get("filter-language") or "[]")),
+        parameters.get("filter-valid-at"),
     )
 
 

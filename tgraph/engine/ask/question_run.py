@@ -5,6 +5,7 @@ The specification's two stages, edge selection and synthesis, between a retrieva
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,18 +13,21 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from tgraph import vocabulary as v
-from tgraph.answer.base import Notes
+from tgraph.answer.base import Notes, PromptedSynthesiser, WriterPrompt
 from tgraph.answer.citations import cite, set_apart, well_cited, with_grounds
+from tgraph.answer.rows import shown_lines
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.errors import StoreError, TgraphError
 from tgraph.model import (
     Answer,
+    ContextRow,
     Evidence,
     GraphRagResponse,
     Judgement,
     Note,
     Selection,
     Sentence,
+    ShownContext,
     joined,
 )
 from tgraph.record.bundle import BundleRecord
@@ -74,7 +78,11 @@ def usage_of(record: BundleRecord) -> Mapping[str, int]:
 
 NO_EVIDENCE = "There is no evidence for an answer in these documents."
 
+CONTEXT_ONLY = "context-only"
+"""The status of a session in which the context, or the prompt, was asked for and no answer."""
+
 Stream = Generator[GraphRagResponse, None, Answer]
+ContextStream = Generator[GraphRagResponse, None, ShownContext]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,27 +135,79 @@ class QuestionRun:
         parameters: Mapping[str, Value],
         generation: int,
         collection: str,
+        as_of: str = "",
     ) -> Stream:
         """Messages in the specification's order; each stage is durable before its message. The
         answer's comes before its first sentence, when it is on record that it is being written;
-        what it says is on record before the last message.
+        what it says is on record before the last message. ``as_of`` says as of what it is asked,
+        where that is not the newest knowledge.
 
         A failure is recorded with its error and raised; so is an interruption.
         """
-        record = self._record
-        with on_record(record, "question"):
-            record.start(
-                question.text,
-                self._method.mode,
-                parameters,
-                generation,
-                collection,
-                self._explain_collection,
-                self._person,
-            )
+        with on_record(self._record, "question"):
+            self._start(question, parameters, generation, collection, as_of)
             answer = yield from self._stages(question)
         yield GraphRagResponse(message_type="chunk", end_of_stream=True, end_of_session=True)
         return answer
+
+    def context(
+        self,
+        question: Question,
+        parameters: Mapping[str, Value],
+        generation: int,
+        collection: str,
+        as_of: str = "",
+    ) -> ContextStream:
+        """The same as far as the selection: what the writer of the answer would be shown. Nobody
+        writes one, and the record says so."""
+        with on_record(self._record, "question"):
+            self._start(question, parameters, generation, collection, as_of)
+            yield self._explain(self._record.session)
+            question, selection = yield from self._gather(question)
+            shown = self._shown(question, selection)
+            self._record.finish(CONTEXT_ONLY)
+        return shown
+
+    def _start(
+        self,
+        question: Question,
+        parameters: Mapping[str, Value],
+        generation: int,
+        collection: str,
+        as_of: str,
+    ) -> None:
+        self._record.start(
+            question.text,
+            self._method.mode,
+            parameters,
+            generation,
+            collection,
+            self._explain_collection,
+            self._person,
+            as_of,
+        )
+
+    def _shown(self, question: Question, selection: Selection) -> ShownContext:
+        record, notes = self._record, Notes()
+        prompt = _prompt_of(self._method, question, selection, notes)
+        record.dropped(record.selection_iri, notes.dropped)
+        lines = (json.loads(line) for line in prompt.text.split("\n") if line)
+        return ShownContext(
+            question=question.text,
+            mode=self._method.mode,
+            rows=tuple(
+                ContextRow(identity, row, selected.candidate.evidence)
+                for (identity, selected), row in zip(prompt.by_id.items(), lines, strict=True)
+            ),
+            text=prompt.text,
+            messages=tuple(prompt.request.messages) if prompt.request else (),
+            session=record.session,
+            explain_collection=self._explain_collection,
+            usage=record.usage,
+            model=self._method.synthesiser.agent.name,
+            dropped=self._left_out(question, selection, notes),
+            usage_by_step=record.usage_by_step,
+        )
 
     def _stages(self, question: Question) -> Stream:
         yield self._explain(self._record.session)
@@ -205,7 +265,7 @@ class QuestionRun:
         told = (
             *notes_on(self._context, sentences),
             *missing,
-            *(Note(text, (), ()) for text in self._context.doubts.said),
+            *(Note(text, (), ()) for text in (*self._context.notes, *self._context.doubts.said)),
             *(_nearest(evidence, self._context) for evidence in notes.nearest),
             *doubts,
         )
@@ -229,6 +289,7 @@ class QuestionRun:
             notes=told,
             short=short,
             confidence=confidence,
+            usage_by_step=record.usage_by_step,
         )
 
     def _left_out(self, question: Question, selection: Selection, notes: Notes) -> dict[str, int]:
@@ -249,6 +310,18 @@ class QuestionRun:
         return GraphRagResponse(
             message_type="explain", explain_id=iri, explain_collection=self._explain_collection
         )
+
+
+def _prompt_of(
+    method: Method, question: Question, selection: Selection, notes: Notes
+) -> WriterPrompt:
+    """What the method's writer would be shown; one that asks no model has no limit for it."""
+    writer = method.synthesiser
+    if isinstance(writer, PromptedSynthesiser):
+        return writer.prompted(question, selection, notes)
+    lines = shown_lines(selection.selected)
+    by_id = {identity: each for (identity, _), each in zip(lines, selection.selected, strict=True)}
+    return WriterPrompt(by_id, "\n".join(line for _, line in lines))
 
 
 def _nearest(evidence: Evidence, context: Context) -> Note:

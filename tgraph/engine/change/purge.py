@@ -211,6 +211,8 @@ class Purging(RunSetup):
 
 _AT_ONCE = 10_000
 _CONTENT = v.tg("contentHash")
+_OF_PEOPLE = f"{v.URN}prompt:", v.ontology_iri("")
+"""What people wrote for the graph, and no document says: it stays as it is."""
 _CATALOGUE, _BUNDLE = v.collection_iri(""), v.bundle_iri("")
 
 
@@ -311,7 +313,7 @@ class _CollectionRewriting:
         keys = sorted(set(self._librarian.keys()) - batches - self._found.kept)
         for done, key in enumerate(keys):
             self._purging.show("Texts", done, len(keys))
-            if not any(o.startswith(f"{v.URN}prompt:") for o in self._owners.get(key, ())):
+            if not any(o.startswith(_OF_PEOPLE) for o in self._owners.get(key, ())):
                 self._rewrite_text(key)
         self._purging.show("Texts", len(keys), len(keys))
 

@@ -18,13 +18,14 @@ from tgraph.errors import UsageError
 from tgraph.index.communities.communities import (
     community_names,
     community_quads,
+    divided,
     find_communities,
     isolated_entities,
     read_communities,
     read_components,
     stated_quads,
 )
-from tgraph.index.communities.leiden import Clustering
+from tgraph.index.communities.leiden import SEED, Clustering
 from tgraph.index.reports.context import Child, Details, ReportContext
 from tgraph.index.reports.extractive import ExtractiveWriter
 from tgraph.index.reports.packing import DetailReader, Sizes, pack
@@ -86,7 +87,8 @@ def cluster(context: IndexContext) -> Clustered:
     of clustering everything at once. Where neither knowledge nor the settings changed nothing does.
     """
     store, wanted = context.copy.store, context.settings.communities
-    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution)
+    seed = SEED if wanted.seed is None else wanted.seed
+    how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
     parameters = {name: literal(value) for name, value in how.parameters.items()}
     if context.copy.changed or last_parameters(store) != parameters:
         _recluster(context, how)
@@ -112,7 +114,7 @@ def compare(
     """What has to change for the communities to be those of the knowledge in the store."""
     standing = standing_hierarchies(store)
     there = community_names(store)
-    parts = {part.key(how): part for part in read_components(store)}
+    parts = {part.key(how): part for part in divided(read_components(store), how)}
     kept = {key for key, known in standing.items() if key in parts and known.communities <= there}
     fresh = sorted(parts.keys() - kept)
     made: dict[str, list[str]] = {}
@@ -137,6 +139,9 @@ def compare(
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
+MOST_MEMBERS = 300
+"""Entities of a community that a report can tell of, beside a large imported graph."""
+
 AT_ONCE = 256
 """Reports whose contexts are in memory together."""
 
@@ -148,7 +153,7 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = read_communities(context.copy.store)
+    communities = reported(read_communities(context.copy.store), context)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
@@ -159,6 +164,22 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         phase.write(level)
     phase.clear()
     return phase.written
+
+
+def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
+    """The communities that have a report: all of them, beside a large imported graph the coarsest
+    of those that one can tell of."""
+    most = context.settings.graphs.reports
+    if len(communities) <= most or not context.is_large:
+        return communities
+    ranked = sorted(communities, key=lambda c: (c.level, -len(c.members), c.iri))
+    chosen = [c for c in ranked if len(c.members) <= MOST_MEMBERS][:most]
+    left = len(communities) - len(chosen)
+    context.message(
+        f"{left:,} communities get no report: the imported graph is large (graphs.reports)."
+    )
+    context.record.dropped["report of a community of a large imported graph"] = left
+    return chosen
 
 
 class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):

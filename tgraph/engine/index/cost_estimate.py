@@ -11,9 +11,9 @@ from typing import Any
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import file_limits
+from tgraph.engine.index.extraction import chunks_of
 from tgraph.errors import IngestError
 from tgraph.index.sources import latest_accession
-from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.files import SourceFile, Unread, discover, load
 from tgraph.ingest.parser_process import closing_parser
 from tgraph.models.prompts import load_prompt
@@ -150,10 +150,10 @@ def _chunk_sizes(store: Store | None, file: SourceFile, settings: Settings) -> l
     known = latest_accession(store, file.name) if store is not None else None
     if known is not None and known[1] == v.document_iri(sha256(content).hexdigest()):
         return None
-    chunk = settings.chunk
-    document = load(content, file.name, limits)
-    chunks = chunk_document(document, chunk.size, chunk.overlap, chunk.by, chunk.encoding)
-    return [item.tokens for item in chunks]
+    encoding = settings.chunk.encoding
+    chunks = chunks_of(load(content, file.name, limits), settings.chunk)
+    before = count_tokens(chunks[0].preface, encoding) if chunks and chunks[0].preface else 0
+    return [item.tokens + before for item in chunks]
 
 
 def _tokens(documents: Sequence[Sequence[int]], settings: Settings) -> Costs:

@@ -18,6 +18,7 @@ from tgraph.engine.index.chunk_context import update_contexts
 from tgraph.engine.index.community_reports import Clustered, cluster, write_reports
 from tgraph.engine.index.cooccurrence_graph import update_cooccurrences
 from tgraph.engine.index.embeddings import embed
+from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
 from tgraph.index.knowledge import (
@@ -28,7 +29,14 @@ from tgraph.index.knowledge import (
     described_by,
     touch_unsummarised,
 )
-from tgraph.index.sources import document_of_chunk, standing_documents, text_value
+from tgraph.index.prepended_metadata import preface_quad, standing_prefaces, stored_preface
+from tgraph.index.sources import (
+    Texts,
+    document_of_chunk,
+    standing_chunks,
+    standing_documents,
+    text_value,
+)
 from tgraph.models.base import CallSink
 from tgraph.record.curations import read_decisions
 from tgraph.record.merges import merge_quads, standing_merges
@@ -68,6 +76,7 @@ def follow_up(
     describe(context, derived.undescribed)
     clustered = cluster(context)
     reports = write_reports(context)
+    update_prefaces(context)
     if contexts:
         update_contexts(context)
     return FollowUp(derived, clustered, reports, embed(context, context.ledger))
@@ -80,6 +89,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     if summariser:
         touch_unsummarised(copy.store, touched)
     tied = update_cooccurrences(context, touched)
+    fit = update_fit(context, touched)
     standing = standing_documents(copy.store)
     derivation = Derivation(
         copy.store,
@@ -88,6 +98,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
         read_decisions(copy.store),
         descriptions.of,
         tied.weigh if tied else None,
+        fit,
     )
     change = derivation.run(touched, lambda done, total: context.show("Resolving", done, total))
     copy.remove(change.removed)
@@ -98,6 +109,22 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
     copy.add(merges)
     found = (tied.entities, tied.relationships) if tied else (0, 0)
     return Derived(len(change.merged), descriptions.pending, *found)
+
+
+def update_prefaces(context: IndexContext) -> None:
+    """Bring what stands before the standing chunks up to date with the settings."""
+    copy, fields = context.copy, context.settings.chunk.prepend_metadata
+    standing = standing_prefaces(copy.store)
+    wanted: dict[str, str] = {}
+    texts = Texts(copy.store, context.librarian)
+    known: dict[str, str] = {}
+    for document, chunk in standing_chunks(copy.store) if fields else ():
+        if document not in known:
+            known[document] = stored_preface(copy.store, texts, document, fields)
+        if known[document]:
+            wanted[chunk] = known[document]
+    copy.remove([preface_quad(*each) for each in standing.items() - wanted.items()])
+    copy.add([preface_quad(*each) for each in sorted(wanted.items() - standing.items())])
 
 
 def describe(context: IndexContext, pending: Mapping[str, Described]) -> int:

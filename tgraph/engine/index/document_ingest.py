@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 
 from pyoxigraph import Literal, NamedNode, Triple
@@ -89,40 +90,57 @@ def file_limits(settings: Settings) -> FileLimits:
 def _take_file(
     context: IndexContext, intakes: IngestedFiles, file: SourceFile, reinstate: bool
 ) -> None:
+    limits = file_limits(context.settings)
     try:
-        intake = _load(context.copy.store, file, file_limits(context.settings))
+        content = file.read(limits)
+        read = partial(load, content, file.name, limits)
+        take(context, intakes, file.name, content, read, reinstate=reinstate)
     except IngestError as error:
         intakes.failed.append(error)
-        return
+
+
+def take(
+    context: IndexContext,
+    intakes: IngestedFiles,
+    name: str,
+    content: bytes,
+    read: Callable[[], Document],
+    *,
+    reinstate: bool = False,
+) -> IngestedFile | None:
+    """Put the content on record under a path, unless it stands there or is to stay out; None then.
+    It is ``read`` where it is new, which may raise ``IngestError``."""
+    intake = _intake(context.copy.store, name, content, read)
     if intake is None:
-        intakes.unchanged.append(file.name)
+        intakes.unchanged.append(name)
     elif erasure_of_document(context.copy.store, intake.iri) is not None:
-        intakes.erased.append(file.name)
-        context.message(f"{file.name} was erased and stays out for good; a changed file comes in.")
+        intakes.erased.append(name)
+        context.message(f"{name} was erased and stays out for good; a changed file comes in.")
     elif not reinstate and is_retracted(context.copy.store, intake.iri):
-        intakes.retracted.append(file.name)
+        intakes.retracted.append(name)
         context.message(
-            f"{file.name} was retracted and stays out; `tgraph index --reinstate` takes it back."
+            f"{name} was retracted and stays out; `tgraph index --reinstate` takes it back."
         )
     else:
         _record(context, intake, intakes.touched)
         intakes.taken.append(intake)
+        return intake
+    return None
 
 
-def _load(store: Store, file: SourceFile, limits: FileLimits) -> IngestedFile | None:
-    content = file.read(limits)
+def _intake(
+    store: Store, name: str, content: bytes, read: Callable[[], Document]
+) -> IngestedFile | None:
     digest = sha256(content).hexdigest()
     iri = v.document_iri(digest)
-    standing = latest_accession(store, file.name)
+    standing = latest_accession(store, name)
     if standing is not None and standing[1] == iri:
         return None
     known = value(store, iri, v.tg("contentHash")) is not None
-    document = None if known else load(content, file.name, limits)
-    previous = standing[0] if standing else _withdrawn_accession(store, file.name)
-    accession = v.accession_iri(file.name, digest, previous)
-    return IngestedFile(
-        file.name, iri, document, content, previous, standing is not None, accession
-    )
+    document = None if known else read()
+    previous = standing[0] if standing else _withdrawn_accession(store, name)
+    accession = v.accession_iri(name, digest, previous)
+    return IngestedFile(name, iri, document, content, previous, standing is not None, accession)
 
 
 def _withdrawn_accession(store: Store, path: str) -> str | None:

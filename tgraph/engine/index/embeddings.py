@@ -64,7 +64,8 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
         sets[kind].save(context.copy.vectors, generation)
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
-    context.table().save(context.copy.vectors, generation)
+    if not context.is_large:
+        context.table().save(context.copy.vectors, generation)
     return True
 
 

@@ -12,23 +12,26 @@ from pyoxigraph import NamedNode
 from tgraph import vocabulary as v
 from tgraph.engine.index.document_ingest import IngestedFile
 from tgraph.engine.index.phase import IndexContext, M, Made, Phase
+from tgraph.errors import UsageError
 from tgraph.extract.base import Extractor, with_endpoints
 from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
+from tgraph.index.prepended_metadata import document_preface, stored_preface
 from tgraph.index.sources import (
     Texts,
     derived,
-    document_of_chunk,
     is_note,
     standing_chunks,
     stored_chunk,
     text_value,
 )
 from tgraph.ingest.chunk import chunk_document
-from tgraph.model import Chunk, Extraction
+from tgraph.model import Chunk, Document, Extraction
 from tgraph.models.base import CallSink
+from tgraph.models.tokens import count_tokens
 from tgraph.record.sources import ExtractionRecord, chunk_quads, occurrence_quads
+from tgraph.settings import ChunkSettings
 from tgraph.store.base import Store
 from tgraph.store.statements import read_nquads
 
@@ -98,36 +101,67 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         context, extraction = self.context, made.result
         stated = extraction if not extraction.sentences else replace(extraction, entities=())
         how = self.authorship(made, began)
-        record = ExtractionRecord(how, item.chunk, with_endpoints(stated), made.by.key)
-        known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
-        quads, lines = record.state()
-        context.copy.add([*chunk_quads(item.chunk), *quads])
-        if known:  # the same was found in this chunk before
-            context.copy.add(read_nquads(lines))
-        else:
-            context.copy.add_new(lines)
+        known_terms = getattr(made.by, "ontologies", ())
+        record = ExtractionRecord(
+            how, item.chunk, with_endpoints(stated), made.by.key, ontologies=known_terms
+        )
+        record_reading(context, item.chunk, record, self._touched, self._counts)
         if extraction.sentences:  # what of them is worth knowing, only the whole collection tells
             kept = context.record.keep(encode(extraction))
             context.copy.add(occurrence_quads(record.subgraph, kept))
-        self._touched.entities |= record.entities
-        self._touched.edges |= record.edges
-        self._counts.entities += len(record.entities)
-        self._counts.relationships += len(record.edges)
+
+
+def record_reading(
+    context: IndexContext,
+    chunk: Chunk,
+    record: ExtractionRecord,
+    touched: Touched,
+    counts: Extracted,
+) -> None:
+    """Put what was found in a chunk on record; it is touched, and counted."""
+    known = text_value(context.copy.store, record.subgraph, v.RDF_TYPE)
+    quads, lines = record.state()
+    context.copy.add([*chunk_quads(chunk), *quads])
+    if known:  # the same was found in this chunk before
+        context.copy.add(read_nquads(lines))
+    else:
+        context.copy.add_new(lines)
+    touched.entities |= record.entities
+    touched.edges |= record.edges
+    touched.claims |= record.claims
+    counts.entities += len(record.entities)
+    counts.relationships += len(record.edges)
 
 
 def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Touched) -> Extracted:
     """Extract from every chunk of the new documents; what evidence was found for is touched."""
-    c = context.settings.chunk
     work = [
         _ChunkToRead(chunk, intake.document.title)
         for intake in intakes
         if intake.document is not None
-        for chunk in chunk_document(intake.document, c.size, c.overlap, c.by, c.encoding)
+        for chunk in chunks_of(intake.document, context.settings.chunk)
     ]
     counts = Extracted(len(work))
     _ExtractionPhase(context, touched, counts).run(work)
     context.parts.end_workers()
     return counts
+
+
+def chunks_of(document: Document, own: ChunkSettings) -> list[Chunk]:
+    """The document's chunks by the settings, with what stands before each. ``UsageError`` where
+    that alone fills a chunk."""
+    preface = document_preface(document, own.prepend_metadata)
+    size = own.size
+    if preface and own.size_includes_metadata:
+        size -= count_tokens(f"{preface}\n\n", own.encoding)
+        if size <= own.overlap or size < own.size // 4:
+            raise UsageError(
+                f"The metadata of {document.title} leave {max(0, size)} of the {own.size} tokens of"
+                " a chunk.",
+                "Raise chunk.size, or leave fields out of chunk.prepend_metadata.",
+            )
+    found = chunk_document(document, size, own.overlap, own.by, own.encoding)
+    return [replace(chunk, preface=preface) for chunk in found] if preface else found
 
 
 class _Claims(_ReadingPhase[ClaimExtractor]):
@@ -158,8 +192,8 @@ def claim(context: IndexContext, touched: Touched) -> int:
     if not context.settings.claims.enabled:
         return 0
     phase = _Claims(context, context.parts.claims, touched)
-    store = context.copy.store
-    chunks = _unread(store, Texts(store, context.librarian))
+    store, fields = context.copy.store, context.settings.chunk.prepend_metadata
+    chunks = _unread(store, Texts(store, context.librarian), fields)
     work = [_ChunkToRead(chunk, _title(store, chunk), _names(store, chunk)) for chunk in chunks]
     if work:
         phase.credit(phase.maker)
@@ -167,7 +201,7 @@ def claim(context: IndexContext, touched: Touched) -> int:
     return phase.found
 
 
-def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
+def _unread(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk]:
     """The standing chunks that no claim extraction has read, in the order of their IRIs. What a
     person stated by hand is given, and is not read."""
     read = {
@@ -176,9 +210,10 @@ def _unread(store: Store, texts: Texts) -> Iterator[Chunk]:
         for used in store.match(kind.subject, v.prov("used"), None, v.SOURCE_GRAPH)
         if isinstance(used.object, NamedNode)
     }
-    for _, chunk in standing_chunks(store):
-        if chunk not in read and not is_note(store, document_of_chunk(chunk)):
-            yield stored_chunk(store, texts, chunk)
+    for document, chunk in standing_chunks(store):
+        if chunk not in read and not is_note(store, document):
+            before = stored_preface(store, texts, document, fields) if fields else ""
+            yield replace(stored_chunk(store, texts, chunk), preface=before)
 
 
 def _title(store: Store, chunk: Chunk) -> str:

@@ -17,9 +17,9 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 from tgraph.engine.progress import Progress, RunSetup
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import Extractor
-from tgraph.index.evidence import EvidenceReader, left_out
+from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
 from tgraph.index.evidence_cache import LazyTable, LookupTable
-from tgraph.index.sources import Texts
+from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, Embedder
@@ -51,7 +51,15 @@ class IndexContext(RunSetup):
     def evidence(self) -> EvidenceReader:
         """The evidence of the ``table``; who waits is told of what has to be left out."""
         texts = Texts(self.copy.store, self.librarian)
-        return EvidenceReader(self.table(), texts, lambda error: self.message(left_out(error)))
+        source = StoredEvidence(self.copy.store) if self.is_large else self.table()
+        return EvidenceReader(source, texts, lambda error: self.message(left_out(error)))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a large graph stands, of which no tables are made: they would hold all of it."""
+        return not lexical_documents(self.copy.store).isdisjoint(
+            standing_documents(self.copy.store)
+        )
 
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Tell who waits how far a stage is, and what the run has cost."""

@@ -15,13 +15,15 @@ from functools import partial
 
 from tgraph import vocabulary as v
 from tgraph.engine.garbage import seldom_collected
-from tgraph.engine.index.derivation import FollowUp, follow_up
+from tgraph.engine.index.derivation import follow_up
 from tgraph.engine.index.document_ingest import IngestedFiles, ingest_files
 from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
+from tgraph.engine.index.ontology_led import led
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
+from tgraph.extract.base import Extractor
 from tgraph.index.evidence_cache import LazyTable, tabulate
 from tgraph.ingest.files import FoundFile
 from tgraph.model import Usage
@@ -29,6 +31,7 @@ from tgraph.record.activities import SOFTWARE, agent_quads
 from tgraph.record.ledger import batch_lines
 from tgraph.record.recorder import RunRecord
 from tgraph.record.sources import run_quads
+from tgraph.store.base import Store
 from tgraph.store.files import exclusive
 from tgraph.store.snapshot import read_pointer
 from tgraph.store.writer import WorkingCopy, abandoned
@@ -108,12 +111,53 @@ class Run:
                         copy=copy,
                         table=table,
                         record=RunRecord(self._ledger.librarian, self.iri, self._setup.uuid),
-                        extractor=self._extractor,
+                        extractor=self._led(copy.store),
                         embedder=self._embedder,
                     )
             finally:
                 copy.close()
                 self._setup.parts.end_workers()
+
+    def _led(self, store: Store) -> Extractor:
+        """Who reads chunks, led by the ontologies that stand."""
+        return led(self._extractor, store, self._ledger.librarian, self._setup.settings)
+
+    def _conclude(
+        self,
+        context: IndexContext,
+        started: datetime,
+        intakes: IngestedFiles,
+        extracted: Extracted,
+        claims: int,
+    ) -> IndexReport:
+        """Derive what follows from what was read, and publish it."""
+        followed = follow_up(context, intakes.touched, started)
+        if context.copy.changed or followed.vectors:
+            describe_run(context, started)
+            self._commit(context)
+        self._publish(context)
+        pointer = read_pointer(self._ledger.folder)
+        derived, clustered = followed.derived, followed.clustered
+        return IndexReport(
+            run=self.iri,
+            indexed=tuple(intake.path for intake in intakes.taken),
+            unchanged=tuple(intakes.unchanged),
+            superseded=tuple(i.path for i in intakes.taken if i.supersedes),
+            failed=tuple(intakes.failed),
+            retracted=tuple(intakes.retracted),
+            erased=tuple(intakes.erased),
+            chunks=extracted.chunks,
+            entities=extracted.entities + derived.entities,
+            relationships=extracted.relationships + derived.relationships,
+            claims=claims,
+            merged=derived.merged,
+            communities=clustered.communities,
+            isolated=clustered.isolated,
+            reports=followed.reports,
+            dropped=dict(context.record.dropped),
+            usage=context.record.usage,
+            generation=pointer.generation if pointer else 0,
+        )
 
     def _commit(self, context: IndexContext) -> None:
         context.show("Publishing", 0, 1)
@@ -156,43 +200,7 @@ class IndexRun(Run):
         intakes = ingest_files(context, files, reinstate=reinstate)
         extracted = extract(context, intakes.taken, intakes.touched)
         claims = claim(context, intakes.touched)
-        followed = follow_up(context, intakes.touched, started)
-        if context.copy.changed or followed.vectors:
-            describe_run(context, started)
-            self._commit(context)
-        self._publish(context)
-        return self._report(context, intakes, extracted, claims, followed)
-
-    def _report(
-        self,
-        context: IndexContext,
-        intakes: IngestedFiles,
-        extracted: Extracted,
-        claims: int,
-        followed: FollowUp,
-    ) -> IndexReport:
-        pointer = read_pointer(self._ledger.folder)
-        derived, clustered = followed.derived, followed.clustered
-        return IndexReport(
-            run=self.iri,
-            indexed=tuple(intake.path for intake in intakes.taken),
-            unchanged=tuple(intakes.unchanged),
-            superseded=tuple(i.path for i in intakes.taken if i.supersedes),
-            failed=tuple(intakes.failed),
-            retracted=tuple(intakes.retracted),
-            erased=tuple(intakes.erased),
-            chunks=extracted.chunks,
-            entities=extracted.entities + derived.entities,
-            relationships=extracted.relationships + derived.relationships,
-            claims=claims,
-            merged=derived.merged,
-            communities=clustered.communities,
-            isolated=clustered.isolated,
-            reports=followed.reports,
-            dropped=dict(context.record.dropped),
-            usage=context.record.usage,
-            generation=pointer.generation if pointer else 0,
-        )
+        return self._conclude(context, started, intakes, extracted, claims)
 
 
 def describe_run(context: IndexContext, started: datetime) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pyoxigraph import Literal, NamedNode
 
@@ -31,8 +31,12 @@ from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.explain.assess.evaluation import Assessment, Evaluation
 from tgraph.explain.assess.evaluation_files import ragchecker_item, read_items
 from tgraph.explain.assess.evaluation_metrics import (
+    METRICS,
     EvaluationItem,
+    chosen_metrics,
+    labels_for,
     metrics_of,
+    need_answer,
     ranking_of,
     retrieval_metrics,
     shown_context,
@@ -68,9 +72,11 @@ class Judge:
     def iris(self) -> tuple[str, ...]:
         return tuple(agent.iri for agent, _ in self.agents)
 
-    def judge(self, item: EvaluationItem, sink: CallSink) -> tuple[EvaluationItem, dict[str, int]]:
-        """The question with every label, and what could not be read on the way."""
-        return _Judging(self, item, sink).run()
+    def judge(
+        self, item: EvaluationItem, sink: CallSink, labels: Collection[str]
+    ) -> tuple[EvaluationItem, dict[str, int]]:
+        """The question with these labels, and what could not be read on the way."""
+        return _Judging(self, item, sink, labels).run()
 
 
 @dataclass(slots=True)
@@ -80,25 +86,29 @@ class _Judging:
     _judge: Judge
     _item: EvaluationItem
     _sink: CallSink
+    _labels: Collection[str]
     _dropped: Counter[str] = field(default_factory=Counter)
 
     def run(self) -> tuple[EvaluationItem, dict[str, int]]:
         item = self._item
-        said = self._statements(item.response_claims, "" if item.refused else item.response or "")
-        right = self._statements(item.gt_answer_claims, item.gt_answer)
-        done = replace(
-            item,
-            response_claims=said,
-            gt_answer_claims=right,
-            answer2response=_or(item.answer2response, lambda: self._check(item.gt_answer, said)),
-            response2answer=_or(
-                item.response2answer, lambda: self._check(item.response or "", right)
-            ),
-            retrieved2response=_or(item.retrieved2response, lambda: self._matrix(said)),
-            retrieved2answer=_or(item.retrieved2answer, lambda: self._matrix(right)),
-            judges=tuple(dict.fromkeys([*item.judges, *self._judge.iris])),
-        )
-        return done, dict(self._dropped)
+        found: dict[str, Any] = {}
+        if any(label.endswith("2response") for label in self._labels):
+            said = self._statements(
+                item.response_claims, "" if item.refused else item.response or ""
+            )
+            found["response_claims"] = said
+            found["answer2response"] = lambda: self._check(item.gt_answer, said)
+            found["retrieved2response"] = lambda: self._matrix(said)
+        if any(label.endswith("2answer") for label in self._labels):
+            right = self._statements(item.gt_answer_claims, item.gt_answer)
+            found["gt_answer_claims"] = right
+            found["response2answer"] = lambda: self._check(item.response or "", right)
+            found["retrieved2answer"] = lambda: self._matrix(right)
+        known = {name: value for name, value in found.items() if not callable(value)}
+        for label in sorted(self._labels, key=_ORDER.index):
+            known[label] = _or(getattr(item, label), found[label])
+        judges = tuple(dict.fromkeys([*item.judges, *self._judge.iris]))
+        return replace(item, **known, judges=judges), dict(self._dropped)
 
     def _statements(self, known: tuple[Statement, ...] | None, text: str) -> tuple[Statement, ...]:
         if known is not None or not text.strip():
@@ -121,6 +131,9 @@ class _Judging:
         return tuple(tuple(column[at] for column in columns) for at in range(len(statements)))
 
 
+_ORDER = ("answer2response", "response2answer", "retrieved2response", "retrieved2answer")
+
+
 def _or(known: T | None, make: Callable[[], T]) -> T:
     return make() if known is None else known
 
@@ -134,6 +147,7 @@ class EvaluationRun:
     concurrency: int
     cancel: Callable[[], None]
     progress: OnProgress
+    metrics: Sequence[str] = METRICS
     answer: Answerer | None = None
     record: EvaluationRecord | None = None
     answer_of: Callable[[EvaluationItem], str | None] = lambda item: None
@@ -211,13 +225,14 @@ class EvaluationRun:
 
     def _assess(self, item: EvaluationItem) -> Assessment:
         retrieval = retrieval_metrics(item)
-        if not item.has_answer:
+        metrics = self.metrics
+        if not item.has_answer and need_answer(metrics):
             return Assessment(item, {}, retrieval)
-        if item.is_checked:
-            return Assessment(item, metrics_of(item), retrieval)
+        if item.is_checked(metrics):
+            return Assessment(item, metrics_of(item, metrics), retrieval)
         self._used = True
-        judged, dropped = self.judge.judge(item, self._sink)
-        return Assessment(judged, metrics_of(judged), retrieval, "", dropped)
+        judged, dropped = self.judge.judge(item, self._sink, labels_for(metrics))
+        return Assessment(judged, metrics_of(judged, metrics), retrieval, "", dropped)
 
     def _take(
         self, item: EvaluationItem, made: Future[Assessment], failures: list[EndpointError]
@@ -274,13 +289,16 @@ def _content(value: Mapping[str, object]) -> str:
 Questions = str | Path | Sequence[EvaluationItem]
 
 
-def evaluation_run(parts: Components, progress: OnProgress) -> EvaluationRun:
+def evaluation_run(
+    parts: Components, progress: OnProgress, metrics: Sequence[str] = METRICS
+) -> EvaluationRun:
     """A run that judges with what the settings say, asks nothing and records nothing."""
     return EvaluationRun(
         Judge(parts.statements, parts.checker),
         parts.settings.chat.concurrency,
         parts.cancel,
         progress,
+        metrics,
     )
 
 
@@ -292,21 +310,25 @@ class GraphEvaluation:
         self._sessions = SessionReader(opened)
         self._asked: set[str] = set()
 
-    def run(self, questions: Questions, mode: str, progress: OnProgress) -> Evaluation:
+    def run(
+        self, questions: Questions, mode: str, progress: OnProgress, metrics: Sequence[str] = ()
+    ) -> Evaluation:
         """As ``KnowledgeGraph.evaluate``."""
-        name, content, items = _read(questions)
+        chosen_names = chosen_metrics(metrics)
+        name, content, items = _read(questions, answered=need_answer(chosen_names))
         unanswered = any(item.response is None for item in items)
         if unanswered:
             method_of(mode, self._opened.parts)
             self._opened.context()
-        run = evaluation_run(self._opened.parts, progress)
+        run = evaluation_run(self._opened.parts, progress, chosen_names)
         run.answer = lambda item: self._answered(item, mode)
         run.answer_of = self._answer_of
         run.record = record = self._opened.record(EvaluationRecord)
         collection = self._opened.settings.explain_collection
         chosen = mode if unanswered else None
         with on_record(record, "evaluation"):
-            record.start(name, content, chosen, {}, self._opened.folder.name, collection)
+            own = {"metrics": ", ".join(chosen_names)} if chosen_names != METRICS else {}
+            record.start(name, content, chosen, own, self._opened.folder.name, collection)
             evaluation = run.run(items, chosen)
             record.finish("completed")
         return replace(evaluation, explain_collection=collection)
@@ -350,11 +372,11 @@ class GraphEvaluation:
         return answer if item.response in texts else None
 
 
-def _read(questions: Questions) -> tuple[str, str, Sequence[EvaluationItem]]:
+def _read(questions: Questions, *, answered: bool) -> tuple[str, str, Sequence[EvaluationItem]]:
     """The name of the set, its content as it will be kept, and the questions."""
     if isinstance(questions, str | Path):
         path = Path(questions)
-        items = read_items(path)
+        items = read_items(path, answered=answered)
         return path.name, path.read_text("utf-8-sig"), items
     if not questions:
         raise UsageError("There is no question to evaluate.")

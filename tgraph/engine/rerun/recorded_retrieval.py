@@ -221,7 +221,8 @@ def _edges(iris: Sequence[str], context: Context) -> Known:
 
 def _chunks(iris: Sequence[str], context: Context) -> Known:
     return {
-        iri: (chunk_item(whole), (whole,)) for iri, whole in chunk_evidence(context, iris).items()
+        iri: (chunk_item(whole, context), (whole,))
+        for iri, whole in chunk_evidence(context, iris).items()
     }
 
 

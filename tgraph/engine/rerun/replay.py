@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, MutableMapping, Sequence
+from collections.abc import (
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +32,9 @@ from tgraph.engine.ask.methods import (
 )
 from tgraph.engine.ask.parameters import (
     COUNT,
+    HISTORY,
+    ONLY,
+    WRITER,
     filters_of,
     history_of,
     recorded,
@@ -34,14 +45,14 @@ from tgraph.engine.ask.question_run import QuestionRun
 from tgraph.engine.components import Components
 from tgraph.engine.rerun.recorded_retrieval import with_recorded_retrieval
 from tgraph.errors import TgraphError, UsageError
-from tgraph.explain.as_of.store import as_of, erased_since
+from tgraph.explain.as_of.store import as_of, erased_since, without_erased
 from tgraph.explain.as_of.vectors import LostVectorsError, PastVectors, VectorsOnRecord
 from tgraph.explain.assess.ablations import AblatedRun
 from tgraph.explain.trace.comparison import RecordDifference, differences, replay_form, replay_hash
 from tgraph.explain.trace.reader import read_so_far
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.librarian import Librarian
-from tgraph.model import NO_USAGE, Agent, Selection
+from tgraph.model import NO_USAGE, Agent, GraphRagResponse, Selection
 from tgraph.models.base import CallSink, ChatModel, ChatReply, ChatRequest, no_sink
 from tgraph.models.client import Client
 from tgraph.models.recorded_calls import ReplayedChat, ReplayedEmbedder, UnrecordedError
@@ -56,7 +67,7 @@ from tgraph.retrieve.subset import is_empty, narrowed
 from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.statements import read_trig
+from tgraph.store.statements import Value, read_trig
 
 if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
@@ -87,6 +98,9 @@ class Replay:
     @property
     def same(self) -> bool:
         return not self.problem and self.recorded_hash == self.replayed_hash
+
+
+Stages = Callable[[Question, Mapping[str, Value], int, str, str], Iterable[GraphRagResponse]]
 
 
 @dataclass(slots=True)
@@ -159,10 +173,12 @@ class SessionReplay:
         agent = self.session.embedder or own.agent
         local = None if isinstance(own, Client) else own
         embedder = VectorsOnRecord(agent, store, self.librarian, own, local)
-        vectors = context.vectors
+        past, vectors = store, context.vectors
+        store, notes = without_erased(past) if past is not context.store else (past, ())
         if store is not context.store or agent.iri != own.agent.iri:
             vectors = PastVectors(store, self.librarian, vectors, embedder)
-        return Context(store, context.texts.over(store), vectors, embedder, self.settings)
+        texts = context.texts.over(store)
+        return Context(store, texts, vectors, embedder, self.settings, notes=notes)
 
     def _asked(self, place: Path, known: Context, *, live: bool = False, lost: str = "") -> str:
         """As ``_ask``; with vectors ``lost`` the recorded candidates stand in for retrieval."""
@@ -177,7 +193,7 @@ class SessionReplay:
         context = Context(
             left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
         )
-        context = replace(context, filters=left.filters)
+        context = replace(context, filters=left.filters, notes=left.notes)
         history = history_of(session.parameters)
         question = Question(session.question, history)
         method = self._method(parts, question, context)
@@ -202,8 +218,15 @@ class SessionReplay:
             ),
             **filters.parameters,
         }
+        named = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
+        values = {name: value for name, value in values.items() if name in named}
+        stages: Stages = asking.stream
+        if only := session.parameters.get(ONLY):
+            values[ONLY], stages = only, asking.context
+            values |= {WRITER: writer} if (writer := session.parameters.get(WRITER)) else {}
         try:
-            for _ in asking.stream(question, values, session.generation, session.collection):
+            of = session.generation, session.collection, session.said.one(session.iri, "asOf")
+            for _ in stages(question, values, *of):
                 pass
         except TgraphError as error:
             if isinstance(error, LostVectorsError) and not lost:
@@ -252,8 +275,9 @@ class SessionReplay:
             return method
         from tgraph.retrieve.search.contextual import ContextualRetriever
 
-        own, pool = settings.contextual_search, settings.rerank.pool
-        return replace(method, retriever=ContextualRetriever(own, recorded_calls.rank, pool))
+        own, rerank = settings.contextual_search, settings.rerank
+        retriever = ContextualRetriever(own, recorded_calls.rank, rerank.pool, rerank.min_score)
+        return replace(method, retriever=retriever)
 
     def _prompts(self, place: Path) -> Path:
         """The recorded prompts, as a folder that replaces today's."""
@@ -277,7 +301,9 @@ class SessionReplay:
 
     def _replayed(self, settings: Settings, place: Path) -> Components:
         session = self.session
-        chat = ReplayedChat(session.chat, session.calls) if session.chat else None
+        writer = session.parameters.get(WRITER)  # who was called for nothing yet
+        model = session.chat or (Agent("model", writer) if writer else None)
+        chat = ReplayedChat(model, session.calls) if model else None
         settings = settings if chat else _without_model(settings)
         settings = settings if session.reader else _without_reader(settings)
         unranked = settings.rerank.model_copy(update={"base_url": None})

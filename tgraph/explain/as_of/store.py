@@ -6,14 +6,15 @@ newest changes are undone, one after the other, on a checkpoint that nobody else
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
@@ -24,10 +25,41 @@ from tgraph.librarian import Librarian
 from tgraph.model import Agent
 from tgraph.models.base import Embedder
 from tgraph.retrieve.base import Context, Question, Rank
-from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.filters import NO_FILTERS, Filters, admitted_documents
+from tgraph.retrieve.subset import Admitted
 from tgraph.settings import Settings
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 from tgraph.store.oxigraph import BULK, OxigraphStore
+
+if TYPE_CHECKING:
+    from tgraph.index.vectors.vector_index import VectorSet
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KnowledgeBatch:
+    """A batch of the chain that changed knowledge: the generation that it made, its IRI, the hash
+    that it was sealed with, when it was published (an xsd:dateTime), and what it was made by."""
+
+    number: int
+    iri: str
+    key: str
+    time: str
+    run: str
+
+
+def knowledge_batches(store: Store) -> list[KnowledgeBatch]:
+    """The changes of knowledge, the first generation's first."""
+    found = []
+    for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
+        assert isinstance(batch.subject, NamedNode)
+        about = store.match(batch.subject, None, None, batch.graph_name)
+        said = {quad.predicate: text_of(quad.object) for quad in about}
+        if v.tg("generation") in said:
+            number = int(said[v.tg("generation")])
+            told = (v.tg("contentHash"), v.prov("generatedAtTime"), v.tg("run"))
+            texts = (said.get(name, "") for name in told)
+            found.append(KnowledgeBatch(number, batch.subject.value, *texts))
+    return sorted(found)
 
 
 @contextmanager
@@ -36,17 +68,30 @@ def as_of(store: OxigraphStore, librarian: Librarian, generation: int) -> Iterat
 
     It costs what has changed since. ``StoreError`` where the text of a change can't be read.
     """
-    changes = _later(store, generation)
+    changes = [each for each in reversed(knowledge_batches(store)) if each.number > generation]
     rewritten = _rewritten(store)
     with TemporaryDirectory(prefix="tgraph-past-") as folder:
         store.backup(Path(folder) / "store")
         past = OxigraphStore.open(Path(folder) / "store")
         try:
-            for batch, key in changes:
-                _undo(past, librarian, _followed(rewritten, batch, key))
+            for change in changes:
+                _undo(past, librarian, _followed(rewritten, change))
             yield past
         finally:
             past.close()
+
+
+def without_erased(store: Store) -> tuple[Store, tuple[str, ...]]:
+    """A store of earlier knowledge without the documents that stood then and whose text was erased
+    since; and a note on them, where there are any."""
+    erased = {erasure.document for erasure in erasures_since(store, "")}
+    stood = admitted_documents(NO_FILTERS, store)
+    if not (gone := stood & erased):
+        return store, ()
+    left = OxigraphStore.memory(Admitted(store, stood - gone, None).quads())
+    what = "a document that stood then was" if len(gone) == 1 else f"{len(gone)} documents that"
+    many = "" if len(gone) == 1 else " stood then were"
+    return left, (f"The text of {what}{many} erased since; nothing of it is answered from.",)
 
 
 def erased_since(store: Store, time: str) -> bool:
@@ -55,17 +100,23 @@ def erased_since(store: Store, time: str) -> bool:
     return bool(erasures_since(store, time))
 
 
-def _later(store: Store, generation: int) -> list[tuple[str, str]]:
-    """The changes of knowledge after the generation, the newest first: batch and its hash."""
-    found = []
-    for batch in store.match(None, v.RDF_TYPE, v.tg("Batch"), None):
-        subject, graph = batch.subject, batch.graph_name
-        for number in store.match(subject, v.tg("generation"), None, graph):
-            key = next(store.match(subject, v.tg("contentHash"), None, graph), None)
-            made = int(number.object.value) if isinstance(number.object, Literal) else 0
-            if made > generation and isinstance(subject, NamedNode) and key is not None:
-                found.append((made, subject.value, getattr(key.object, "value", "")))
-    return [(batch, key) for _, batch, key in sorted(found, reverse=True)]
+def published(store: Store, generation: int) -> str:
+    """Since when there was knowledge of the generation (an xsd:dateTime); empty for none."""
+    return next((b.time for b in knowledge_batches(store) if b.number == generation), "")
+
+
+def changed_lines(
+    store: Store, librarian: Librarian, first: int, last: int
+) -> Iterator[tuple[KnowledgeBatch, set[bytes], set[bytes]]]:
+    """The changes after the generation ``first`` up to ``last``, in their order: each with the
+    N-Quads lines that it added and removed. ``StoreError`` where one can't be read."""
+    rewritten = _rewritten(store)
+    for batch in knowledge_batches(store):
+        if first < batch.number <= last:
+            key = _followed(rewritten, batch)
+            removed = set(_lines(librarian, key, b"-"))
+            added = set(_lines(librarian, key, b"+"))
+            yield batch, added - removed, removed - added
 
 
 def _rewritten(store: Store) -> list[dict[str, tuple[str, str]]]:
@@ -75,10 +126,11 @@ def _rewritten(store: Store) -> list[dict[str, tuple[str, str]]]:
     return [dict(each.hashes) for each in sorted(done, key=lambda each: v.in_time(each.what.time))]
 
 
-def _followed(rewritten: list[dict[str, tuple[str, str]]], batch: str, key: str) -> str:
+def _followed(rewritten: list[dict[str, tuple[str, str]]], batch: KnowledgeBatch) -> str:
     """The hash under which the text of the batch is kept now."""
+    key = batch.key
     for hashes in rewritten:
-        old, new = hashes.get(batch, ("", ""))
+        old, new = hashes.get(batch.iri, ("", ""))
         key = new if old == key else key
     return key
 
@@ -180,8 +232,13 @@ def context_of(
     """What the session of that ``generation`` retrieved from, filters aside; ``calls`` are the
     content hashes of its embedding calls. A vector on no record is a ``LostVectorsError`` where it
     is needed."""
-    saved = SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
+    saved: Mapping[str, VectorSet] = (
+        SavedVectors(vectors) if then.note else SavedVectors(vectors, generation)
+    )
     agent = asked.embedder or asked.like.agent
     embedder = VectorsOnRecord(agent, then.store, librarian, asked.like, None, calls)
-    found = PastVectors(then.store, librarian, saved, embedder) if then.is_past else saved
-    return Context(then.store, Texts(then.store, librarian), found, embedder, asked.settings)
+    store, found = then.store, saved
+    if then.is_past:
+        store, _ = without_erased(then.store)
+        found = PastVectors(store, librarian, saved, embedder)
+    return Context(store, Texts(store, librarian), found, embedder, asked.settings)

@@ -72,18 +72,19 @@ class _QuestionRow(BaseModel):
     judges: tuple[str, ...] = ()
 
 
-def read_items(path: Path) -> list[EvaluationItem]:
+def read_items(path: Path, *, answered: bool = True) -> list[EvaluationItem]:
     """The questions of a file: RAGChecker's JSON, or JSON, JSON Lines or TOML with questions.
 
     ``UsageError`` where it is none of these, holds no question, or its labels don't fit its
-    statements and contexts.
+    statements and contexts, and, with ``answered``, for a question that there is nothing to judge
+    by.
     """
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} can't be read: {error}.") from error
     rows = _rows(path, text)
-    items = [_item(path, number, row) for number, row in enumerate(rows)]
+    items = [_item(path, number, row, answered) for number, row in enumerate(rows)]
     if not items:
         raise UsageError(f"{path} holds no question.", SHAPE)
     return items
@@ -106,7 +107,7 @@ def _rows(path: Path, text: str) -> Sequence[Any]:
     return found
 
 
-def _item(path: Path, number: int, row: Any) -> EvaluationItem:
+def _item(path: Path, number: int, row: Any, answered: bool) -> EvaluationItem:
     where = f"{path}, question {number + 1}"
     try:
         read = _QuestionRow.model_validate(row)
@@ -121,7 +122,7 @@ def _item(path: Path, number: int, row: Any) -> EvaluationItem:
         session=read.explain_id,
         **{name: getattr(read, name) for name in _AS_READ},
     )
-    _check(where, item)
+    _check(where, item, answered)
     return item
 
 
@@ -132,14 +133,14 @@ def _texts(rows: Sequence[_GivenContext]) -> tuple[ContextText, ...]:
     )
 
 
-def _check(where: str, item: EvaluationItem) -> None:
+def _check(where: str, item: EvaluationItem, answered: bool) -> None:
     """Labels need the response, the statements and the contexts that they are of."""
-    if not (item.has_answer or item.gold_documents or item.gold_passages):
+    if answered and not (item.has_answer or item.gold_documents or item.gold_passages):
         raise UsageError(
             f"{where}: there is no gt_answer, and no gold passages or documents.",
             "Say what the right answer is, or where it stands.",
         )
-    if item.response is None and (item.response_claims is not None or item.is_checked):
+    if item.response is None and (item.response_claims is not None or item.is_checked()):
         raise UsageError(f"{where}: it has statements of a response, and no response.", SHAPE)
     for labels, claims in _LABELS.items():
         found, of = getattr(item, labels), getattr(item, claims)

@@ -13,6 +13,7 @@ from itertools import compress
 
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import ENTAILMENT, Statement
+from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.trace.values import Trace, TraceItem
 from tgraph.index.evidence import documents_of, stored_evidence
 from tgraph.index.sources import Texts, document_of_chunk
@@ -35,6 +36,50 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 """RAGChecker's metrics by what they judge."""
 
 METRICS = tuple(name for names in GROUPS.values() for name in names)
+
+_ANSWER, _SAID = "answer2response", "response2answer"
+_GROUNDED, _HELD = "retrieved2response", "retrieved2answer"
+LABELS: Mapping[str, tuple[str, ...]] = {
+    "precision": (_ANSWER,),
+    "recall": (_SAID,),
+    "f1": (_ANSWER, _SAID),
+    "claim_recall": (_HELD,),
+    "context_precision": (_HELD,),
+    "context_utilization": (_SAID, _HELD),
+    "noise_sensitivity_in_relevant": (_ANSWER, _GROUNDED, _HELD),
+    "noise_sensitivity_in_irrelevant": (_ANSWER, _GROUNDED, _HELD),
+    "hallucination": (_ANSWER, _GROUNDED),
+    "self_knowledge": (_ANSWER, _GROUNDED),
+    "faithfulness": (_GROUNDED,),
+}
+"""The labels that each metric is computed from."""
+
+
+def chosen_metrics(names: Sequence[str]) -> tuple[str, ...]:
+    """The metrics that these name, by themselves or by their group (``overall``, ``retriever``,
+    ``generator``, ``all``, also with RAGChecker's ``_metrics`` behind it); all where none is named.
+    ``UsageError`` for a name that is neither."""
+    found: set[str] = set()
+    for name in names:
+        group = name.removesuffix("_metrics")
+        known = {"all": METRICS, **GROUPS}.get(group, (name,) if name in METRICS else ())
+        if not known:
+            remedy = nearest_names(name, (*GROUPS, "all", *METRICS), most=3)
+            raise UsageError(f"There is no metric {name!r}.", remedy)
+        found.update(known)
+    return tuple(name for name in METRICS if name in found) or METRICS
+
+
+def labels_for(metrics: Sequence[str]) -> frozenset[str]:
+    """The labels that the metrics are computed from."""
+    return frozenset(label for metric in metrics for label in LABELS[metric])
+
+
+def need_answer(metrics: Sequence[str]) -> bool:
+    """Whether any of the metrics compares with the right answer."""
+    return labels_for(metrics) != {_GROUNDED}
+
+
 Matrix = tuple[tuple[str, ...], ...]
 
 
@@ -80,29 +125,35 @@ class EvaluationItem:
         """Whether there is a right answer to judge by; else only the retrieval can be judged."""
         return bool(self.gt_answer.strip()) or self.gt_answer_claims is not None
 
-    @property
-    def is_checked(self) -> bool:
-        """Whether every label is there."""
-        return None not in (
-            self.answer2response,
-            self.response2answer,
-            self.retrieved2response,
-            self.retrieved2answer,
-        )
+    def is_checked(self, metrics: Sequence[str] = METRICS) -> bool:
+        """Whether every label is there that the metrics are computed from."""
+        return all(getattr(self, label) is not None for label in labels_for(metrics))
 
 
-def metrics_of(item: EvaluationItem) -> dict[str, float]:
-    """The eleven metrics of one question, each from 0 to 1. ``ValueError`` where labels lack."""
-    if (
-        item.answer2response is None
-        or item.response2answer is None
-        or item.retrieved2response is None
-        or item.retrieved2answer is None
-    ):
+def metrics_of(item: EvaluationItem, metrics: Sequence[str] = METRICS) -> dict[str, float]:
+    """The metrics of one question, by default all eleven, each from 0 to 1. ``ValueError`` where
+    labels lack that they are computed from."""
+    if not item.is_checked(metrics):
         raise ValueError(f"question {item.query_id} has not been checked")
-    correct, said = _true(item.answer2response), _true(item.response2answer)
-    by_response = [_true(row) for row in item.retrieved2response]
-    by_answer = [_true(row) for row in item.retrieved2answer]
+    statements = max(len(item.answer2response or ()), len(item.retrieved2response or ()))
+    expected = max(len(item.response2answer or ()), len(item.retrieved2answer or ()))
+    nothing = ((),)  # in the place of labels that none of the metrics needs
+    found = _figures_of(
+        _true(item.answer2response or statements * ("",)),
+        _true(item.response2answer or expected * ("",)),
+        [_true(row) for row in item.retrieved2response or statements * nothing],
+        [_true(row) for row in item.retrieved2answer or expected * nothing],
+    )
+    return {name: found[name] for name in METRICS if name in metrics}
+
+
+def _figures_of(
+    correct: Sequence[bool],
+    said: Sequence[bool],
+    by_response: Sequence[Sequence[bool]],
+    by_answer: Sequence[Sequence[bool]],
+) -> dict[str, float]:
+    """All eleven."""
     precision, recall = _mean(correct), _mean(said)
     both = precision and recall
     return {

@@ -84,7 +84,7 @@ def list_audits() -> list[Audit]:
     """The audits that there are, group by group, by name."""
     found = [n for n in names("sparql", FOLDER) if n.endswith(".rq")]
     audits = [read_header(n.removeprefix(f"{FOLDER}/").removesuffix(".rq")) for n in found]
-    audits += [SHAPES, INTEGRITY, KNOWLEDGE]
+    audits += [SHAPES, INTEGRITY, KNOWLEDGE, ONTOLOGY]
     return sorted(audits, key=lambda audit: (GROUPS.index(audit.group), audit.name))
 
 
@@ -151,6 +151,24 @@ KNOWLEDGE = Audit(
     (),
     ("problem", "subject", "predicate", "object"),
     check="every triple of knowledge and every merge, derived anew from what is on record",
+)
+
+
+ONTOLOGY = Audit(
+    "ontology",
+    "Knowledge against the ontology",
+    "What do the documents say that the ontology rules out, or its shapes, and where?",
+    (
+        Parameter(
+            "of",
+            "text",
+            "",
+            'a reason ("domain", "unknown property", ...), or "all" for what no term fits as well',
+        ),
+    ),
+    ("problem", "what", "detail", "document", "place", "quote"),
+    "Facts",
+    check="domains, ranges, disjoint classes, functional properties, and SHACL shapes",
 )
 
 

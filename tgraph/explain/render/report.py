@@ -19,7 +19,14 @@ from tgraph.explain.render.markup import TextRun, runs_of
 from tgraph.explain.render.picture import Picture
 from tgraph.explain.render.svg import NARROW, WIDE, svg
 from tgraph.explain.render.templates import template
-from tgraph.explain.render.wording import agents_text, item_text, seconds, verdict_text, way_lines
+from tgraph.explain.render.wording import (
+    agents_text,
+    item_text,
+    knowledge_text,
+    seconds,
+    verdict_text,
+    way_lines,
+)
 from tgraph.explain.trace.values import (
     Trace,
     TraceCall,
@@ -149,6 +156,7 @@ def to_html(
     shown = [place.cited for sentence in sentences for place in sentence.places]
     return template("report.html").render(
         trace=trace,
+        knowledge=knowledge_text(trace),
         sentences=sentences,
         groups=_groups(sentences),
         influential=_influential(trace),

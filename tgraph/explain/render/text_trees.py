@@ -16,6 +16,7 @@ from tgraph.explain.render.wording import (
     clock,
     item_text,
     kinds_text,
+    knowledge_text,
     label_text,
     matches_text,
     place_text,
@@ -59,7 +60,7 @@ _LISTED_POINTS = 6
 _HINT = "  (--all lists them)"
 
 _VERDICT = {"supported": "green", "quoted": "green", "partly": "yellow", "undecided": "yellow"}
-_STATUS = {"completed": "green", "no-evidence": "yellow"}
+_STATUS = {"completed": "green", "no-evidence": "yellow", "context-only": "green"}
 _ACTION = {"answered": "green", "unanswered": "yellow", "failed": "red"}
 
 
@@ -117,7 +118,7 @@ def _about(trace: Trace) -> Iterator[Text]:
     yield from _fields(
         {
             "Time": f"{clock(trace.started)} UTC{_took(trace.started, trace.ended)}",
-            "Mode": f"{trace.mode}, knowledge of generation {trace.generation}",
+            "Mode": one_line(f"{trace.mode}, {knowledge_text(trace)}"),
             "Chosen": trace.choice_text or None,
             **{f"Step {step.number}": one_line(step.words) for step in trace.step_answers},
             "Filters": trace.filters_text or None,
@@ -425,7 +426,7 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
     for edge in chunk.edges:
         labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         place = (edge.start, edge.end)
-        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)))
+        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)) + _led(edge))
         quotes[place] = _extracted(edge, path)
     for (start, end), edges in by_place.items():
         leaf = branch.add(quotes[start, end])
@@ -437,6 +438,12 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
         leaf = branch.add(_extracted(claim, path))
         said = f"{claim.type} ({claim.status}): {one_line(claim.description)}"
         leaf.add(_text((said, _ITEM)))
+
+
+def _led(edge: ExtractedEdge) -> str:
+    """What the ontology makes of the edge."""
+    meant = f"  as “{one_line(edge.property)}”" if edge.property else ""
+    return meant + (f"  (outside the ontology: {one_line(edge.outside)})" if edge.outside else "")
 
 
 class _QuoteWords(NamedTuple):

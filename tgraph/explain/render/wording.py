@@ -53,6 +53,8 @@ def _session(trace: Trace) -> Iterator[str]:
     yield f"Mode: {trace.mode}"
     if trace.filters_text:
         yield f"Filters: {flat(trace.filters_text)}"
+    if trace.as_of:
+        yield f"As of: {flat(knowledge_text(trace))}"
     yield f"Time: {trace.started}"
 
 
@@ -273,6 +275,15 @@ def _all(action: TraceAction) -> Iterator[TraceAction]:
     yield action
     for child in action.children:
         yield from _all(child)
+
+
+def knowledge_text(trace: Trace) -> str:
+    """Which knowledge was asked; as of what, where that was said, and since when there was it."""
+    told = f"knowledge of generation {trace.generation}"
+    if not trace.as_of:
+        return told
+    since = f" of {clock(trace.published)} UTC" if trace.published else ""
+    return f"{told}{since}, asked as of {trace.as_of}"
 
 
 def agents_text(trace: Trace) -> str:

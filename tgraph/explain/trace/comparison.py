@@ -121,6 +121,7 @@ def _asked(before: Trace, after: Trace) -> list[Changed]:
             "status": trace.status,
             "error": trace.error,
             "generation": str(trace.generation),
+            "as of": trace.as_of,
             **{f"parameter {name}": value for name, value in trace.parameters.items()},
         }
         for trace in (before, after)
@@ -172,7 +173,7 @@ def _cited(trace: Trace) -> list[OneSidedPlace]:
 FIXED = "00000000-0000-0000-0000-000000000000"
 _DROPPED = frozenset(
     {v.prov("startedAtTime"), v.prov("endedAtTime"), v.prov("generatedAtTime")}
-) | {v.tg("llmDurationMs")}
+) | {v.tg("llmDurationMs"), v.tg("asOf")}
 _NUMBERS = frozenset({v.xsd("double"), v.xsd("decimal"), v.xsd("float")})
 _ORDER = (
     *("session", "parameter", "concepts", "matches", "match", "retrieval", "candidate"),
@@ -195,15 +196,35 @@ class RecordDifference:
 
 def replay_form(quads: Iterable[Quad], uuid: str) -> frozenset[Statement]:
     """The statements of a session's bundle as they are compared: the UUID is fixed, times and
-    durations are dropped, scores are rounded to six decimals. What the retrieval and the selection
-    are called, which was once something else, is not compared."""
+    durations are dropped, scores are rounded to six decimals. Left out is too that a question was
+    asked as of earlier knowledge: which knowledge it was, its generation says. What the retrieval
+    and the selection are called, which was once something else, is not compared. What is named by a
+    digest of names with the UUID in them is named by what is said of it."""
     named = NamedNode(v.retrieval_iri(uuid)), NamedNode(v.selection_iri(uuid))
-    return frozenset(
+    said = [
         (_fixed(quad.subject, uuid), quad.predicate.value, _fixed(quad.object, uuid))
         for quad in quads
         if quad.predicate not in _DROPPED
         and not (quad.predicate == v.RDFS_LABEL and quad.subject in named)
-    )
+    ]
+    names = _names_by_content(said)
+    return frozenset((names.get(s, s), p, names.get(o, o)) for s, p, o in said)
+
+
+_BY_DIGEST = tuple(f"{v.URN}prov:{kind}:" for kind in ("dropped", "association"))
+
+
+def _names_by_content(said: Iterable[Statement]) -> dict[str, str]:
+    """Names of what is named by a digest of the session's names: whose it is and what is said."""
+    about: dict[str, list[str]] = {}
+    for subject, predicate, value in said:
+        if subject.startswith(_BY_DIGEST):
+            about.setdefault(subject, []).append(f"{predicate} {value}")
+        elif value.startswith(_BY_DIGEST):
+            about.setdefault(value, []).append(f"{subject} {predicate}")
+    return {
+        name: f"{name.rpartition(':')[0]}:{v.digest(*sorted(told))}" for name, told in about.items()
+    }
 
 
 def replay_hash(form: Iterable[Statement]) -> str:

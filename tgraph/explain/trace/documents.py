@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
+from tgraph.explain.as_of.ontology import OntologyAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
 from tgraph.index.authority import FULL, read_authorities
 from tgraph.index.evidence import recorded_place
@@ -137,7 +138,8 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedEdge:
-    """A statement that a chunk makes; ``quote`` is ``text[start:end]`` of the page."""
+    """A statement that a chunk makes; ``quote`` is ``text[start:end]`` of the page. ``property`` is
+    the label of that of an ontology which it is in knowledge, ``outside`` why it fits none."""
 
     edge: str
     subject: str
@@ -151,6 +153,8 @@ class ExtractedEdge:
     end: int
     quote: str
     segment_kind: SegmentKind | None = None
+    property: str = ""
+    outside: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,8 +263,14 @@ def _chunk(
     evidence = [_properties(store, item) for item in derived(store, chunk, "Evidence")]
     edges = names.edges(sorted(item["edge"] for item in evidence if "edge" in item))
     quoted = partial(_quoted, texts, store, chunk)
+    ontology = OntologyAsOf(store)
     found = [
-        ExtractedEdge(edge=item["edge"], **quoted(item) | edges[item["edge"]].named_terms)
+        ExtractedEdge(
+            edge=item["edge"],
+            property=ontology.meaning(item["edge"]),
+            outside=ontology.outside(item["edge"]),
+            **quoted(item) | edges[item["edge"]].named_terms,
+        )
         for item in evidence
         if item.get("edge") in edges
     ]

@@ -22,13 +22,13 @@ from tgraph.store.base import Store
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a name is taken for another: the names are the ``same``, ``name`` is ``alias`` too, or
-    somebody made them one by ``hand``.
+    """Why a name is taken for another: the names are the ``same``, ``name`` is ``alias`` too, a
+    graph has ``stated`` that they are one, or somebody made them one by ``hand``.
 
     ``evidence`` are the places that say so, ``paths`` the documents that they are in.
     """
 
-    kind: Choice["same", "alias", "hand"]
+    kind: Choice["same", "alias", "stated", "hand"]
     name: str
     alias: str
     evidence: tuple[str, ...]
@@ -41,7 +41,8 @@ class Ground:
         if self.kind == "hand":
             return f"{self.name!r} and {self.alias!r} were made one by hand"
         more = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
-        return f"{self.name!r} is also called {self.alias!r} ({self.paths[0]}{more})"
+        said = "is stated to be" if self.kind == "stated" else "is also called"
+        return f"{self.name!r} {said} {self.alias!r} ({self.paths[0]}{more})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,9 @@ class EntityMerges:
     def find(self, name: str) -> str:
         """The entity of the texts that a name or IRI means. ``UsageError`` where there is none, or
         where several names are alike and none is just this one."""
-        iri = name if name.startswith(v.entity_iri("")) else v.entity_iri(name)
-        if self._texts.keys_of(iri):
-            return iri
+        for iri in filter(v.is_iri, (name, v.entity_iri(name))):
+            if self._texts.keys_of(iri):
+                return iri
         key = name_key(name)
         alike = sorted(e for e in self._texts.entities_with(key) if name_key(self.name(e)) == key)
         if len(alike) == 1:
@@ -182,14 +183,22 @@ class EntityMerges:
 
     def _claims(self, claimant: str, other: str) -> Iterable[Ground]:
         """The evidence of one entity in which the other's name is an alias."""
-        name = self.name(other)
+        key = name_key(self.name(other))
+        yield from self._stating("alias", claimant, other, "aliasKey", key)
+        yield from self._stating("stated", claimant, other, "same", other)
+
+    def _stating(
+        self, kind: Choice["alias", "stated"], claimant: str, other: str, name: str, wanted: str
+    ) -> Iterable[Ground]:
+        """The evidence of one entity that has the wanted value."""
         claims = [
             item
             for item in self._texts.of_entity(claimant)
-            if any(term.value == name_key(name) for term in item.get("aliasKey", ()))
+            if any(term.value == wanted for term in item.get(name, ()))
         ]
         if claims:
             evidence = tuple(item["evidence"][0].value for item in claims)
             documents = {document_of_chunk(item["wasDerivedFrom"][0].value) for item in claims}
             paths = sorted(path for _, path in documents_of(self._store, documents).values())
-            yield Ground("alias", self.name(claimant), name, evidence, tuple(paths))
+            names = self.name(claimant), self.name(other)
+            yield Ground(kind, *names, evidence, tuple(paths))

@@ -13,6 +13,7 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError
+from tgraph.explain.as_of.store import published
 from tgraph.explain.trace.bundle_reader import (
     SELECTIONS,
     BundleReader,
@@ -200,6 +201,8 @@ class TraceReader:
             started=self._said.one(session, "startedAtTime"),
             ended=self._said.one(session, "endedAtTime"),
             generation=self._said.number(session, "generation"),
+            as_of=self._said.one(session, "asOf"),
+            published=published(self._store, self._said.number(session, "generation")),
             parameters=self._said.parameters(session),
             usage={
                 "input_tokens": self._said.number(session, "inToken"),

@@ -28,7 +28,9 @@ class SessionSummary:
     mode: str
     started: Annotated[str, "xsd:dateTime in UTC"]
     ended: Annotated[str, "empty while the session has no end"]
-    status: Annotated[str, "completed, no-evidence, failed, interrupted, aborted, or empty"]
+    status: Annotated[
+        str, "completed, no-evidence, context-only, failed, interrupted, aborted, or empty"
+    ]
     bundle: str
     sequence: int
     questioned: Annotated[

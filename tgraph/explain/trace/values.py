@@ -233,7 +233,9 @@ class Trace:
     ``questioned`` says since when and why the answer does not stand; empty while it does.
     ``influence`` is the last influence analysis, None where there is none. ``short`` is the answer
     in a few words, ``confidence`` how likely the documents answer (0 to 1), where they are on
-    record."""
+    record. ``as_of`` is the time, generation or session as of which the question was asked; empty
+    where it was asked of the newest knowledge. ``published`` is since when there was the
+    knowledge that was asked (xsd:dateTime)."""
 
     explain_id: str
     explain_collection: str
@@ -269,6 +271,8 @@ class Trace:
     prompts: tuple[TracePrompt, ...] = ()
     short: str = ""
     confidence: float | None = None
+    as_of: str = ""
+    published: str = ""
     report: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @property

@@ -12,9 +12,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal as Choice
 
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
 from tgraph.answer.token_budget import GROUPS
 from tgraph.errors import UsageError
 from tgraph.explain.as_of.corpus import Accession, CorpusAsOf, DocumentPlace
+from tgraph.explain.as_of.ontology import OntologyAsOf
 from tgraph.explain.as_of.store import RecordedParameters, StoreAsOf, context_of, read_then
 from tgraph.explain.integrity.erasures import erasures_since
 from tgraph.explain.trace.reader import read_trace
@@ -130,6 +134,7 @@ Cause = Choice[
     "used",
     "not-in-corpus",
     "not-extracted",
+    "outside-ontology",
     "not-linked",
     "beyond-limit",
     "not-selected",
@@ -186,6 +191,8 @@ class _Case:
         stopped = f"The session did not complete: it is {trace.status or 'open'}."
         if trace.status in ("completed", "no-evidence"):
             stopped = ""
+        elif trace.status == "context-only":
+            stopped = "No answer was written: only the context was asked for."
         return WhyNot(
             session=trace.explain_id,
             question=trace.question,
@@ -220,7 +227,7 @@ def why_not(
     generations = trace.generation, earlier.current
     with read_then(store, librarian, generations, trace.started) as then:
         case = _case(wanted, trace, earlier, then, librarian, summary)
-        for way in (_used, _unused, _unselected, _absent, _unextracted):
+        for way in (_used, _unused, _unselected, _absent, _unextracted, _outside):
             if (found := way(case)) is not None:
                 if found.cause in ("not-in-corpus", "not-extracted"):
                     check_decidable(earlier, case.expected, wanted)
@@ -333,6 +340,29 @@ def _unextracted(case: _Case) -> WhyNot | None:
         f"Documents say it{where}, but no extraction made an edge of it.",
         *extracted_since(case.earlier, expected),
         places=places,
+    )
+
+
+def _outside(case: _Case) -> WhyNot | None:
+    """The ontology, which was strict, kept all of it out of knowledge."""
+    expected, ontology = case.expected, OntologyAsOf(case.then.store)
+    about = {"entity": expected.entities, "fact": expected.edges}.get(expected.kind, frozenset())
+    reasons = sorted({reason for iri in about if (reason := ontology.outside(iri))})
+    named = [iri for iri in about if ontology.outside(iri)]
+    if not reasons or not all(map(ontology.is_left_out, named)) or _is_known(case, about):
+        return None
+    return case.because(
+        "outside-ontology",
+        f"It was extracted, but the ontology keeps it out of knowledge: {', '.join(reasons)}.",
+        places=_places(case),
+    )
+
+
+def _is_known(case: _Case, about: frozenset[str]) -> bool:
+    """Whether knowledge has some of it."""
+    match = case.then.store.match
+    return any(
+        next(match(NamedNode(iri), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH), None) for iri in about
     )
 
 

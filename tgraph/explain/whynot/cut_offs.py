@@ -187,7 +187,8 @@ def _kept_out(
 
 def _said(filters: Filters) -> str:
     [(name, _)] = filters.parameters.items()
-    values = filters.documents or filters.types or (filters.since or filters.until or "",)
+    date = filters.since or filters.until or filters.valid_at or ""
+    values = filters.documents or filters.types or filters.languages or (date,)
     return f"{name.removeprefix('filter-')} {', '.join(values)}"
 
 

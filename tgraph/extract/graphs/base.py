@@ -80,7 +80,9 @@ class ImportedGraph:
 class GraphReader(Protocol):
     """Reads one format. ``recognises`` looks at names and first bytes only."""
 
-    kind: str
+    @property
+    def kind(self) -> str:
+        """The format's name."""
 
     def recognises(self, path: str) -> bool: ...
 

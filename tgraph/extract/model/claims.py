@@ -87,9 +87,18 @@ class ModelClaims(Gleaning[ClaimsReply]):
         model: ChatModel,
         gleanings: int = 1,
         prompts: Path | None = None,
+        *,
+        description: str = "",
+        entity_specs: Sequence[str] = (),
         **options: Unpack[Options],
     ) -> None:
-        super().__init__(model, "claims", gleanings, prompts, **options)
+        wanted = {
+            "description": one_line(description),
+            "entity_specs": one_line(", ".join(entity_specs)),
+        }
+        asked_for = json.dumps(wanted, ensure_ascii=False) if any(wanted.values()) else "claims"
+        super().__init__(model, asked_for, gleanings, prompts, **options)
+        self._wanted = wanted
 
     def claims(
         self, chunk: Chunk, title: str, names: Sequence[str], sink: CallSink = no_sink
@@ -97,7 +106,7 @@ class ModelClaims(Gleaning[ClaimsReply]):
         """As ``ClaimExtractor.claims``. ``ModelError`` where the first reply can't be used."""
         gathered = _GleanedClaims(chunk)
         known = "\n".join(map(one_line, names)) or "-"
-        self.run(chunk, title, {"names": known}, gathered, sink)
+        self.run(chunk, title, {"names": known, **self._wanted}, gathered, sink)
         return gathered.extraction(names)
 
 

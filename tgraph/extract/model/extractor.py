@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, Unpack
@@ -15,10 +16,11 @@ from pydantic import BaseModel
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.model.quote_location import one_line
 from tgraph.extract.model.replies import GraphReply, read_graph, usable_rows
+from tgraph.extract.ontology import Ontology
 from tgraph.model import Chunk, ExtractedEntity, ExtractedRelationship, Extraction, Prompt
 from tgraph.models.base import CallSink, ChatModel, ChatRequest, canonical_json, no_sink
 from tgraph.models.json_parsing import Read
-from tgraph.models.prompts import Options, Prompted, load_prompt, messages
+from tgraph.models.prompts import Options, Prompted, load_prompt, messages, with_addition
 from tgraph.models.structured_output import Structured, ask
 from tgraph.vocabulary import digest, normalise_name
 
@@ -121,7 +123,7 @@ class Gleaning(Prompted, Generic[R]):
         filled = {
             "title": one_line(title),
             "section": one_line(" > ".join(chunk.headings)) or "-",
-            "text": chunk.text,
+            "text": f"{chunk.preface}\n\n{chunk.text}" if chunk.preface else chunk.text,
             **values,
         }
         gathered.take(self._reply(self._prompt, filled, sink))
@@ -165,12 +167,35 @@ class ModelExtractor(Gleaning[GraphReply]):
         **options: Unpack[Options],
     ) -> None:
         super().__init__(model, ", ".join(entity_types), gleanings, prompts, **options)
+        self._folder = prompts
+        self._types = self._asked_for
+        self._ontology: Ontology | None = None
+        self._limit = 0
+        self.ontologies: tuple[str, ...] = ()
+
+    def led_by(self, ontology: Ontology, iris: tuple[str, ...], limit: int) -> ModelExtractor:
+        """The same extractor, shown at most ``limit`` classes and properties of the ontology, those
+        nearest to the chunk; ``iris`` are those under which it is on record."""
+        led = copy(self)
+        addition = load_prompt("extract_graph_ontology", self._folder)
+        led._prompt = with_addition(self._prompt, addition)
+        led._more = with_addition(self._more, addition)
+        led._ontology, led._limit, led.ontologies = ontology, limit, iris
+        led._asked_for = digest(self._asked_for, ontology.rows(), str(limit))
+        return led
 
     def extract(self, chunk: Chunk, title: str, sink: CallSink = no_sink) -> Extraction:
         """As ``Extractor.extract``. Raises ``ModelError`` where the first reply can't be used."""
         gathered = _GleanedGraph(chunk)
-        self.run(chunk, title, {"entity_types": self._asked_for}, gathered, sink)
+        values = {"entity_types": self._types}
+        if self._ontology is not None:
+            values["ontology"] = self._ontology.near(chunk.text, self._limit).rows()
+        self.run(chunk, title, values, gathered, sink)
         return gathered.extraction()
+
+
+def _normalised(name: object) -> object:
+    return normalise_name(name) if isinstance(name, str) else name
 
 
 class _GleanedGraph(GleanedReplies[GraphReply]):
@@ -179,8 +204,7 @@ class _GleanedGraph(GleanedReplies[GraphReply]):
         for e in entities:
             yield (normalise_name(e.name), frozenset(map(normalise_name, e.aliases))), e
         for r in relationships:
-            obj = normalise_name(r.object) if isinstance(r.object, str) else r.object
-            yield (normalise_name(r.subject), normalise_name(r.predicate), obj, r.span), r
+            yield (*map(_normalised, (r.subject, r.predicate, r.object)), r.span), r
 
     def known(self) -> str:
         names = (entity.name for entity in self.all_of(ExtractedEntity))

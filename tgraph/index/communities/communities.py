@@ -155,6 +155,12 @@ def read_components(store: Store) -> list[Component]:
     ]
 
 
+def divided(parts: Sequence[Component], how: Clustering) -> Sequence[Component]:
+    """The parts that are divided into communities: all, or the one with most entities, of several
+    the first."""
+    return parts if not how.use_lcc else sorted(parts, key=lambda part: -len(part.members))[:1]
+
+
 def _connected(
     entities: Sequence[str], pairs: Iterable[tuple[str, str]]
 ) -> tuple[list[list[str]], dict[str, int]]:

@@ -49,12 +49,15 @@ class Clustering:
     """How a graph is divided: up to which size, by which quality, and how finely.
 
     A ``resolution`` above 1 makes smaller communities. For CPM it is relative to the density of
-    what is divided; surprise has none.
+    what is divided; surprise has none. With ``use_lcc`` only the largest connected part is divided,
+    and the others are in no community.
     """
 
     max_size: int = 10
     quality: Quality = "modularity"
     resolution: float = 1.0
+    seed: int = SEED
+    use_lcc: bool = False
 
     @property
     def package(self) -> str:
@@ -70,7 +73,8 @@ class Clustering:
             "max-size": self.max_size,
             "quality": self.quality,
             "resolution": float(self.resolution),
-            "seed": SEED,
+            "seed": self.seed,
+            **({"use-lcc": "true"} if self.use_lcc else {}),
         }
 
 
@@ -133,22 +137,22 @@ def _membership(
 
     graph = Graph(size, ties)
     if how.quality == "modularity":
-        return _by_igraph(graph, weights, how.resolution)
+        return _by_igraph(graph, weights, how)
     return _by_leidenalg(graph, weights, how)
 
 
-def _by_igraph(graph: Graph, weights: Sequence[float], resolution: float) -> list[int]:
+def _by_igraph(graph: Graph, weights: Sequence[float], how: Clustering) -> list[int]:
     from igraph import set_random_number_generator
 
     best, quality = [], float("-inf")
     with _igraph_random:  # there is one generator for the whole process
         try:
             for attempt in range(max(1, min(ATTEMPTS, _ATTEMPTED_NODES // graph.vcount()))):
-                set_random_number_generator(random.Random(SEED + attempt))  # noqa: S311
+                set_random_number_generator(random.Random(how.seed + attempt))  # noqa: S311
                 found = graph.community_leiden(
                     objective_function="modularity",
                     weights=weights,
-                    resolution=resolution,
+                    resolution=how.resolution,
                     n_iterations=ITERATIONS,
                 )
                 if found.quality > quality + _NOISE:
@@ -172,7 +176,7 @@ def _by_leidenalg(graph: Graph, weights: Sequence[float], how: Clustering) -> li
         kind,
         weights=list(weights),
         n_iterations=ITERATIONS,
-        seed=SEED & 0x7FFFFFFF,  # it takes 31 bits
+        seed=how.seed & 0x7FFFFFFF,  # it takes 31 bits
         **options,
     )
     membership: list[int] = found.membership

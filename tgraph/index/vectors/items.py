@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
+from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES
 from tgraph.index.chunk_contexts import (
     context_text,
     pieces,
@@ -16,8 +17,15 @@ from tgraph.index.chunk_contexts import (
     with_context,
 )
 from tgraph.index.evidence import EvidenceReader, stored_evidence
+from tgraph.index.prepended_metadata import prefaced, standing_prefaces
 from tgraph.index.reports.report import read_reports
-from tgraph.index.sources import Texts, standing_chunks
+from tgraph.index.sources import (
+    Texts,
+    document_of_chunk,
+    lexical_documents,
+    standing_chunks,
+    standing_documents,
+)
 from tgraph.index.summary_tree import standing_tree, summary_text
 from tgraph.index.vectors.vector_index import text_hash
 from tgraph.librarian import Librarian
@@ -42,12 +50,13 @@ def items_of(
 ) -> Iterator[tuple[str, str]]:
     """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs.
 
-    The sentences that state an edge are read from ``evidence``, by default from the store.
+    The sentences that state an edge are read from ``evidence``, by default from the store. What
+    only ``lexical_documents`` state is left out.
     """
-    if kind == "edge":
-        return _edges(store, evidence or stored_evidence(store, Texts(store, librarian)))
+    if kind in ("edge", "entity"):
+        read = evidence or stored_evidence(store, Texts(store, librarian))
+        return (_edges if kind == "edge" else _entities)(store, read)
     readers = {
-        "entity": _entities,
         "chunk": _chunks,
         "report": _reports,
         "context": _contexts,
@@ -56,8 +65,13 @@ def items_of(
     return readers[kind](store, librarian)
 
 
-def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _entities(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
+    lexical = lexical_documents(store)
+    mentions = evidence.mentions() if lexical else {}
     for entity in _instances(store, "Entity"):
+        chunks = mentions.get(entity.value)
+        if chunks and lexical.issuperset(map(document_of_chunk, chunks)):
+            continue
         label = next(iter(_texts(store, entity, v.RDFS_LABEL)), entity.value)  # an update took it
         described = " ".join(_texts(store, entity, v.tg("description")))[:_DESCRIPTIONS]
         yield entity.value, f"{label}: {described}" if described else label
@@ -65,28 +79,65 @@ def _entities(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
 
 def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
     """An edge is found by each sentence that states it, and by what a model said of it."""
+    lexical = lexical_documents(store)
+    if lexical and lexical >= standing_documents(store):
+        return
+    graphs = _graphs(store)
     edges = _instances(store, "Edge")
     for start in range(0, len(edges), _AT_ONCE):
         batch = edges[start : start + _AT_ONCE]
         places = evidence.of_edges([edge.value for edge in batch], _QUOTES)
         for edge in batch:
             described = " ".join(_texts(store, edge, v.tg("description")))
-            quotes = [item.quote for item in places.get(edge.value, ())]
+            found = places.get(edge.value, ())
+            if found and lexical.issuperset(item.document for item in found):
+                continue
+            quotes = [item.quote for item in found if item.document not in graphs]
+            if len(quotes) < len(found):  # a line of a graph is for parsers
+                described = " ".join(filter(None, [_in_words(store, edge), described]))
             for text in dict.fromkeys(filter(None, [described, *quotes])):
                 yield edge.value, text[:_DESCRIPTIONS]
 
 
+def _graphs(store: Store) -> set[str]:
+    """The documents that are RDF."""
+    return {
+        quad.subject.value
+        for media_type in MEDIA_TYPES
+        for quad in store.match(None, v.tg("mimeType"), Literal(media_type), v.SOURCE_GRAPH)
+        if isinstance(quad.subject, NamedNode)
+    }
+
+
+def _in_words(store: Store, edge: NamedNode) -> str:
+    """The edge by the labels of its parts."""
+    quad = next(store.match(edge, v.RDF_REIFIES, None, v.SOURCE_GRAPH), None)
+    parts = quad.object if quad is not None and isinstance(quad.object, Triple) else ()
+    return " ".join(
+        next(iter(_texts(store, part, v.RDFS_LABEL)), "")
+        if isinstance(part, NamedNode)
+        else part.value
+        for part in parts
+        if isinstance(part, NamedNode | Literal)
+    )
+
+
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
-    texts = Texts(store, librarian)
-    for _, chunk in standing_chunks(store):
-        yield chunk, texts.of_chunk(chunk)
+    texts, before = Texts(store, librarian), standing_prefaces(store)
+    lexical = lexical_documents(store)
+    for document, chunk in standing_chunks(store):
+        if document not in lexical:
+            yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))
 
 
 def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     """A chunk is found by each of its pieces, its context before each."""
-    texts = Texts(store, librarian)
+    texts, before = Texts(store, librarian), standing_prefaces(store)
+    lexical = lexical_documents(store)
     for chunk, context in sorted(standing_contexts(store).items()):
-        said = context_text(store, context)
+        if document_of_chunk(chunk) in lexical:
+            continue
+        said = prefaced(before.get(chunk, ""), context_text(store, context))
         for piece in pieces(texts.of_chunk(chunk)):
             yield chunk, spelled_out(with_context(said, piece))
 

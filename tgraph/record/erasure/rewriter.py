@@ -28,7 +28,7 @@ from pyoxigraph import (
 
 from tgraph import vocabulary as v
 from tgraph.index.sources import is_mark
-from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope
+from tgraph.record.erasure.scope import MARKED_NAME, NAMED, ErasureScope, is_named
 from tgraph.record.erasure.traces import Traces
 from tgraph.store.base import Term
 from tgraph.store.statements import edge_of, to_bytes
@@ -87,6 +87,8 @@ class Marks:
         kind = name.removeprefix(v.URN).partition(":")[0]
         if name.startswith(NAMED):
             return self.part(kind, name)
+        if is_named(name):
+            return self.part("skolem", name)
         return f"{v.URN}{kind}:{self.digest(name)}"
 
     def part(self, kind: str, text: str) -> str:
@@ -201,6 +203,8 @@ class Rewriter:
                 assert isinstance(part, NamedNode)
                 known = self._names.get(part.value)
                 kind = part.value.removeprefix(v.URN).partition(":")[0]
+                if not part.value.startswith(v.URN):  # a property of an ontology
+                    kind = "relation" if at == 1 else "entity"
                 own = self._marks.part(kind, f"{edge} {at}")
                 parts.append(NamedNode(known or own))
         return Triple(*parts)  # type: ignore[arg-type]
@@ -231,7 +235,7 @@ class Rewriter:
     def _is_erased(self, subject: str, predicate: NamedNode, term: Literal) -> bool:
         text, own = term.value, subject in self._affected.resources
         if predicate == v.RDFS_LABEL:
-            if not subject.startswith(_LABELLED):
+            if not subject.startswith(_LABELLED) and not is_named(subject):
                 return False
             own = own or subject in self._affected.grouped
         elif own and (predicate in _ARGUED or _is_follow_up(subject, predicate)):
@@ -283,10 +287,13 @@ def _is_follow_up(subject: str, predicate: NamedNode) -> bool:
 
 _SPACE = re.compile(r"\s")
 _NAMED_IN_TEXT = re.compile(
-    rf"{v.URN}(?:entity|relation|type|edge|evidence|claim):[^\s\"'<>\\,\])]+"
+    rf"(?:{v.URN}(?:entity|relation|type|edge|evidence|claim|skolem):|https?://|urn:(?!trustgraph:))"
+    r"[^\s\"'<>\\,\])]+"
 )
 
 
 def words_of(name: str) -> str:
-    """The words of an IRI that is named by words."""
+    """The words of an IRI that is named by words, or that a graph brought."""
+    if not name.startswith(v.URN):
+        return v.local_words(name)
     return unquote(name.removeprefix(v.URN).partition(":")[2]).replace("-", " ")

@@ -13,6 +13,7 @@ from tgraph.index.sources import derived
 from tgraph.store.base import Store
 
 _ENTITY, _RELATION, _TYPE = (f"{v.URN}{kind}:" for kind in ("entity", "relation", "type"))
+_SKOLEM = f"{v.URN}skolem:"
 NAMED = (_ENTITY, _RELATION, _TYPE)
 """What is named by words: such an IRI is text too."""
 
@@ -21,7 +22,11 @@ MARKED_NAME = re.compile(r":erased-[0-9a-f]{16}$")
 
 _BACKWARD = (v.prov("wasDerivedFrom"), v.tg("point"))
 _FORWARD = (v.oa("hasTarget"), v.oa("hasSelector"), v.tg("document"))
-_NAMING = (v.tg("entity"), v.tg("subject"), v.tg("object"))
+_NAMING = (
+    *(v.tg("entity"), v.tg("subject"), v.tg("object")),
+    *(v.tg("same"), v.tg("entityClass"), v.tg("graph"), v.prov("hadPrimarySource")),
+)
+_SHARED = tuple(v.PREFIXES.values())
 
 
 @dataclass(slots=True)
@@ -152,9 +157,14 @@ def _find_names(store: Store, found: ErasureScope) -> None:
         (own if mine else others).update(_parts(quad.object))
     for quad in store.match(None, None, None, v.KNOWLEDGE_GRAPH):
         others.update(_parts(quad.triple))
-    found.names = {
-        name for name in own - others if name.startswith(NAMED) and not MARKED_NAME.search(name)
-    }
+    found.names = {name for name in own - others if is_named(name) and not MARKED_NAME.search(name)}
+
+
+def is_named(name: str) -> bool:
+    """Whether an IRI is one of words, or one that a graph brought: both are text too."""
+    if name.startswith(v.URN):
+        return name.startswith((*NAMED, _SKOLEM))
+    return v.is_iri(name) and not name.startswith(_SHARED)
 
 
 def _parts(triple: Triple) -> Iterator[str]:

@@ -75,8 +75,9 @@ class KeywordNeed:
 class Flag:
     """A flag of ``ask`` that only some modes have a use for.
 
-    ``least`` makes it a number from there on; ``multiple`` says that it may be repeated. With
-    neither it switches something on or off. The help tells flags by their ``topic``.
+    ``least`` makes it a number from there on, ``share`` one from 0 to 1, ``choices`` one of
+    these; ``multiple`` says that it may be repeated. With none of them it switches something on or
+    off. The help tells flags by their ``topic``.
     """
 
     names: tuple[str, ...]
@@ -85,6 +86,8 @@ class Flag:
     least: int | None = None
     multiple: bool = False
     metavar: str = "N"
+    share: bool = False
+    choices: tuple[str, ...] = ()
 
     @property
     def parameter(self) -> str:

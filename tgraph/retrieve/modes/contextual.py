@@ -41,12 +41,22 @@ class RerankSettings(Section):
     )
     base_url: str | None = Field(None, description="up to and without /rerank")
     model: str = Field("", description="the model's name at the endpoint")
-    api_key: SecretStr | None = None
+    api_key: SecretStr | None = Field(None, description="its key")
     pool: int = Field(150, ge=1, description="chunks that are ranked anew")
+    min_score: float | None = Field(
+        None, ge=0, le=1, description="score below which a ranked chunk is left out"
+    )
 
 
 RERANKER_INPUT = Flag(
     ("--max-reranker-input",), "Chunks that a reranker ranks anew (contextual).", "limits", least=1
+)
+MIN_RERANK_SCORE = Flag(
+    ("--min-rerank-score",),
+    "Leave out chunks that a reranker scores lower (contextual).",
+    "limits",
+    metavar="X",
+    share=True,
 )
 
 CONTEXTUAL = Mode(
@@ -68,6 +78,6 @@ CONTEXTUAL = Mode(
         " from here on.",
     ),
     reads_text=True,
-    flags={RERANKER_INPUT: "rerank.pool"},
+    flags={RERANKER_INPUT: "rerank.pool", MIN_RERANK_SCORE: "rerank.min_score"},
     orders="tgraph.retrieve.search.contextual:contextual_orders",
 )

@@ -52,7 +52,7 @@ Listed = Annotated[tuple[str, ...], BeforeValidator(_each)]
 class GraphSettings(Section):
     """The limits of the graph mode, with TrustGraph's defaults, and where it starts from."""
 
-    entity_limit: int = Field(50, ge=1)
+    entity_limit: int = Field(50, ge=1, description="seed entities")
     triple_limit: int = Field(30, ge=1, description="triples taken from one entity")
     max_subgraph_size: int = Field(150, ge=1, description="candidate edges")
     max_path_length: int = Field(2, ge=1, description="hops from a seed entity")

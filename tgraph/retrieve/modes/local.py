@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,11 @@ class LocalSearchSettings(Section):
     chunk_share: float = Field(
         0.5, ge=0, le=1, description="share of chunks; entities, edges and claims have the rest"
     )
+    relationship_ranking_attribute: Literal["rank", "weight", "text_unit_count"] | None = Field(
+        None,
+        description="by what edges are ranked: the relationships of their ends (rank, as where it"
+        " is unset), their weight, or how many chunks state them",
+    )
     include: tuple[str, ...] = Field((), description="entities to start from in any case")
     exclude: tuple[str, ...] = Field((), description="entities to leave out")
 
@@ -42,6 +47,15 @@ EXCLUDE_ENTITY = Flag(
     "start",
     multiple=True,
     metavar="NAME",
+)
+
+
+RELATIONSHIP_RANKING = Flag(
+    ("--relationship-ranking-attribute",),
+    "Rank edges by the relationships of their ends (rank), their weight, or how many chunks state"
+    " them (local search).",
+    "limits",
+    choices=("rank", "weight", "text_unit_count"),
 )
 
 
@@ -68,6 +82,7 @@ LOCAL = Mode(
         INCLUDE_ENTITY: "local_search.include",
         EXCLUDE_ENTITY: "local_search.exclude",
         COMMUNITY_LEVEL: "local_search.community_level",
+        RELATIONSHIP_RANKING: "local_search.relationship_ranking_attribute",
     },
     orders="tgraph.retrieve.search.local:local_orders",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from tgraph.retrieve.modes.base import Capped, DocsRow, Mode, Need, Section
+from tgraph.retrieve.modes.base import Capped, DocsRow, Flag, Mode, Need, Section
 
 
 class RaptorSettings(Section):
@@ -33,6 +33,34 @@ class RaptorSearchSettings(Section):
     k: int = Field(20, ge=1, description="nodes of the tree retrieved at once (raptor)")
     top_k: int = Field(5, ge=1, description="nodes taken of each level (raptor-traversal)")
     evidence_limit: int = Field(3, ge=1, description="chunks that a summary is cited by")
+    start_layer: int | None = Field(
+        None, ge=0, description="level that is searched first, chunks being 0; unset: the top"
+    )
+    num_layers: int | None = Field(
+        None, ge=1, description="levels that are searched, from there down; unset: all"
+    )
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="cosine from which nodes are taken, whatever k and top_k say"
+    )
+
+
+START_LAYER = Flag(
+    ("--start-layer",), "Level of the tree searched first, chunks being 0 (raptor).", "limits", 0
+)
+NUM_LAYERS = Flag(("--num-layers",), "Levels searched, from there down (raptor).", "limits", 1)
+THRESHOLD = Flag(
+    ("--threshold",),
+    "Take all nodes of the tree from this cosine on, not the nearest (raptor).",
+    "limits",
+    metavar="X",
+    share=True,
+)
+
+_FLAGS = {
+    START_LAYER: "raptor_search.start_layer",
+    NUM_LAYERS: "raptor_search.num_layers",
+    THRESHOLD: "raptor_search.threshold",
+}
 
 
 _TREE = Need(
@@ -53,6 +81,7 @@ RAPTOR = Mode(
     selecting=lambda own: Capped(own.max_context_tokens),
     need=_TREE,
     reads_text=True,
+    flags=_FLAGS,
     orders="tgraph.retrieve.search.summary_tree:raptor_orders",
 )
 RAPTOR_TRAVERSAL = Mode(
@@ -67,5 +96,6 @@ RAPTOR_TRAVERSAL = Mode(
     selecting=lambda own: Capped(own.max_context_tokens),
     need=_TREE,
     reads_text=True,
+    flags=_FLAGS,
     orders="tgraph.retrieve.search.summary_tree:traversal_orders",
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tgraph.errors import EndpointError, ModelError, TgraphError
 from tgraph.index.chunk_contexts import context_text, spelled_out, standing_contexts, with_context
 from tgraph.model import Evidence, Retrieval
-from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services
+from tgraph.retrieve.base import Context, Question, Rank, Retriever, Services, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, chunk_evidence, ranked
 from tgraph.retrieve.modes.contextual import ContextualSearchSettings
 from tgraph.retrieve.orders import (
@@ -27,13 +27,13 @@ from tgraph.retrieve.orders import (
     nth,
     place_in,
 )
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.text.bm25 import WordIndex
 from tgraph.settings import Settings
 
 Hits = Sequence[tuple[str, float]]
 
 UNRANKED = "a ranking that can't be used"
+BELOW = "chunk ranked below rerank.min_score"
 
 
 @dataclass(slots=True)
@@ -46,7 +46,8 @@ class _FusedChunk:
 
 
 class ContextualRetriever:
-    """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew."""
+    """The mode ``contextual``; ``rerank`` ranks the first ``rerank_pool`` chunks anew, and
+    those that it scores below ``min_score`` are left out."""
 
     step = "HybridSearch"
     matches_entities = False
@@ -56,25 +57,32 @@ class ContextualRetriever:
         settings: ContextualSearchSettings,
         rerank: Rank | None = None,
         rerank_pool: int = 150,
+        min_score: float | None = None,
     ) -> None:
         self._settings = settings
         self._rerank = rerank
         self._rerank_pool = rerank_pool
+        self._min_score = min_score
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        found, evidence, dropped = self._found(question, context)
+        found, evidence, dropped, low = self._found(question, context)
+        if low:
+            dropped = {**dropped, BELOW: len(low)}
         best = ((each.chunk, each.score, each.reasons) for each in found[: self._settings.k])
         candidates = ranked(chunk_candidates(context, best, evidence))
         return Retrieval(candidates, 0, len(candidates), dropped=dropped)
 
-    def order(self, question: Question, context: Context) -> list[str]:
-        """The chunks that are ranked, best first, of which ``retrieve`` takes the first."""
-        return [each.chunk for each in self._found(question, context)[0]]
+    def order(self, question: Question, context: Context) -> tuple[list[str], dict[str, float]]:
+        """The chunks that are ranked, best first, of which ``retrieve`` takes the first; and those
+        that were ranked too low to be taken, with their scores."""
+        found, _, _, low = self._found(question, context)
+        return [each.chunk for each in found], {each.chunk: each.score for each in low}
 
     def _found(
         self, question: Question, context: Context
-    ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int]]:
-        """The chunks that stand, best first, each as evidence of itself, and what was dropped."""
+    ) -> tuple[list[_FusedChunk], Mapping[str, Evidence], Mapping[str, int], Sequence[_FusedChunk]]:
+        """The chunks that stand, best first, each as evidence of itself, what was dropped, and
+        those that were ranked too low."""
         settings = self._settings
         text = in_conversation(question)
         vector = context.embed([spelled_out(text)])
@@ -84,14 +92,15 @@ class ContextualRetriever:
         evidence = chunk_evidence(context, [each.chunk for each in found])
         found = [each for each in found if each.chunk in evidence]
         dropped: Mapping[str, int] = {}
+        low: Sequence[_FusedChunk] = ()
         if self._rerank is not None and found:
             try:
-                found = self._ranked(text, found, evidence, context)
+                found, low = self._ranked(text, found, evidence, context)
             except EndpointError:
                 raise
             except ModelError:
                 dropped = {UNRANKED: 1}
-        return found, evidence, dropped
+        return found, evidence, dropped, low
 
     def _ranked(
         self,
@@ -99,8 +108,9 @@ class ContextualRetriever:
         found: list[_FusedChunk],
         evidence: Mapping[str, Evidence],
         context: Context,
-    ) -> list[_FusedChunk]:
-        """The first of them as they are ranked anew; what is not mentioned there comes after."""
+    ) -> tuple[list[_FusedChunk], Sequence[_FusedChunk]]:
+        """The first of them as they are ranked anew; what is not mentioned there comes after. And
+        those whose score is too low."""
         assert self._rerank is not None
         first, rest = found[: self._rerank_pool], found[self._rerank_pool :]
         links = _links(context)
@@ -118,11 +128,14 @@ class ContextualRetriever:
             )
             for place, score in ranking
         ]
+        least_score = self._min_score or 0.0
+        low = [each for each in ranked if each.score < least_score]
+        ranked = [each for each in ranked if each.score >= least_score]
         left = [each for place, each in enumerate(first) if place not in places]
         least = min((each.score for each in ranked), default=1.0)
         for each in (*left, *rest):
             each.score = min(each.score, least)
-        return [*ranked, *left, *rest]
+        return [*ranked, *left, *rest], low
 
 
 def fused(near: Hits, worded: Hits, k: int) -> list[_FusedChunk]:
@@ -164,7 +177,19 @@ def _said(context: Context, link: str | None) -> str:
 
 def contextual_retriever(settings: Settings, services: Services) -> Retriever:
     """The retriever of ``contextual``."""
-    return ContextualRetriever(settings.contextual_search, services.rerank, settings.rerank.pool)
+    rerank = settings.rerank
+    return ContextualRetriever(
+        settings.contextual_search, services.rerank, rerank.pool, rerank.min_score
+    )
+
+
+def _too_low(below: Mapping[str, float], missing: Missing, least: float | None) -> Orders:
+    """The missing was ranked, and its score is too low."""
+    rank = place_in(list(below), missing.chunks)
+    if rank and least is not None:
+        score = list(below.values())[rank - 1]
+        why = f"it was ranked anew at {score:.2f}, below {least:g} (min-score)"
+        yield CutOff("rerank.min-score", least, None, why)
 
 
 def contextual_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
@@ -182,12 +207,15 @@ def contextual_orders(missing: Missing, search: RecordedSearch, context: Context
 def _fused(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
     settings, question = context.settings, search.question
     own = settings.contextual_search
-    order = ContextualRetriever(own, search.rank, settings.rerank.pool).order(question, context)
+    rerank = settings.rerank
+    retriever = ContextualRetriever(own, search.rank, rerank.pool, rerank.min_score)
+    order, below = retriever.order(question, context)
     how = "as they were ranked anew" if search.rank else "by meaning and words together"
     why = f"chunks {how}, of which the first {own.k} were taken (k)"
     yield RankedOrder("k", own.k, order, missing.chunks, why)
     if not missing.chunks.isdisjoint(order):
         return
+    yield from _too_low(below, missing, rerank.min_score)
     text = in_conversation(question)
     near = context.vectors["context"].search(context.embed([spelled_out(text)]), ALL)[0]
     worded = word_index(context).search(text, ALL)

@@ -21,7 +21,7 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, Services
+from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
@@ -58,7 +58,6 @@ from tgraph.retrieve.orders import (
     unlike,
 )
 from tgraph.retrieve.search.vector import (
-    in_conversation,
     likeness_candidates,
     nearest_chunk_orders,
     nearest_chunks,

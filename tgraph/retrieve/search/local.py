@@ -31,7 +31,7 @@ from tgraph.model import (
     Retrieval,
 )
 from tgraph.models.recorded_calls import UnrecordedError
-from tgraph.retrieve.base import Context, Question, Retriever, Services, of_section
+from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation, of_section
 from tgraph.retrieve.candidates import (
     KnownEntity,
     chunk_candidates,
@@ -63,8 +63,7 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.reports import item_of, reports_at_hand
 from tgraph.retrieve.search.drift_actions import NO_CALLS, NO_ROUND, TOO_DEEP
-from tgraph.retrieve.search.vector import in_conversation
-from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 from tgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,6 +75,13 @@ MOST_REPORTS = 20
 
 MOST_CHUNKS = 40
 """Chunks considered; the budget holds far fewer."""
+
+
+_RANKED_BY = {
+    "rank": "its ends have {} relationships",
+    "weight": "its weight is {:g}",
+    "text_unit_count": "{} chunks state it",
+}
 
 
 class LocalRetriever:
@@ -204,19 +210,19 @@ class Surroundings:
                 tokens=known.cost(report),
             )
 
-    def edges(self) -> Iterator[tuple[str, int]]:
-        """The edges, best first, with their rank (combined degree): those among the entities, then
-        so many of those out of them."""
+    def edges(self) -> Iterator[tuple[str, float]]:
+        """The edges, best first, with their rank (combined degree, unless the settings rank them by
+        something else): those among the entities, then so many of those out of them."""
         among, out, rank = self.edge_orders()
         most = self.settings.top_k_relationships * len(self.entities)
         yield from ((iri, rank[iri]) for iri in (*among, *out[:most]))
 
-    def edge_orders(self) -> tuple[list[str], list[str], Mapping[str, int]]:
+    def edge_orders(self) -> tuple[list[str], list[str], Mapping[str, float]]:
         """The edges among the entities, those out of them, by how many of the entities the other
         end is tied to, each best first, and the rank of all."""
         inside = {entity.iri for entity in self.entities}
         found = {iri: ends(triple) for iri, triple in self._triples().items()}
-        rank = {iri: sum(degree(self.context, end) for end in both) for iri, both in found.items()}
+        rank = self._ranks(found)
         among = [iri for iri, both in found.items() if inside.issuperset(both)]
         outside = {iri: end for iri, both in found.items() for end in both if end not in inside}
         links = Counter(
@@ -226,11 +232,22 @@ class Surroundings:
         out = sorted(outside, key=lambda i: (-links[outside[i]], -rank[i], i))
         return among, out, rank
 
+    def _ranks(self, edges: Mapping[str, Sequence[str]]) -> Mapping[str, float]:
+        """What edges, with their ends, are ranked by."""
+        context, by = self.context, self.settings.relationship_ranking_attribute
+        if by == "weight":
+            known = weights_of(context, list(edges))
+            return {iri: known[iri][0] if iri in known else 1.0 for iri in edges}
+        if by == "text_unit_count":
+            places = context.evidence.of_edges(list(edges), limit=MOST_CHUNKS)
+            return {iri: len({e.chunk for e in places.get(iri, ())}) for iri in edges}
+        return {iri: sum(degree(context, end) for end in ends) for iri, ends in edges.items()}
+
     def _triples(self) -> dict[str, Triple]:
         around = (edges_of(entity.iri, self.context) for entity in self.entities)
         return {iri: triple for edges in around for iri, triple in edges.items()}
 
-    def labelled(self, ranked: Sequence[tuple[str, int]]) -> list[tuple[Edge, int]]:
+    def labelled(self, ranked: Sequence[tuple[str, float]]) -> list[tuple[Edge, float]]:
         triples = self._triples()
         edges = with_labels(self.context.store, [triples[iri] for iri, _ in ranked])
         return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
@@ -242,18 +259,19 @@ class Surroundings:
             why = f"the question leads to {entity.label}"
             yield entity_candidate(entity, scores[entity.iri], why, limit)
 
-    def related(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+    def related(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
         limit = self.context.limits.evidence_limit
         evidence = self._places(edges)
         inside = {entity.iri for entity in self.entities}
         most = max((rank for _, rank in edges), default=1)
+        by = self.settings.relationship_ranking_attribute or "rank"
         for edge, rank in edges:
             places = evidence.get(edge.iri, ())[:limit]
             if not places:
                 continue
             among = inside.issuperset(ends((edge.subject, edge.predicate, edge.object)))
             why = "it ties entities of the question" if among else "it leads out of them"
-            why = f"{why}, and its ends have {rank} relationships"
+            why = f"{why}, and {_RANKED_BY[by].format(rank)}"
             cost = edge_cost(edge, places, self.context)
             yield edge_candidate(edge, round(rank / max(most, 1), 6), why, places, cost)
 
@@ -279,7 +297,7 @@ class Surroundings:
                 tokens=cost_of(item),
             )
 
-    def speaking(self, edges: Sequence[tuple[Edge, int]]) -> dict[str, tuple[int, int, str]]:
+    def speaking(self, edges: Sequence[tuple[Edge, float]]) -> dict[str, tuple[int, int, str]]:
         """The chunks that name the entities: by the first entity that they name, then by how many
         of its relationships they state; with these and its label."""
         stated = self._stated(edges)
@@ -290,7 +308,7 @@ class Surroundings:
                 order.setdefault(evidence.chunk, (place, -count, entity.label))
         return dict(sorted(order.items(), key=lambda each: (each[1][:2], each[0])))
 
-    def spoken_of(self, edges: Sequence[tuple[Edge, int]]) -> Iterator[Candidate]:
+    def spoken_of(self, edges: Sequence[tuple[Edge, float]]) -> Iterator[Candidate]:
         """The first of these chunks."""
         order = self.speaking(edges)
         why = "it names {} and states {} of the edges around it"
@@ -301,7 +319,7 @@ class Surroundings:
         )
         yield from chunk_candidates(self.context, found)
 
-    def _stated(self, edges: Sequence[tuple[Edge, int]]) -> Counter[tuple[str, str]]:
+    def _stated(self, edges: Sequence[tuple[Edge, float]]) -> Counter[tuple[str, str]]:
         """How many edges of an entity a chunk states."""
         evidence = self._places(edges)
         return Counter(
@@ -311,7 +329,7 @@ class Surroundings:
             for chunk in {e.chunk for e in evidence.get(edge.iri, ())[:MOST_CHUNKS]}
         )
 
-    def _places(self, edges: Sequence[tuple[Edge, int]]) -> Mapping[str, tuple[Evidence, ...]]:
+    def _places(self, edges: Sequence[tuple[Edge, float]]) -> Mapping[str, tuple[Evidence, ...]]:
         """The evidence of the edges, the best first."""
         most = max(MOST_CHUNKS, self.context.limits.evidence_limit)
         memory = self.context.remembered("places of edges", 5_000)

@@ -22,7 +22,7 @@ from pyoxigraph import NamedNode
 
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
-from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services
+from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, cost_of
 from tgraph.retrieve.candidates import ranked as renumbered
 from tgraph.retrieve.entity_matching import labelled, triple_of
@@ -40,7 +40,6 @@ from tgraph.retrieve.orders import (
 )
 from tgraph.retrieve.search.graph import GraphRetriever
 from tgraph.retrieve.search.network import Network, network_of
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.settings import Settings
 
 if TYPE_CHECKING:

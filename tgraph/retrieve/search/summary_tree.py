@@ -22,11 +22,10 @@ from tgraph.index.summary_tree import (
     ways_down,
 )
 from tgraph.model import Candidate, Evidence, Item, Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_evidence, chunk_item, chunk_tokens, cost_of
 from tgraph.retrieve.modes.raptor import RaptorSearchSettings
 from tgraph.retrieve.orders import CutOff, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.store.base import Store
 
 Hits = Sequence[tuple[str, float]]
@@ -42,9 +41,8 @@ class CollapsedTree:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        vector = context.embed([in_conversation(question)])
-        k = self._settings.k
-        best = nearest_nodes(vector, k, context)[:k]
+        own, vector = self._settings, context.embed([in_conversation(question)])
+        best = taken(nearest_nodes(vector, _wanted(own, context), own, context), own.k, own)
         return _retrieval(best, vector, self._settings.evidence_limit, context)
 
 
@@ -58,31 +56,81 @@ class TreeTraversal:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        vector = context.embed([in_conversation(question)])
-        top_k = self._settings.top_k
-        chosen = [hit for layer in layers(vector, top_k, context) for hit in layer[:top_k]]
+        own, vector = self._settings, context.embed([in_conversation(question)])
+        chosen = [
+            hit for layer in layers(vector, own, context) for hit in taken(layer, own.top_k, own)
+        ]
         return _retrieval(chosen, vector, self._settings.evidence_limit, context)
 
 
-def nearest_nodes(vector: object, count: int, context: Context) -> Hits:
-    """Summaries and chunks, of each at most ``count``, nearest to the question first."""
-    kinds = ("summary", "chunk")
-    found = [hit for kind in kinds for hit in context.vectors[kind].search(vector, count)[0]]  # type: ignore[arg-type]
+def taken(hits: Hits, nearest: int, own: RaptorSearchSettings) -> Hits:
+    """Of the hits, best first, so many, or those that are like enough, as the settings select."""
+    if own.threshold is None:
+        return hits[:nearest]
+    return [hit for hit in hits if hit[1] >= own.threshold]
+
+
+def _wanted(own: RaptorSearchSettings, context: Context) -> int:
+    """How many nodes of a kind must be known, so that none that is taken is missed."""
+    return own.k if own.threshold is None else _most(context)
+
+
+def _most(context: Context) -> int:
+    """The nodes of the kind that has most."""
+    return max(1, *(len(context.vectors[kind]) for kind in ("summary", "chunk")))
+
+
+def _searched(own: RaptorSearchSettings, context: Context) -> range | None:
+    """The levels of the tree that the settings leave, from the lowest; None for all."""
+    if own.start_layer is None and own.num_layers is None:
+        return None
+    top = max((node.level for node in tree_of(context).values()), default=0)
+    start = top if own.start_layer is None else min(own.start_layer, top)
+    lowest = 0 if own.num_layers is None else max(0, start - own.num_layers + 1)
+    return range(lowest, start + 1)
+
+
+def nearest_nodes(vector: object, count: int, own: RaptorSearchSettings, context: Context) -> Hits:
+    """Summaries and chunks of the levels that are searched, of each at most ``count``, nearest to
+    the question first."""
+    searched, tree = _searched(own, context), tree_of(context)
+    found: list[tuple[str, float]] = []
+    for kind in ("summary", "chunk"):
+        vectors = context.vectors[kind]
+        if searched is None:
+            found += vectors.search(vector, count)[0]  # type: ignore[arg-type]
+        elif among := [iri for iri in vectors.keys if _level(iri, tree) in searched]:
+            found += vectors.search(vector, count, among)[0]  # type: ignore[arg-type]
     return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
 
-def layers(vector: object, top_k: int, context: Context) -> Iterator[Hits]:
-    """The layers of the tree as a traversal comes to them that follows ``top_k`` nodes of each;
-    each layer whole, nearest to the question first."""
-    tree = tree_of(context)
+def _level(node: str, tree: Mapping[str, TreeNode]) -> int:
+    """The level of the tree: 0 for chunks."""
+    return tree[node].level if node in tree else 0
+
+
+def layers(vector: object, own: RaptorSearchSettings, context: Context) -> Iterator[Hits]:
+    """The layers of the tree as a traversal comes to them that follows what is ``taken`` of each;
+    each layer whole, nearest to the question first. It begins with what is part of nothing larger,
+    at a level to start from also with all that is of that level."""
+    tree, searched = tree_of(context), _searched(own, context)
     chosen: set[str] = set()
     below = {member for node in tree.values() for member in node.members}
     nodes = (*tree, *context.vectors["chunk"].keys)
-    level = dict.fromkeys(iri for iri in nodes if iri not in below)  # part of nothing larger
-    while level:
+    level = dict.fromkeys(iri for iri in nodes if iri not in below)
+    if searched is not None:
+        first = searched[-1]
+        level = {
+            iri: None
+            for iri in nodes
+            if _level(iri, tree) == first or (iri in level and _level(iri, tree) < first)
+        }
+    count = _most(context) if own.num_layers is None else own.num_layers
+    while level and count:
+        count -= 1
         near = [hit for hit in _nearest(level, vector, context) if hit[0] not in chosen]
         yield near
-        followed = [iri for iri, _ in near[:top_k]]
+        followed = [iri for iri, _ in taken(near, own.top_k, own)]
         chosen.update(followed)
         level = dict.fromkeys(m for iri in followed if iri in tree for m in tree[iri].members)
 
@@ -111,7 +159,7 @@ def _retrieval(hits: Hits, vector: object, limit: int, context: Context) -> Retr
     found: list[tuple[Item, float, tuple[Evidence, ...], int, str]] = []
     for iri, score in hits:
         if iri in whole:
-            item = chunk_item(whole[iri])
+            item = chunk_item(whole[iri], context)
             cost = cost_of(item, tokens.get(iri))
             found.append((item, score, (whole[iri],), cost, "it"))
         elif not is_chunk(iri):
@@ -174,35 +222,61 @@ traversal_retriever = of_section(TreeTraversal, "raptor_search")
 
 def raptor_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
     """The nodes of all levels together."""
-    cutoff, wanted = context.settings.raptor_search.k, _carriers(missing, context)
-    order: Sequence[str] = ()
+    own, wanted = context.settings.raptor_search, _carriers(missing, context)
+    order: Hits = ()
     with suppress(TgraphError):
-        every = sum(len(context.vectors[kind]) for kind in ("summary", "chunk"))
         vector = context.embed([in_conversation(search.question)])
-        order = iris(nearest_nodes(vector, max(1, every), context))
+        order = nearest_nodes(vector, _most(context), own, context)
+    yield from _unsearched(wanted, own, context)
+    name, cutoff, how = _limit(own, own.k, "k", order)
     if wanted and not order:
-        why = f"it is not among the {cutoff} nodes of the tree nearest to the question (k)"
-        yield CutOff("k", cutoff, None, why)
-    why = f"nodes of the tree by likeness to the question, of which the first {cutoff} were taken"
-    yield RankedOrder("k", cutoff, order, wanted, f"{why} (k)")
+        why = f"it is not among the {cutoff} nodes of the tree nearest to the question ({name})"
+        yield CutOff(name, cutoff, None, why)
+    why = f"nodes of the tree by likeness to the question, of which the first {how} were taken"
+    yield RankedOrder(name, cutoff, iris(order), wanted, f"{why} ({name})")
+
+
+def _limit(own: RaptorSearchSettings, nearest: int, name: str, order: Hits) -> tuple[str, int, str]:
+    """What cuts the order: its name, how many it takes, and that in words."""
+    if own.threshold is None:
+        return name, nearest, f"{nearest}"
+    alike = len(taken(order, nearest, own))
+    return "threshold", alike, f"{alike} of a likeness of at least {own.threshold:g}"
+
+
+def _unsearched(wanted: set[str], own: RaptorSearchSettings, context: Context) -> Orders:
+    """The missing is on no level that was searched."""
+    searched, tree = _searched(own, context), tree_of(context)
+    levels = {_level(iri, tree) for iri in wanted}
+    if searched is not None and levels and not levels & set(searched):
+        low, high = searched[0], searched[-1]
+        here = ", ".join(map(str, sorted(levels)))
+        why = f"it is on level {here} of the tree, and levels {low} to {high} were searched"
+        yield CutOff("num-layers", own.num_layers, None, f"{why} (start-layer, num-layers)")
 
 
 def traversal_orders(missing: Missing, search: RecordedSearch, context: Context) -> Orders:
     """The layers of the tree, from the lowest that was come to: in it, or above it, the way down
     was cut."""
-    cutoff, tree = context.settings.raptor_search.top_k, tree_of(context)
-    family = _family(tree, _carriers(missing, context))
-    found: list[Sequence[str]] = []
+    own, tree = context.settings.raptor_search, tree_of(context)
+    carriers = _carriers(missing, context)
+    family = _family(tree, carriers)
+    found: list[Hits] = []
     with suppress(TgraphError):
         vector = context.embed([in_conversation(search.question)])
-        found = [iris(layer) for layer in layers(vector, cutoff, context)]
+        found = list(layers(vector, own, context))
+    yield from _unsearched(carriers, own, context)
     if family and not any(found):
-        why = f"of each layer of the tree {cutoff} nodes were followed, others than lead to it"
-        yield CutOff("top-k", cutoff, None, f"{why} (top-k)")
+        name, cutoff, how = _limit(own, own.top_k, "top-k", ())
+        why = (
+            f"of each layer of the tree {how} nodes were followed, others than lead to it ({name})"
+        )
+        yield CutOff(name, cutoff, None, why)
     for depth, layer in reversed(list(enumerate(found, 1))):
+        name, cutoff, how = _limit(own, own.top_k, "top-k", layer)
         who = partial(_node, depth, context.store)
-        why = f"by likeness to the question, and {cutoff} were followed (top-k)"
-        yield RankedOrder("top-k", cutoff, layer, family, why, who)
+        why = f"by likeness to the question, and {how} were followed ({name})"
+        yield RankedOrder(name, cutoff, iris(layer), family, why, who)
 
 
 def _node(depth: int, store: Store, node: str) -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tgraph.index.sources import lexical_documents
 from tgraph.model import Candidate, Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.basic import BasicSearchSettings
 from tgraph.retrieve.orders import (
@@ -21,10 +22,11 @@ from tgraph.retrieve.orders import (
     nearest,
     unlike,
 )
+from tgraph.retrieve.search.words import word_candidates
 
 
 class BasicRetriever:
-    """Vector search over chunks."""
+    """Vector search over chunks; word search over those of large graphs, which have no vectors."""
 
     step = "VectorSearch"
     matches_entities = False
@@ -34,7 +36,10 @@ class BasicRetriever:
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
-        candidates = ranked(likeness_candidates(hits, context))
+        found = likeness_candidates(hits, context)
+        if large := lexical_documents(context.store):
+            found += word_candidates(question, context, self._settings.k, large)
+        candidates = ranked(found)
         return Retrieval(candidates, 0, len(candidates))
 
 
@@ -52,11 +57,6 @@ def likeness_candidates(hits: Sequence[tuple[str, float]], context: Context) -> 
     why = "it is {:.2f} similar in meaning to the question"
     found = ((chunk, max(0.0, score), (why.format(score),)) for chunk, score in hits)
     return chunk_candidates(context, found)
-
-
-def in_conversation(question: Question) -> str:
-    """What is searched for: the question, and the user's questions before it."""
-    return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])
 
 
 basic_retriever = of_section(BasicRetriever, "basic_search")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tgraph.index.sources import chunks_of_document, standing_documents
-from tgraph.model import Retrieval
-from tgraph.retrieve.base import Context, Question, of_section
+from collections.abc import Collection
+
+from tgraph.index.sources import chunks_of_document, document_of_chunk, standing_documents
+from tgraph.model import Candidate, Retrieval
+from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
 from tgraph.retrieve.modes.bm25 import Bm25SearchSettings
 from tgraph.retrieve.orders import ALL, Missing, Orders, RankedOrder, RecordedSearch, iris
-from tgraph.retrieve.search.vector import in_conversation
 from tgraph.retrieve.text.bm25 import WordIndex
 
 
@@ -23,15 +24,23 @@ class WordRetriever:
         self._settings = settings
 
     def retrieve(self, question: Question, context: Context) -> Retrieval:
-        hits = worded(question, context, self._settings.k)
-        best = hits[0][1] if hits else 1.0
-        why = "it is number {} by the words that it shares with the question ({:.2f})"
-        found = (
-            (chunk, round(score / best, 6), (why.format(rank, score),))
-            for rank, (chunk, score) in enumerate(hits, 1)
-        )
-        candidates = ranked(chunk_candidates(context, found))
+        candidates = ranked(word_candidates(question, context, self._settings.k))
         return Retrieval(candidates, 0, len(candidates))
+
+
+def word_candidates(
+    question: Question, context: Context, k: int, among: Collection[str] | None = None
+) -> list[Candidate]:
+    """The first ``k`` chunks by their words, of these documents or of all."""
+    hits = worded(question, context, k if among is None else ALL)
+    wanted = [hit for hit in hits if among is None or document_of_chunk(hit[0]) in among][:k]
+    best = wanted[0][1] if wanted else 1.0
+    why = "it is number {} by the words that it shares with the question ({:.2f})"
+    found = (
+        (chunk, round(score / best, 6), (why.format(rank, score),))
+        for rank, (chunk, score) in enumerate(wanted, 1)
+    )
+    return chunk_candidates(context, found)
 
 
 word_retriever = of_section(WordRetriever, "bm25_search")

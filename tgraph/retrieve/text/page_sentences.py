@@ -12,6 +12,7 @@ from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chun
 from tgraph.ingest.segments import segments, sentences_of
 from tgraph.model import Citation, Evidence, Segment, SegmentKind, well_formed
 from tgraph.retrieve.base import Context
+from tgraph.retrieve.text.graph_sentences import graph_segments, is_graph
 
 PlaceT = TypeVar("PlaceT", Evidence, Citation)
 
@@ -91,8 +92,15 @@ class QuoteSurroundings:
 
 
 def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSentences:
-    """Those of the page that the evidence is of; none where its text was erased."""
+    """Those of the page that the evidence is of, of a graph those of its chunk; none where its text
+    was erased."""
     document, page = document_of_chunk(evidence.chunk), page_of_chunk(evidence.chunk)
+    memory = context.remembered("pages", KEPT_PAGES)
+    if is_graph(evidence.chunk, context):
+        stated: PageSentences = memory.get(
+            evidence.chunk, lambda: PageSentences(graph_segments(evidence.chunk, context))
+        )
+        return stated
 
     def read() -> PageSentences:
         try:
@@ -101,7 +109,7 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
             return PageSentences()
         return PageSentences(segments(text, context.texts.media_type(document)))
 
-    found: PageSentences = context.remembered("pages", KEPT_PAGES).get((document, page), read)
+    found: PageSentences = memory.get((document, page), read)
     return found
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
+from tgraph.extract.entity_types import kind_of_class
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
@@ -186,7 +187,12 @@ def _kind(entity: str, context: Context) -> str:
         quads = context.store.match(NamedNode(entity), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
         found = sorted(q.object.value for q in quads if isinstance(q.object, NamedNode))
         kinds = [iri.rpartition(":")[2] for iri in found if iri.startswith(v.type_iri(""))]
-        return kinds[0] if kinds else ""
+        return kinds[0] if kinds else next(filter(None, map(named, found)), "")
+
+    def named(kind: str) -> str:
+        """What a class of an ontology stands for."""
+        labels = context.store.match(NamedNode(kind), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
+        return next((kind_of_class(text_of(quad.object)) for quad in labels), "")
 
     kind: str = context.remembered("kinds", 50_000).get(entity, read)
     return kind

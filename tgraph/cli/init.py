@@ -1,0 +1,61 @@
+"""``tgraph init``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from tgraph.cli.options import common
+from tgraph.cli.running import command, common_option, find_root
+from tgraph.cli.terminal import many, one_line, say
+from tgraph.errors import UsageError
+
+
+@command("init")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--prompts", is_flag=True, help="Copy tgraph's prompts there too, to edit them.")
+@common
+def init(folder: Path | None, prompts: bool) -> None:
+    """Make the FOLDER of a graph, with all settings to fill in.
+
+    Without FOLDER it is the one that --root or TGRAPH_ROOT names, else ./tgraph-graph. Its
+    tgraph.toml has every setting with its meaning and its default, commented out. Nothing that is
+    there already is overwritten. `tgraph index` needs none of this.
+
+    \b
+    Examples:
+      tgraph init
+      tgraph init my-graph --prompts
+      tgraph config import graphrag-project/settings.yaml --root my-graph
+    """
+    from tgraph.engine.settings_file import init_graph
+
+    if folder is not None and common_option("root"):
+        raise UsageError("The folder is named twice.", "Leave out --root.")
+    root = folder or find_root(create=True)
+    assert root is not None
+    done = init_graph(root, prompts=prompts)
+    shown = [one_line(str(path)) for path in done.written if path.name != "README.md"]
+    if len(shown) > _FEW:
+        say(f"Wrote {shown[0]} and {many(len(shown) - 1, 'prompt')} in {done.prompts}.")
+    elif shown:
+        say(f"Wrote {', '.join(shown)}.")
+    for path in (path for path in done.kept if path.name != "README.md"):
+        say(f"Left as it is: {one_line(str(path))}")
+    if done.unnamed_prompts:
+        say('To have them used, set `prompts = "prompts"` in tgraph.toml.')
+    _next_steps(done.folder)
+
+
+_FEW = 3
+
+
+def _next_steps(folder: Path) -> None:
+    root = quote(one_line(str(folder)))
+    say("\nNext:")
+    say(f"  edit {root}/tgraph.toml             # a model, what is extracted, limits")
+    say(f"  tgraph doctor --root {root}         # is everything there?")
+    say(f"  tgraph index DOCUMENTS --root {root}")
+    say(f'  tgraph ask "..." --root {root}')

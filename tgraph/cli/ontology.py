@@ -1,0 +1,198 @@
+"""``tgraph ontology``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, json_array, settings_of, strict_ontology
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import many, one_line, print_json, say, show, table, time
+
+if TYPE_CHECKING:
+    from tgraph.engine.change.ontology_curation import AddedOntology, FitCounts
+    from tgraph.extract.ontology import Ontology
+
+
+@click.group("ontology", context_settings={"help_option_names": ["-h", "--help"]})
+def ontology() -> None:
+    """Lead the graph by classes and properties of your own.
+
+    An ontology is in the prompts of a model, and what was read is brought under its terms. Another
+    one asks for no reading: the evidence stays in the words of the texts.
+    """
+
+
+@command("add")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--reason", default="", help="Why; it is kept in the record.")
+@strict_ontology
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@chat_options
+@common
+def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> None:
+    """Add an ontology: OWL, RDFS, SKOS concepts or SHACL shapes, in any syntax of RDF.
+
+    What calls itself by the same IRI as one that stands takes its place. Nothing is fetched: what
+    the file imports has to be added itself.
+
+    \b
+    Examples:
+      tgraph ontology add polar.ttl --reason "The terms of our catalogue"
+      tgraph ontology add shapes.ttl --strict-ontology
+    """
+    from tgraph.cli.progress import show_progress
+
+    with (
+        opened(settings_of(flags), create=True) as graph,
+        show_progress(quiet) as (progress, message),
+    ):
+        added = graph.add_ontology(file, reason=reason, progress=progress, message=message)
+    if as_json:
+        print_json(added)
+        return
+    say(_added(added))
+    if added.missing:
+        names = ", ".join(map(one_line, added.missing))
+        say(f"It imports what is not there: {names}. Nothing is fetched; add the file of each.")
+
+
+def _added(added: AddedOntology) -> str:
+    what = f"{many(added.classes, 'class', 'classes')}, {added.properties} properties"
+    shapes = ", with shapes" if added.shapes else ""
+    place = ", in the place of an earlier version" if added.superseded else ""
+    strict = " Strict: what does not fit is not in knowledge." if added.strict else ""
+    return f"Added {one_line(added.name)}: {what}{shapes}{place}.{strict}\n{_fit(added.fit)}"
+
+
+def _fit(fit: FitCounts) -> str:
+    inside = f"Knowledge: {many(fit.entities, 'entity', 'entities')}, {many(fit.edges, 'edge')}."
+    parts = [
+        f"{what} outside the ontology: {', '.join(f'{n:,} {reason}' for reason, n in by.items())}."
+        for what, by in (("Entities", fit.outside_entities), ("Edges", fit.outside_edges))
+        if by
+    ]
+    return "\n".join((inside, *parts))
+
+
+@command("list")
+@json_array
+@common
+def list_(as_json: bool) -> None:
+    """List the ontologies that lead the graph now, with who added each, why and when."""
+    with opened() as graph:
+        found = graph.ontologies()
+    if as_json:
+        print_json(found)
+    elif found:
+        columns = "Name", "Calls itself", "Strict", "Added (UTC)", "By", "Reason"
+        rows = (
+            (
+                one_line(o.name),
+                one_line(", ".join(o.iris)),
+                "yes" if o.strict else "no",
+                time(o.added),
+                one_line(o.person),
+                one_line(o.reason),
+            )
+            for o in found
+        )
+        show(table(columns, rows))
+    else:
+        say("No ontology stands. `tgraph ontology add FILE` adds one.")
+
+
+@command("show")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def show_(name: str | None, as_json: bool) -> None:
+    """Show the classes and properties that lead: of the ontology NAME, or of all together.
+
+    \b
+    Examples:
+      tgraph ontology show
+      tgraph ontology show polar.ttl --json | jq '.properties[].label'
+    """
+    with opened() as graph:
+        found = graph.ontology(name)
+    if as_json:
+        print_json(_plain(found))
+        return
+    if not found.classes and not found.properties:
+        say("No ontology stands. `tgraph ontology add FILE` adds one.")
+        return
+    if found.classes:
+        rows = [
+            (
+                one_line(c.label),
+                one_line(", ".join(sorted(map(found.label, c.parents)))),
+                one_line(", ".join(c.names)),
+            )
+            for c in sorted(found.classes.values(), key=lambda c: (c.label, c.iri))
+        ]
+        show(table(("Class", "Kind of", "Also called"), rows))
+    if found.properties:
+        click.echo()
+        lines = [
+            (
+                one_line(p.label),
+                one_line(" and ".join(_choice(found, one) for one in p.domains)),
+                one_line(" and ".join(_choice(found, one) for one in p.ranges))
+                or one_line(", ".join(sorted(map(found.label, p.datatypes)))),
+                one_line(", ".join(p.names)),
+            )
+            for p in sorted(found.properties.values(), key=lambda p: (p.label, p.iri))
+        ]
+        show(table(("Property", "From", "To", "Also called"), lines))
+
+
+def _plain(found: Ontology) -> dict[str, list[dict[str, Any]]]:
+    """The classes and properties with lists in the place of sets."""
+    return {
+        "classes": [_listed(asdict(term)) for term in found.classes.values()],
+        "properties": [_listed(asdict(term)) for term in found.properties.values()],
+    }
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _listed(item) for name, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _choice(found: Ontology, choice: frozenset[str]) -> str:
+    return " or ".join(sorted(map(found.label, choice)))
+
+
+@command("remove")
+@click.argument("name")
+@click.option("--reason", required=True, help="Why; it is kept in the record.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@chat_options
+@common
+def remove(name: str, reason: str, quiet: bool, **flags: Any) -> None:
+    """Take an ontology back: knowledge is as if it had never been, the record keeps it.
+
+    \b
+    Examples:
+      tgraph ontology remove polar.ttl --reason "The catalogue was given up"
+    """
+    from tgraph.cli.progress import show_progress
+
+    with (
+        opened(settings_of(flags)) as graph,
+        show_progress(quiet) as (progress, message),
+    ):
+        removed = graph.remove_ontology(name, reason=reason, progress=progress, message=message)
+    say(f"Removed {one_line(removed.name)}.")
+
+
+for _command in (add, list_, show_, remove):
+    ontology.add_command(_command)
