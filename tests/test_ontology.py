@@ -154,6 +154,14 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.influence(sessions[0])
         kg.split("M. Curie", reason="It may be another.")
         kg.rejoin("M. Curie", "Marie Curie", reason="It is not.")
+        kg.add_fact("Marie Curie", "won", "Nobel Prize", description="Twice.", reason="She did.")
+        kg.edit_entity("Marie Curie", not_aliases=["M. Curie"], reason="Nobody calls her so.")
+        kg.create_entity("Paris", reason="It is lacking.")
+        kg.merge_entities("Nobel Prize", "Polonium", reason="An example.")
+        kg.deny_fact("M. Curie", "discovered", "Polonium", reason="It was another.")
+        kg.delete_entity("Paris", reason="An example.")
+        for _ in range(3):
+            kg.undo("last", reason="An example.")
     reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
     reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
     with opened(reading) as kg:

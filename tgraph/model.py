@@ -532,6 +532,7 @@ class Evidence:
     ``statement`` is the edge, entity or claim that it is for, or the chunk itself. ``via`` leads
     from an item down to it, by IRI; it is empty where the item's own evidence is meant.
     ``relevance`` is how well it answers the question at hand (0 to 1), where that was measured.
+    ``by_hand`` is whether a person stated it, not a document.
     """
 
     iri: str
@@ -547,6 +548,7 @@ class Evidence:
     strength: float = 5.0
     via: tuple[str, ...] = ()
     relevance: float | None = None
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from tests.examples import examples
 from tests.workers import LineExtractor, knowledge
 from tgraph import vocabulary as v
 from tgraph.extract.base import with_endpoints
+from tgraph.index.decisions import Decisions
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Chunk, ExtractedEntity, Extraction
@@ -65,7 +66,7 @@ class Graph:
             touched.edges |= found.edges
         self.standing = (self.standing | set(map(iri, add))) - set(map(iri, withdraw))
         derivation = Derivation(
-            self.store, self.merges, lambda chunk: chunk in self.standing, self.splits
+            self.store, self.merges, lambda chunk: chunk in self.standing, Decisions(self.splits)
         )
         change = derivation.run(touched)
         self.store.remove(change.removed)

@@ -31,6 +31,10 @@ Bend = tuple[str, Pairs, Pairs]
 
 THROUGH_THE_ENGINE = {
     TG.Update,
+    TG.CurationNote,
+    TG.Denial,
+    TG.Join,
+    TG.Weighting,
     TG.ContextBuilding,
     TG.VectorSearch,
     TG.HybridSearch,

@@ -83,6 +83,8 @@ def shown_lines(items: Sequence[T]) -> list[tuple[str, str]]:
             identity, labels = next(edges)
             quotes = [evidence.quote for evidence in _candidate(each).evidence]
             row: dict[str, object] = {"edge": " | ".join(labels), "quotes": quotes}
+            if noted := [n for n, e in enumerate(_candidate(each).evidence, 1) if e.by_hand]:
+                row["quotes_stated_by_a_curator"] = noted
         else:
             identity = others[_name(each.item)]
             before = {"metadata": each.item.preface} if each.item.preface else {}
@@ -120,7 +122,8 @@ def _most(items: Sequence[_HasItem], lines: Sequence[str]) -> int | None:
     total = 0
     for each, line in zip(items, lines, strict=True):
         candidate = _candidate(each)
-        if candidate.tokens is None or candidate.item.kind == "point":
+        noted = any(evidence.by_hand for evidence in candidate.evidence)
+        if candidate.tokens is None or candidate.item.kind == "point" or noted:
             return None
         texts = len(candidate.evidence) if isinstance(candidate.item, Edge) else 1
         escapes = _ESCAPE * line.count("\\") + _LONG_ESCAPE * line.count("\\u")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tgraph.cli.facts import reason_option, tell
 from tgraph.cli.options import chat_options, common, json_array, settings_of
 from tgraph.cli.running import command, opened
 from tgraph.cli.terminal import one_line, print_json, say, show, table, time
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Row = Callable[[T], Sequence[str]]
 
-reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
-
 
 @click.group("entities", context_settings={"help_option_names": ["-h", "--help"]})
 def entities() -> None:
-    """Look at which names are one entity, and tell them apart."""
+    """Make, edit and delete entities, look at which names are one, join them and tell them apart.
+
+    What is decided is on record; `tgraph curations undo` takes it back.
+    """
 
 
 @command("merges")
@@ -84,7 +86,128 @@ def rejoin(name: str, other: str, reason: str, **flags: Any) -> None:
         say(f"Taken back: {graph.rejoin(name, other, reason=reason)}.")
 
 
-for _command in (merges, splits, split, rejoin):
+type_option = click.option("--type", "kind", help="What it is, such as person or ship.")
+description_option = click.option("--description", help="What is to be said of it.")
+alias_option = click.option(
+    "--alias", "aliases", multiple=True, help="What it is also called; may be given several times."
+)
+
+
+@command("create")
+@click.argument("name")
+@type_option
+@description_option
+@alias_option
+@reason_option
+@chat_options
+@common
+def create(
+    name: str,
+    kind: str | None,
+    description: str | None,
+    aliases: tuple[str, ...],
+    reason: str,
+    **flags: Any,
+) -> None:
+    """State that there is an entity NAME. What you say of it goes before what documents say.
+
+    \b
+    Example:
+      tgraph entities create "Adrien de Gerlache" --type person --reason "the index lacks him"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.create_entity(
+            name, reason=reason, type=kind, description=description, aliases=aliases
+        )
+    tell(done)
+
+
+@command("edit")
+@click.argument("name")
+@click.option("--label", help="What it is to be called.")
+@type_option
+@description_option
+@alias_option
+@click.option(
+    "--no-alias", "not_aliases", multiple=True, help="What it is not called, whoever says so."
+)
+@reason_option
+@chat_options
+@common
+def edit(
+    name: str,
+    label: str | None,
+    kind: str | None,
+    description: str | None,
+    aliases: tuple[str, ...],
+    not_aliases: tuple[str, ...],
+    reason: str,
+    **flags: Any,
+) -> None:
+    """Say what is true of the entity NAME in place of what documents say; the rest stays.
+
+    The entity keeps its IRI and its other names. An empty --description takes away what is said.
+
+    \b
+    Examples:
+      tgraph entities edit Fram --type ship --description "Nansen's ship." --reason "it is a ship"
+      tgraph entities edit "Coats Land" --no-alias Coats --reason "a family, not the land"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.edit_entity(
+            name,
+            reason=reason,
+            label=label,
+            type=kind,
+            description=description,
+            aliases=aliases,
+            not_aliases=not_aliases,
+        )
+    tell(done)
+
+
+@command("delete")
+@click.argument("name")
+@reason_option
+@chat_options
+@common
+def delete(name: str, reason: str, **flags: Any) -> None:
+    """Keep the entity NAME out of the graph, with all facts about it, under all names it has now.
+
+    Documents that name it later don't bring it back; `tgraph curations undo` does. Answers that
+    rest on facts about it are called into question.
+
+    \b
+    Example:
+      tgraph entities delete "Chapter Three" --reason "a heading, not a thing"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.delete_entity(name, reason=reason)
+    tell(done)
+
+
+@command("merge")
+@click.argument("name")
+@click.argument("other")
+@reason_option
+@chat_options
+@common
+def merge(name: str, other: str, reason: str, **flags: Any) -> None:
+    """Make NAME and OTHER one entity, whatever documents call them.
+
+    It is called by the fuller name of the two; `entities edit --label` calls it otherwise. What was
+    told apart by `entities split` stays apart until `rejoin`.
+
+    \b
+    Example:
+      tgraph entities merge "Titus Oates" "Lawrence Oates" --reason "his nickname"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.merge_entities(name, other, reason=reason)
+    tell(done)
+
+
+for _command in (merges, splits, split, rejoin, merge, create, edit, delete):
     entities.add_command(_command)
 
 

@@ -19,6 +19,7 @@ from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
 from tgraph.cli.explain import influence, verify, why_not
 from tgraph.cli.export import export
+from tgraph.cli.facts import curations, facts
 from tgraph.cli.history import history
 from tgraph.cli.index import index
 from tgraph.cli.init import init
@@ -76,6 +77,8 @@ for _command in (
     remove,
     evaluate,
     entities,
+    facts,
+    curations,
     ontology,
     sparql,
     models,

@@ -282,8 +282,10 @@ def schemas() -> dict[str, dict[str, Any]]:
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.trace.comparison import Comparison
+    from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.entities import Merge, Split
     from tgraph.explain.trace.extraction_comparison import ExtractionComparison
+    from tgraph.explain.trace.facts import KnownFact
     from tgraph.explain.trace.generations import Generation
     from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.whynot.causes import WhyNot
@@ -313,6 +315,8 @@ def schemas() -> dict[str, dict[str, Any]]:
         "verify": verification_shape().model(),
         "why-not": WhyNot,
         "splits": tuple[Split, ...],
+        "facts": tuple[KnownFact, ...],
+        "curations": tuple[Curation, ...],
     }
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tgraph.engine.ask.question_run import ContextStream, Stream
     from tgraph.engine.backup import Backup
+    from tgraph.engine.change.corrections import Correction
     from tgraph.engine.change.entity_curation import Retraction
     from tgraph.engine.change.ontology_curation import AddedOntology
     from tgraph.engine.change.prompt_tuning import Selecting, Tuning
@@ -47,8 +48,10 @@ if TYPE_CHECKING:
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.query.sparql import Bounds
     from tgraph.explain.trace.comparison import Comparison
+    from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
     from tgraph.explain.trace.entities import Merge, Split
+    from tgraph.explain.trace.facts import KnownFact
     from tgraph.explain.trace.generations import Generation
     from tgraph.explain.trace.knowledge_diff import KnowledgeDiff
     from tgraph.explain.trace.reader import Trace
@@ -201,6 +204,120 @@ class KnowledgeGraph:
         from tgraph.engine.change.entity_curation import CurationRun
 
         return CurationRun(self._opened.setup()).weigh(target, authority, reason)
+
+    def add_fact(
+        self,
+        subject: str,
+        predicate: str,
+        object: str,
+        *,
+        reason: str,
+        literal: bool = False,
+        datatype: str | None = None,
+        description: str = "",
+        weight: float | None = None,
+    ) -> Correction:
+        """State a fact by hand, about entities that are known or new; see ``Correction``.
+
+        It is evidence of its own kind, a note: cited, traced and weighed as what documents say,
+        until ``undo`` takes it back. ``object`` is a value rather than a name with ``literal`` or
+        a ``datatype``; ``weight`` is 1 to 10. Recorded with the reason and, if ``person`` is set,
+        with who stated it. ``UsageError`` for what was denied, or is no value of the datatype.
+        """
+        from tgraph.engine.change.corrections import correct
+        from tgraph.engine.change.curation_notes import NewFact
+
+        wanted = NewFact(subject, predicate, object, literal, datatype, description or None, weight)
+        return correct(self._opened, reason, lambda run: run.add_fact(wanted, reason))
+
+    def edit_fact(self, *fact: str, reason: str, **values: Any) -> Correction:
+        """State something else in place of a fact, which is denied, as one decision; or another
+        ``description`` or ``weight`` of the same. ``fact`` and the ``values`` are named as for
+        ``deny_fact`` and ``add_fact``; what is not given stays. ``UsageError`` as there."""
+        from tgraph.engine.change.corrections import correct
+        from tgraph.engine.change.curation_notes import NewFact
+
+        wanted = NewFact(**values)
+        return correct(self._opened, reason, lambda run: run.edit_fact(fact, wanted, reason))
+
+    def deny_fact(self, *fact: str, reason: str) -> Correction:
+        """Keep a fact out of knowledge, whatever documents say now or later, until ``undo``.
+
+        ``fact`` is the edge's IRI or the beginning of it, or subject, predicate and object. What
+        documents say of it stays on record; answers that rest on it are called into question.
+        ``UsageError`` where none or several are meant.
+        """
+        from tgraph.engine.change.corrections import correct
+
+        return correct(self._opened, reason, lambda run: run.deny_fact(fact, reason))
+
+    def facts(self, entity: str) -> list[KnownFact]:
+        """The facts about an entity, by their words. ``UsageError`` where there is none such."""
+        from tgraph.explain.trace.facts import Facts
+
+        facts = Facts(self.read())
+        return facts.about(facts.entity(entity))
+
+    def create_entity(
+        self,
+        name: str,
+        *,
+        reason: str,
+        type: str | None = None,
+        description: str | None = None,
+        aliases: Sequence[str] = (),
+    ) -> Correction:
+        """State by hand that there is an entity. ``UsageError`` where it is known, or deleted."""
+        from tgraph.engine.change.corrections import correct
+        from tgraph.engine.change.curation_notes import EntityValues
+
+        values = EntityValues(None, type, description, tuple(aliases))
+        return correct(self._opened, reason, lambda run: run.create_entity(name, values, reason))
+
+    def edit_entity(self, name: str, *, reason: str, **values: Any) -> Correction:
+        """State what is true of an entity in place of what documents say: ``label``, ``type``,
+        ``description``, ``aliases``, ``not_aliases``. ``UsageError`` where there is none such."""
+        from tgraph.engine.change.corrections import correct
+        from tgraph.engine.change.curation_notes import EntityValues
+
+        given = EntityValues(**{k: _tuple(value) for k, value in values.items()})
+        return correct(self._opened, reason, lambda run: run.edit_entity(name, given, reason))
+
+    def delete_entity(self, name: str, *, reason: str) -> Correction:
+        """Keep an entity out of knowledge with all facts about it, under every name that it has
+        now, until ``undo``. Answers that rest on those facts are called into question."""
+        from tgraph.engine.change.corrections import correct
+
+        return correct(self._opened, reason, lambda run: run.delete_entity(name, reason))
+
+    def merge_entities(self, name: str, other: str, *, reason: str) -> Correction:
+        """Make two entities one, whatever documents call them, until ``undo``. The fuller name is
+        the entity's. ``UsageError`` where they are one, or were told apart by ``split``."""
+        from tgraph.engine.change.corrections import correct
+
+        return correct(self._opened, reason, lambda run: run.merge(name, other, reason))
+
+    def curations(self) -> list[Curation]:
+        """All that people decided about the graph, the last first."""
+        from tgraph.explain.trace.curations import read_curations
+
+        return read_curations(self.read())
+
+    def curation(self, name: str) -> Curation:
+        """The decision of an IRI, a UUID, the beginning of one, what it made, or ``last``.
+        ``UsageError`` for none or several."""
+        from tgraph.explain.trace.curations import find_curation
+
+        return find_curation(self.curations(), name)
+
+    def undo(self, curation: str, *, reason: str) -> Correction:
+        """Take a decision back, named as for ``curation`` (``last`` is the last that stands):
+        knowledge is then as if it had not been made. Answers that rest on what it stated are called
+        into question. ``UsageError`` where it was taken back, or is taken back otherwise
+        (retractions, weights)."""
+        from tgraph.engine.change.corrections import correct
+
+        return correct(self._opened, reason, lambda run: run.undo(curation, reason))
 
     def add_ontology(
         self,
@@ -768,6 +885,10 @@ class KnowledgeGraph:
         self.read()
         with closing(self._opened.snapshot()) as snapshot:
             yield from stream_query(snapshot.path / "store", query, format, bounds)
+
+
+def _tuple(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else tuple(value)
 
 
 def _point_name(point: str | int | datetime | date) -> str:

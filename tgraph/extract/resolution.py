@@ -48,13 +48,18 @@ class Name:
         return name_key(self.name)
 
 
-def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+def resolve(
+    names: Iterable[Name],
+    apart: Iterable[tuple[str, str]] = (),
+    together: Iterable[tuple[str, str]] = (),
+) -> dict[str, str]:
     """For each entity that another absorbs, the canonical one's IRI.
 
     Names with the same key are one entity. A name that is claimed as an alias joins its claimant,
     unless two claimants that can't be the same entity claim it. Canonical is the fullest name: most
     words, then longest, then first in the alphabet. The two of a pair in ``apart`` are never in one
-    entity; what would bring them together is not done.
+    entity; what would bring them together is not done. The two of a pair ``together`` are in one
+    whatever they are called, as far as those apart allow it, and before names are looked at.
 
     What a graph identifies by an IRI of its own is one with another such only where a graph says
     that they are the same; a name joins it where no other so identified bears that name. Then it is
@@ -62,8 +67,9 @@ def resolve(names: Iterable[Name], apart: Iterable[tuple[str, str]] = ()) -> dic
     """
     entities = sorted(names, key=lambda item: item.iri)
     groups = _Groups(entities, apart)
-    for one, other in sorted((entity.iri, other) for entity in entities for other in entity.same):
-        groups.unite(one, other)
+    same_as = sorted((entity.iri, other) for entity in entities for other in entity.same)
+    for pair in (*sorted(together), *same_as):
+        groups.unite(*pair)
     by_key: dict[str, list[Name]] = {}
     claims: dict[str, list[Name]] = {}
     for entity in entities:
@@ -136,8 +142,8 @@ class _Groups:
         return root
 
     def unite(self, left: str, right: str) -> None:
-        """Make them one because a graph says so."""
-        if right in self._parent:
+        """Make them one because somebody or a graph says so, where both are known."""
+        if {left, right} <= self._parent.keys():
             self._merge(self.find(left), self.find(right))
 
     def join(self, left: str, right: str) -> None:

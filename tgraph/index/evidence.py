@@ -236,6 +236,7 @@ def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> E
         end=end,
         quote=quote,
         strength=row.strength,
+        by_hand=texts.is_note(document),
     )
 
 

@@ -19,6 +19,7 @@ from pyoxigraph import Literal, NamedNode, Quad, Triple
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
 from tgraph.extract.resolution import Name, resolve
+from tgraph.index.decisions import NO_DECISIONS, Decisions, amends
 from tgraph.index.evidence import OnDoubt, documents_of, evidence_of_row, raise_doubt, row_of
 from tgraph.index.ontology_fit import End, EntityFit, OntologyFit, ends_of
 from tgraph.index.sources import Texts, document_of_chunk, text_value
@@ -36,6 +37,7 @@ from tgraph.store.base import Store, Term, select, text_of
 from tgraph.store.statements import Pair, Statements, edge_of, iri, reifier, stated
 
 _ABOUT = frozenset((v.RDF_TYPE, v.RDFS_LABEL, v.SKOS_ALT_LABEL))
+_CLAIMED = ("subject", "object")
 _MINTED_TERMS = (v.relation_iri(""), v.type_iri(""))
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 
@@ -165,13 +167,13 @@ class Derivation:
         store: Store,
         merges: Mapping[str, str],
         stands: Callable[[str], bool],
-        splits: Iterable[tuple[str, str]] = (),
+        decisions: Decisions = NO_DECISIONS,
         describe: Describe | None = None,
         weigh: Weigh | None = None,
         fit: OntologyFit | None = None,
     ) -> None:
         """``merges`` maps absorbed entities to canonical ones as of now; ``stands`` tells whether a
-        chunk's document still stands; ``splits`` are the pairs that are to stay apart; ``describe``
+        chunk's document still stands; ``decisions`` are those of people; ``describe``
         says how a subject is described, by default in every way that the texts have; ``weigh``
         tells what evidence counts for that does not count as it is; ``fit`` brings entities and
         edges under an ontology."""
@@ -181,9 +183,10 @@ class Derivation:
         self._members: dict[str, list[str]] = {}
         self._texts = StandingEvidence(store, stands, weigh)
         self._old = dict(merges)
-        self._splits = tuple(splits)
+        self._decisions = decisions
         self._describe = describe or Descriptions(store, None).of
         self._new: dict[str, str] = {}
+        self._denied: set[str] = set()
         self._change = KnowledgeChange()
         self._relation_names: dict[str, set[str]] = {}
         self._gone: set[Quad] = set()
@@ -197,17 +200,20 @@ class Derivation:
         around = self._neighbourhood(touched.entities)  # the merges of others stay as they are
         kept = {k: c for k, c in self._old.items() if k not in around}
         named = [name for entity in sorted(around) if (name := self._name(entity)) is not None]
-        self._new = {**kept, **resolve(named, self._splits)}
+        self._new = {**kept, **resolve(named, self._decisions.splits, self._decisions.joins)}
         self._change.merged = {k: c for k, c in self._new.items() if self._old.get(k) != c}
         self._change.unmerged = {k: c for k, c in self._old.items() if self._new.get(k) != c}
         renamed = set(self._change.merged) | set(self._change.unmerged)
         self._members = _inverted(self._new)
+        self._denied = {edge_of(self._now(triple)) for triple in self._decisions.denied}
         names = touched.entities | renamed | self._ends(touched)
         entities = {mapping.get(e, e) for e in names for mapping in (self._old, self._new)}
         moved = renamed | self._reclassified(entities)
         originals = dict(touched.edges)
         for entity in sorted(moved):
             originals.update(self._edges_naming(entity))
+            for triple in self._decisions.denied:  # which knowledge lacks
+                originals.update(self._stated_of(triple, entity))
         edges = self._refresh_edges(originals, len(entities), progress)
         for entity in sorted(entities):
             self._refresh_entity(entity)
@@ -218,7 +224,7 @@ class Derivation:
         self._name_types(self._terms["EntityType"] - self._forget_types())
         for claim in sorted(touched.claims.union(*map(self._texts.claims_naming, sorted(moved)))):
             existing = self._store.match(NamedNode(claim), None, None, v.KNOWLEDGE_GRAPH)
-            desired = claim_quads(claim, self._texts.of_claim(claim), self._new)
+            desired = claim_quads(claim, self._claimed(claim), self._new)
             self._replace(existing, [] if self._is_left_out(desired) else desired)
         progress(len(edges) + len(entities), len(edges) + len(entities))
         return self._change
@@ -238,6 +244,7 @@ class Derivation:
             found.add(entity)
             canonical = self._old.get(entity, entity)
             queue |= {canonical, *absorbed.get(canonical, ()), *self._texts.same_as(entity)}
+            queue.update(self._decisions.partners(entity))
             for key in self._texts.keys_of(entity) - keys:
                 keys.add(key)
                 queue |= self._texts.entities_with(key)
@@ -266,16 +273,37 @@ class Derivation:
         return {e: t for e, t in texts.items() if t and node in (t.subject, t.object)}
 
     def _name(self, entity: str) -> Name | None:
-        evidence = self._texts.of_entity(entity)
+        evidence = self._of_entity(entity)
         if not evidence:
             return None
+        stated = [item for item in self._texts.of_entity(entity) if not amends(item)]
         return Name(
             entity,
-            commonest(evidence, "name"),
+            commonest(stated, "name"),
             type_of(evidence),
             frozenset(distinct(evidence, "aliasKey")),
             frozenset(distinct(evidence, "same")),
         )
+
+    # --- what people decided ---
+
+    def _of_entity(self, *members: str) -> list[Properties]:
+        """The evidence of an entity under these names as it counts; none of names denied."""
+        kept = [member for member in members if not self._decisions.drops(member)]
+        stated = (item for member in kept for item in self._texts.of_entity(member))
+        return self._decisions.prevailing(list(stated))
+
+    def _of_edge(self, original: str) -> list[Properties]:
+        """The evidence of an edge of the texts, unless one of its ends is denied."""
+        triple = self._texts.triple(original)
+        ends = (triple.subject, triple.object) if triple else ()
+        return [] if any(map(self._decisions.drops, ends)) else self._texts.of_edge(original)
+
+    def _claimed(self, claim: str) -> list[Properties]:
+        """The evidence of a claim, unless it is about what is denied."""
+        evidence = self._texts.of_claim(claim)
+        about = (term for item in evidence for p in _CLAIMED for term in item.get(p, ()))
+        return [] if any(map(self._decisions.drops, about)) else evidence
 
     # --- edges ---
 
@@ -296,9 +324,13 @@ class Derivation:
 
     def _refresh_edge(self, edge: str, triple: Triple, known: Mapping[str, Triple]) -> None:
         originals = self._originals(edge, known)
-        stated = {original: self._texts.of_edge(original) for original in originals}
+        stated = {original: self._of_edge(original) for original in originals}
         evidence = [item for items in stated.values() for item in items]
         desired: list[Quad] = []
+        if evidence and edge in self._denied:
+            self._link(edge, triple, originals)  # found again once it is denied no more
+            evidence = []
+        evidence = self._decisions.prevailing(evidence)
         outside = self._outside(triple) if evidence else ""
         if evidence and triple.subject != triple.object and outside and self._is_strict:
             desired = _outside_quads(edge, outside)
@@ -394,7 +426,8 @@ class Derivation:
             edge = edge_of(quad.triple)
             if edge not in refreshed:
                 originals = self._originals(edge, {})
-                evidence = [item for text in originals for item in self._texts.of_edge(text)]
+                evidence = [item for text in originals for item in self._of_edge(text)]
+                evidence = self._decisions.prevailing(evidence)
                 names.add(self._relation_name(relation, evidence))
                 if label in names:
                     return {label}
@@ -408,9 +441,8 @@ class Derivation:
     # --- entities ---
 
     def _evidence(self, entity: str) -> list[Properties]:
-        """That of the entity and of those that it has absorbed."""
-        members = sorted({entity, *self._members.get(entity, ())})
-        return [item for member in members for item in self._texts.of_entity(member)]
+        """That of the entity and of those that it has absorbed, as it counts."""
+        return self._of_entity(*sorted({entity, *self._members.get(entity, ())}))
 
     def _refresh_entity(self, entity: str) -> None:
         evidence = self._evidence(entity)
@@ -617,7 +649,7 @@ def entity_quads(
     """What knowledge says of an entity with this evidence, and of its types. ``meant`` is the class
     of an ontology that takes the place of the type."""
     own = [e for e in evidence if e["entity"][0].value == entity] or evidence
-    label = commonest(own, "name")
+    label = commonest(own, "name") or commonest(evidence, "name")
     kinds = [meant or v.type_iri(type_of(evidence) or "concept")]
     kinds += [kind for kind in distinct(evidence, "entityClass") if kind not in kinds]
     names = {t.value for e in evidence for p in ("name", "alias") for t in e.get(p, ())}

@@ -87,6 +87,12 @@ def standing_documents(store: Store) -> set[str]:
     return {document.value for document in accessions.values() if isinstance(document, NamedNode)}
 
 
+def is_note(store: Store, document: str) -> bool:
+    """Whether the document is what a person stated by hand."""
+    types = store.match(NamedNode(document), v.RDF_TYPE, v.tg("CurationNote"), v.SOURCE_GRAPH)
+    return next(types, None) is not None
+
+
 def lexical_documents(store: Store) -> set[str]:
     """The large graphs that are found by names and words alone: what they state has no vectors."""
     quads = store.match(None, v.tg("lexical"), None, v.SOURCE_GRAPH)
@@ -182,6 +188,7 @@ class Texts:
         self._librarian = librarian
         self._texts: dict[str, str] = {}
         self._segments: dict[tuple[str, int | None], tuple[Segment, ...]] = {}
+        self._notes: dict[str, bool] = {}
         self._size = 0
 
     @property
@@ -262,6 +269,12 @@ class Texts:
     def media_type(self, document: str) -> str:
         """That of the file that the document was read from."""
         return text_value(self._store, document, v.tg("mimeType"))
+
+    def is_note(self, document: str) -> bool:
+        """Whether the document is what a person stated by hand."""
+        if document not in self._notes:
+            self._notes[document] = is_note(self._store, document)
+        return self._notes[document]
 
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or

@@ -278,7 +278,8 @@ class Questioned:
 
 
 class InvalidationRecord(BundleRecord):
-    """One invalidation of answers that rest on a document which was retracted.
+    """One invalidation of answers that rest on a document which was retracted, or on what a person
+    denied.
 
     An answer is still read after it has been called into question, so it is its standing that is
     invalidated (design, section 3.3).
@@ -288,21 +289,22 @@ class InvalidationRecord(BundleRecord):
 
     def write(
         self,
-        document: str,
+        ground: str,
         reason: str,
         sessions: Iterable[str],
         person: str | None,
         collection: str,
         explain_collection: str,
     ) -> None:
-        """The answers of the sessions (UUIDs) are called into question; the record is finished."""
+        """The answers of the sessions (UUIDs) are called into question because of the ``ground``,
+        the document or denial; the record is finished."""
         self._begin(
             "Answers called into question",
             explain_collection,
             (v.tg("reason"), reason),
             (v.tg("collection"), collection),
             agents=responsible(person),
-            used=(document,),
+            used=(ground,),
         )
         ended = self._clock()
         for uuid in sessions:

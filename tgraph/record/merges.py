@@ -70,9 +70,14 @@ def merge_quads(
 
 def standing_splits(store: Store) -> dict[str, tuple[str, str]]:
     """The pair of each split that has not been taken back, by the split's IRI."""
+    return standing_pairs(store, "Split", "apart")
+
+
+def standing_pairs(store: Store, kind: str, predicate: str) -> dict[str, tuple[str, str]]:
+    """The pairs of entities that decisions of the kind are about, by the decision's IRI."""
     found = {}
-    for node in standing(store, "Split"):
-        first, second = sorted(names_of(store, node, "apart"))
+    for node in standing(store, kind):
+        first, second = sorted(names_of(store, node, predicate))
         found[node.value] = (first, second)
     return dict(sorted(found.items()))
 
@@ -129,11 +134,14 @@ def curation_quads(
     ended: datetime,
     agents: Iterable[Agent],
     document: str | None = None,
+    undone: str = "",
 ) -> list[Quad]:
-    """The activity in which a user decided, with the reason given, and what document it was about
-    if it was about one."""
+    """The activity in which a user decided, with the reason given, what document it was about if it
+    was about one, and which decision it took back if it did."""
     out = Statements(v.SOURCE_GRAPH)
     known, used = tuple(agents), (document,) if document else ()
-    done = Activity(activity, ("Curation",), label, started, ended, known, used=used)
+    done = Activity(
+        activity, ("Curation",), label, started, ended, known, used=used, informed_by=undone
+    )
     done.state(out, (v.tg("reason"), reason))
     return [*out.quads, *agent_quads(known)]

@@ -97,12 +97,19 @@ class CurationRun(Run):
         touched: Touched,
         quads: list[Quad],
         document: str | None = None,
+        *,
+        contexts: bool = False,
+        undone: str = "",
     ) -> None:
+        """``contexts`` is whether chunks came or went with no document named, ``undone`` the
+        curation that this one takes back."""
         context.copy.add(quads)
-        follow_up(context, touched, started, contexts=document is not None)
+        follow_up(context, touched, started, contexts=contexts or document is not None)
         agents = responsible(context.settings.person)
         ended = context.clock()
-        context.copy.add(curation_quads(self.iri, label, reason, started, ended, agents, document))
+        context.copy.add(
+            curation_quads(self.iri, label, reason, started, ended, agents, document, undone)
+        )
         self._commit(context)
         self._publish(context)
 
@@ -186,17 +193,17 @@ def take_back(
     answers = [a for a in impact_of(opened, document).answers if not a.questioned]
     sessions = tuple(answer.session for answer in answers)
     if sessions:
-        _question(opened, document, reason, sessions)
+        question(opened, document, reason, sessions)
     return changed, sessions
 
 
-def _question(
-    opened: OpenCollection, document: str, reason: str, sessions: tuple[str, ...]
-) -> None:
+def question(opened: OpenCollection, ground: str, reason: str, sessions: tuple[str, ...]) -> None:
+    """Call the answers of the sessions into question, for what was taken back: a document, or a
+    denial."""
     record = opened.record(InvalidationRecord)
     try:
         record.write(
-            document,
+            ground,
             reason,
             [session.removeprefix(v.session_iri("")) for session in sessions],
             opened.settings.person,

@@ -39,7 +39,8 @@ from tgraph.index.sources import (
     text_value,
 )
 from tgraph.models.base import CallSink
-from tgraph.record.merges import merge_quads, standing_merges, standing_splits
+from tgraph.record.curations import read_decisions
+from tgraph.record.merges import merge_quads, standing_merges
 from tgraph.record.summaries import state_summary
 from tgraph.retrieve.labels import labels_of, reified
 from tgraph.store.base import Store
@@ -103,7 +104,7 @@ def derive(context: IndexContext, touched: Touched, started: datetime) -> Derive
         copy.store,
         standing_merges(copy.store),
         lambda chunk: document_of_chunk(chunk) in standing,
-        standing_splits(copy.store).values(),
+        read_decisions(copy.store),
         descriptions.of,
         tied.weigh if tied else None,
         fit,

@@ -20,7 +20,14 @@ from tgraph.extract.model.claims import ClaimExtractor
 from tgraph.index.cooccurrence import encode
 from tgraph.index.knowledge import Touched
 from tgraph.index.prepended_metadata import document_preface, stored_preface
-from tgraph.index.sources import Texts, derived, standing_chunks, stored_chunk, text_value
+from tgraph.index.sources import (
+    Texts,
+    derived,
+    is_note,
+    standing_chunks,
+    stored_chunk,
+    text_value,
+)
 from tgraph.ingest.chunk import chunk_document
 from tgraph.ingest.languages import detected
 from tgraph.model import Chunk, Document, Extraction
@@ -218,7 +225,8 @@ def claim(context: IndexContext, touched: Touched) -> int:
 
 
 def _unread(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk]:
-    """The standing chunks that no claim extraction has read, in the order of their IRIs."""
+    """The standing chunks that no claim extraction has read, in the order of their IRIs. What a
+    person stated by hand is given, and is not read."""
     read = {
         used.object.value
         for kind in store.match(None, v.RDF_TYPE, v.tg(CLAIMS), v.SOURCE_GRAPH)
@@ -226,7 +234,7 @@ def _unread(store: Store, texts: Texts, fields: Sequence[str]) -> Iterator[Chunk
         if isinstance(used.object, NamedNode)
     }
     for document, chunk in standing_chunks(store):
-        if chunk not in read:
+        if chunk not in read and not is_note(store, document):
             before = stored_preface(store, texts, document, fields) if fields else ""
             yield replace(stored_chunk(store, texts, chunk), preface=before)
 

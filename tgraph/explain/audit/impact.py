@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyoxigraph import NamedNode, Quad
@@ -129,6 +129,29 @@ def _answers(store: Store, catalogue: str, document: str) -> Iterator[AffectedAn
                 tuple(_sentences(store, session.bundle, document)),
                 doubt.time if doubt else "",
             )
+
+
+def answers_on(store: Store, catalogue: str, edges: Iterable[str]) -> tuple[str, ...]:
+    """The sessions (IRIs) whose answers rest on one of the edges, or on evidence of it, and still
+    stand."""
+    bundles = {text_of(quad.graph_name) for edge in edges for quad in _uses(store, edge)}
+    doubts = questioned(store)
+    return tuple(
+        session.explain_id
+        for session in list_sessions(store, catalogue)
+        if session.bundle in bundles - {""}
+        and session.explain_id not in doubts
+        and _has_answer(store, session.bundle)
+    )
+
+
+def _uses(store: Store, edge: str) -> Iterator[Quad]:
+    """Where bundles say that the edge was selected, or that something comes from its evidence."""
+    for quad in store.match(None, v.tg("edge"), NamedNode(edge), None):
+        if quad.graph_name == v.SOURCE_GRAPH:
+            yield from store.match(None, v.prov("wasDerivedFrom"), quad.subject, None)
+        elif any(store.match(quad.subject, v.RDF_TYPE, v.tg("EdgeSelection"), quad.graph_name)):
+            yield quad
 
 
 def _has_answer(store: Store, bundle: str) -> bool:

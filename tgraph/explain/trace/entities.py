@@ -15,20 +15,20 @@ from tgraph.extract.resolution import name_key
 from tgraph.index.evidence import documents_of
 from tgraph.index.sources import document_of_chunk, standing_documents, text_value
 from tgraph.index.standing_knowledge import StandingEvidence, commonest
-from tgraph.record.merges import standing_merges, standing_splits
+from tgraph.record.merges import standing_merges, standing_pairs, standing_splits
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Why a name is taken for another: the names are the ``same``, ``name`` is ``alias`` too, or a
-    graph has ``stated`` that they are one.
+    """Why a name is taken for another: the names are the ``same``, ``name`` is ``alias`` too, a
+    graph has ``stated`` that they are one, or somebody made them one by ``hand``.
 
     ``evidence`` are the places that say so, ``paths`` the documents that they are in.
     """
 
-    kind: Choice["same", "alias", "stated"]
+    kind: Choice["same", "alias", "stated", "hand"]
     name: str
     alias: str
     evidence: tuple[str, ...]
@@ -38,6 +38,8 @@ class Ground:
     def text(self) -> str:
         if self.kind == "same":
             return f"{self.name!r} and {self.alias!r} are the same name"
+        if self.kind == "hand":
+            return f"{self.name!r} and {self.alias!r} were made one by hand"
         more = f" and {len(self.paths) - 1} more" if self.paths[1:] else ""
         said = "is stated to be" if self.kind == "stated" else "is also called"
         return f"{self.name!r} {said} {self.alias!r} ({self.paths[0]}{more})"
@@ -77,6 +79,7 @@ class EntityMerges:
         self._texts = StandingEvidence(store, lambda chunk: document_of_chunk(chunk) in standing)
         self._recalled = NamesAsOf(store)
         self._merges = standing_merges(store)
+        self._joins = set(standing_pairs(store, "Join", "together").values())
 
     def merges(self) -> list[Merge]:
         """The merges that stand, by the names of the canonical and the absorbed entity."""
@@ -170,6 +173,8 @@ class EntityMerges:
         """What joins the absorbed name to any other name of its entity."""
         others = [canonical, *(a for a, c in self._merges.items() if c == canonical)]
         for other in sorted(set(others) - {absorbed}):
+            if tuple(sorted((other, absorbed))) in self._joins:
+                yield Ground("hand", self.name(other), self.name(absorbed), (), ())
             if name_key(self.name(other)) == name_key(self.name(absorbed)):
                 yield Ground("same", self.name(other), self.name(absorbed), (), ())
             else:

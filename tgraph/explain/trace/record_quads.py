@@ -13,10 +13,10 @@ from tgraph.store.base import Store
 
 _PROV = (
     "wasDerivedFrom wasGeneratedBy specializationOf wasRevisionOf wasAssociatedWith"
-    " qualifiedAssociation agent hadPlan used"
+    " qualifiedAssociation agent hadPlan used wasInvalidatedBy wasInformedBy"
 )
 _FOLLOWED = frozenset(
-    (*map(v.prov, _PROV.split()), *map(v.tg, ("edge", "mergedFrom", "sentence")))
+    (*map(v.prov, _PROV.split()), *map(v.tg, ("edge", "mergedFrom", "sentence", "deniedEdge")))
 ) | {v.dcterms("isPartOf")}
 _RECORDS = (VERIFICATION, INFLUENCE, EVALUATION, INVALIDATION, ERASURE)
 

@@ -48,7 +48,7 @@ def _prefixes(kinds: str) -> tuple[str, ...]:
 
 SAID = (
     *_terms("name description keyword alias nameKey aliasKey quote text heading entityType"),
-    *_terms("claimType claimStart claimEnd summaryText shortAnswer"),
+    *_terms("claimType claimStart claimEnd summaryText shortAnswer notAlias"),
     *map(v.dcterms, ("title", "creator", "date")),
     v.oa("exact"),
     v.SKOS_ALT_LABEL,

@@ -1,0 +1,319 @@
+"""``tgraph facts`` and ``tgraph curations``: what people state, deny and take back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli.options import chat_options, common, json_array, settings_of
+from tgraph.cli.running import command, opened
+from tgraph.cli.terminal import many, one_line, print_json, say, show, table, time
+from tgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from tgraph.engine.change.corrections import Correction
+    from tgraph.explain.trace.curations import Curation
+
+reason_option = click.option("--reason", required=True, help="Why; it is kept in the record.")
+weight_option = click.option(
+    "--weight", type=click.FloatRange(1, 10), help="How strongly it holds, 1 to 10; 5 by default."
+)
+datatype_option = click.option(
+    "--datatype", metavar="TYPE", help="The object is a value of this type, such as date."
+)
+_WIDTH = 60
+_ID = 12
+
+
+@click.group("facts", context_settings={"help_option_names": ["-h", "--help"]})
+def facts() -> None:
+    """Look at the facts about an entity; state, edit and deny them by hand.
+
+    FACT is the id of an edge (its IRI or the beginning of the id that `facts list` shows), or three
+    names: subject, predicate, object. What is decided is on record, and `tgraph curations undo`
+    takes it back.
+    """
+
+
+@command("list")
+@click.argument("entity")
+@json_array
+@common
+def list_(entity: str, as_json: bool) -> None:
+    """List the facts about ENTITY with their ids.
+
+    \b
+    Examples:
+      tgraph facts list "Roald Amundsen"
+      tgraph facts list "Roald Amundsen" --json | jq '.[] | select(.by_hand)'
+    """
+    with opened() as graph:
+        found = graph.facts(entity)
+        if as_json:
+            print_json(found)
+        elif found:
+            rows = (
+                (
+                    fact.edge.rpartition(":")[2][:_ID],
+                    one_line(fact.text),
+                    f"{fact.weight:g}",
+                    f"{fact.documents:,}" + (" + by hand" if fact.by_hand else ""),
+                )
+                for fact in found
+            )
+            show(table(("Id", "Fact", "Weight", "Documents"), rows))
+        else:
+            say(f"There are no facts about {one_line(entity)}.")
+
+
+@command("add")
+@click.argument("subject")
+@click.argument("predicate")
+@click.argument("object_", metavar="OBJECT")
+@click.option("--literal", is_flag=True, help="OBJECT is a text, not the name of an entity.")
+@datatype_option
+@click.option("--description", help="What more is to be said of it.")
+@weight_option
+@reason_option
+@chat_options
+@common
+def add(
+    subject: str,
+    predicate: str,
+    object_: str,
+    literal: bool,
+    datatype: str | None,
+    description: str | None,
+    weight: float | None,
+    reason: str,
+    **flags: Any,
+) -> None:
+    """State a fact: it is evidence of its own kind from now on, beside what documents say.
+
+    A name that the graph doesn't know becomes an entity; you are told. What you state is quoted,
+    traced and audited like any source, under the title "Stated by hand", with your name if the
+    setting `person` gives it.
+
+    \b
+    Examples:
+      tgraph facts add "Roald Amundsen" "was born in" Borge --reason "parish register"
+      tgraph facts add "Roald Amundsen" "was born on" 1872-07-16 --datatype date --reason "the same"
+    """
+    with opened(settings_of(flags)) as graph:
+        values = {"description": description or "", "weight": weight}
+        done = graph.add_fact(
+            subject,
+            predicate,
+            object_,
+            reason=reason,
+            literal=literal,
+            datatype=datatype,
+            **values,  # type: ignore[arg-type]
+        )
+    tell(done)
+
+
+@command("edit")
+@click.argument("fact", nargs=-1, required=True)
+@click.option("--subject", default="", help="Another subject.")
+@click.option("--predicate", default="", help="Another predicate.")
+@click.option("--object", "object_", default="", help="Another object.")
+@click.option("--literal", is_flag=True, help="The object is a text, not the name of an entity.")
+@datatype_option
+@click.option("--description", help="What is to be said of it, in place of what documents say.")
+@weight_option
+@reason_option
+@chat_options
+@common
+def edit(
+    fact: tuple[str, ...],
+    subject: str,
+    predicate: str,
+    object_: str,
+    literal: bool,
+    datatype: str | None,
+    description: str | None,
+    weight: float | None,
+    reason: str,
+    **flags: Any,
+) -> None:
+    """Put another fact in place of FACT, or another description or weight of the same.
+
+    The old fact is denied and the new one stated, as one decision that is taken back as one.
+
+    \b
+    Examples:
+      tgraph facts edit 742df8d082bf --object Borge --reason "parish register"
+      tgraph facts edit Fram "was built by" "Colin Archer" --weight 9 --reason "certain"
+    """
+    _check(fact)
+    with opened(settings_of(flags)) as graph:
+        done = graph.edit_fact(
+            *fact,
+            reason=reason,
+            subject=subject,
+            predicate=predicate,
+            object=object_,
+            literal=literal,
+            datatype=datatype,
+            description=description,
+            weight=weight,
+        )
+    tell(done)
+
+
+@command("deny")
+@click.argument("fact", nargs=-1, required=True)
+@reason_option
+@chat_options
+@common
+def deny(fact: tuple[str, ...], reason: str, **flags: Any) -> None:
+    """Keep FACT out of the graph, whatever documents say, now or later, under whatever names.
+
+    What documents say of it stays on record, and their sentences are still found as text. Answers
+    that rest on the fact are called into question: `sessions` and `trace` say so.
+
+    \b
+    Examples:
+      tgraph facts deny 742df8d082bf --reason "a misprint, see the errata"
+      tgraph facts deny "Robert Scott" reach "North Pole" --reason "it was the South Pole"
+    """
+    _check(fact)
+    with opened(settings_of(flags)) as graph:
+        done = graph.deny_fact(*fact, reason=reason)
+    tell(done)
+
+
+def _check(fact: tuple[str, ...]) -> None:
+    if len(fact) not in (1, 3):
+        raise UsageError(
+            "A fact is named by its id, or by subject, predicate and object.",
+            "Put names of several words in quotation marks.",
+        )
+
+
+def tell(done: Correction) -> None:
+    """What a correction came to."""
+    say(f"{one_line(done.said)} ({done.curation})")
+    if done.new:
+        names = ", ".join(map(one_line, done.new))
+        say(f"New to the graph: {names}.")
+    if done.questioned:
+        say(f"Answers called into question: {len(done.questioned):,}.")
+
+
+for _command in (list_, add, edit, deny):
+    facts.add_command(_command)
+
+
+@click.group("curations", context_settings={"help_option_names": ["-h", "--help"]})
+def curations() -> None:
+    """Look at all that people decided about the graph, and take it back.
+
+    ID is the curation's IRI, its UUID, the beginning of that, or `last`.
+    """
+
+
+@command("list")
+@click.option("--standing", is_flag=True, help="Only what was not taken back.")
+@json_array
+@common
+def list_curations(standing: bool, as_json: bool) -> None:
+    """List the decisions, the last first: what, when, by whom, why, and whether they stand.
+
+    \b
+    Examples:
+      tgraph curations list --standing
+      tgraph curations list --json | jq '.[] | select(.label == "Fact denied")'
+    """
+    with opened() as graph:
+        found = [each for each in graph.curations() if each.standing or not standing]
+        if as_json:
+            print_json(found)
+        elif found:
+            columns = "Id", "Decision", "About", "Decided (UTC)", "By", "Reason", "Standing"
+            show(table(columns, map(_row, found)))
+        else:
+            say("Nothing has been decided by hand.")
+
+
+def _row(each: Curation) -> tuple[str, ...]:
+    return (
+        _uuid(each.curation)[:8],
+        each.label,
+        one_line(each.what, _WIDTH),
+        time(each.decided),
+        one_line(each.person),
+        one_line(each.reason, _WIDTH),
+        "" if each.standing else "undone",
+    )
+
+
+def _uuid(curation: str) -> str:
+    return curation.rpartition("curation:")[2]
+
+
+@command("show")
+@click.argument("name", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@common
+def show_(name: str, as_json: bool) -> None:
+    """Show one decision, with what it made and the note in which it is put down.
+
+    \b
+    Examples:
+      tgraph curations show last
+    """
+    with opened() as graph:
+        found = graph.curation(name)
+        if as_json:
+            print_json(found)
+            return
+        lines = [
+            f"{found.label}: {one_line(found.what)}",
+            f"Decided {time(found.decided)}"
+            + (f" by {one_line(found.person)}" * bool(found.person)),
+            f"Reason: {one_line(found.reason)}",
+            f"Curation: {found.curation}",
+            *([f"Takes back: {found.undoes}"] if found.undoes else []),
+            *([f"Taken back by: {found.undone_by}"] if found.undone_by else []),
+            *(
+                f"{each.kind}: {each.iri}" + (f" (ended {time(each.ended)})" * bool(each.ended))
+                for each in found.results
+            ),
+            *([f"Document: {found.document}"] if found.document else []),
+        ]
+        click.echo("\n".join(lines))
+        if found.document and any(each.kind == "Accession" for each in found.results):
+            text = graph.source_text(found.document)
+            click.echo(
+                "".join(f"  {one_line(line)}\n" for line in text.splitlines() if line), nl=False
+            )
+
+
+@command("undo")
+@click.argument("name", metavar="ID")
+@reason_option
+@chat_options
+@common
+def undo(name: str, reason: str, **flags: Any) -> None:
+    """Take a decision back: the graph is then as if it had not been made. `last` is the last that
+    stands.
+
+    A decision of several parts goes as one. That it was made, and that it was taken back, stays on
+    record. Answers that rest on what it stated are called into question.
+
+    \b
+    Examples:
+      tgraph curations undo last --reason "the register was misread"
+    """
+    with opened(settings_of(flags)) as graph:
+        done = graph.undo(name, reason=reason)
+    say(f"Taken back: {one_line(done.said)} ({done.curation})")
+    if done.questioned:
+        say(f"{many(len(done.questioned), 'answer')} called into question.")
+
+
+for _command in (list_curations, show_, undo):
+    curations.add_command(_command)

@@ -1,0 +1,241 @@
+"""What people state and deny by hand: notes, which are small documents, denials, and joins.
+
+A note is a document of a sentence or two. What it states is evidence like any other: of exact
+characters, standing as long as the note does. It is not read by an extractor, for it is given.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+
+from pyoxigraph import NamedNode, Quad, Triple
+
+from tgraph import vocabulary as v
+from tgraph.extract.resolution import name_key
+from tgraph.index.decisions import Decisions, identity
+from tgraph.index.sources import text_value
+from tgraph.model import Chunk, Document, Extraction, Page, Span
+from tgraph.models.tokens import count_tokens
+from tgraph.record.activities import Authorship, names_of, standing, state_entity
+from tgraph.record.merges import standing_pairs
+from tgraph.record.sources import ExtractionRecord, accession_quads, chunk_quads, document_quads
+from tgraph.rendering import flat, shortened
+from tgraph.store.base import Store
+from tgraph.store.statements import Statements, edge_of, iri, reifier, stated
+
+MEDIA_TYPE = "text/x-tgraph-curation"
+KEY = "curation"
+_TITLE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedEntity:
+    """What a person states of an entity. ``curates`` names the properties that go before those of
+    the texts; with ``entity`` among them it states that there is such a thing."""
+
+    iri: str
+    name: str
+    type: str = ""
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+    not_aliases: tuple[str, ...] = ()
+    curates: tuple[str, ...] = ("entity",)
+
+    def key(self) -> str:
+        said = (self.iri, self.name, self.type, self.description)
+        return v.digest(*said, *self.aliases, "", *self.not_aliases, "", *self.curates)
+
+
+@dataclass(frozen=True, slots=True)
+class CuratedFact:
+    """A triple of entities or with a literal that a person states, and how the relation is called;
+    ``curates`` as of an entity, with ``edge`` among them it states the triple."""
+
+    triple: Triple
+    name: str
+    description: str = ""
+    strength: float = 5.0
+    curates: tuple[str, ...] = ("edge",)
+
+    def key(self) -> str:
+        return v.digest(str(self.triple), self.description, str(self.strength), *self.curates)
+
+
+@dataclass(frozen=True)
+class CurationNote:
+    """What a person states, in words, and what that means. The text is a function of both, another
+    for other statements."""
+
+    sentences: tuple[str, ...]
+    entities: tuple[CuratedEntity, ...] = ()
+    facts: tuple[CuratedFact, ...] = ()
+
+    @cached_property
+    def statement(self) -> str:
+        return " ".join(self.sentences)
+
+    @cached_property
+    def key(self) -> str:
+        said = [entity.key() for entity in self.entities], [fact.key() for fact in self.facts]
+        return v.digest(*said[0], "", *said[1])
+
+    @cached_property
+    def text(self) -> str:
+        return f"{self.statement}\n\nStated by hand, note {self.key[:12]}.\n"
+
+    @cached_property
+    def sha256(self) -> str:
+        return sha256(self.text.encode()).hexdigest()
+
+    def document(self, title: str) -> Document:
+        return Document(self.sha256, title, MEDIA_TYPE, (Page(None, self.text),))
+
+    @cached_property
+    def chunk(self) -> Chunk:
+        return Chunk(self.sha256, None, 0, 0, len(self.text), self.text, count_tokens(self.text))
+
+
+class NoteRecord(ExtractionRecord):
+    """What a note states, as evidence: the activity that put it down, a subgraph, its edges."""
+
+    def __init__(self, how: Authorship, note: CurationNote) -> None:
+        super().__init__(how, note.chunk, Extraction(note.chunk.iri, (), ()), f"{KEY} {note.key}")
+        self._note = note
+        self._span = Span(0, len(note.statement), note.statement)
+
+    def state(self) -> tuple[list[Quad], list[str]]:
+        found = super().state()
+        for entity in self._note.entities:
+            self._state_entity(entity)
+        for fact in self._note.facts:
+            self._state_fact(fact)
+        return found[0], [*found[1], *self._new.take()]
+
+    def _state_entity(self, entity: CuratedEntity) -> None:
+        self.entities.add(entity.iri)
+        self._evidence(
+            f"{entity.iri} {entity.key()}",
+            self._span,
+            (v.tg("entity"), iri(entity.iri)),
+            (v.tg("name"), entity.name),
+            (v.tg("entityType"), entity.type),
+            (v.tg("description"), entity.description or None),
+            (v.tg("alias"), list(entity.aliases)),
+            (v.tg("nameKey"), name_key(entity.name)),
+            (v.tg("aliasKey"), [name_key(alias) for alias in entity.aliases]),
+            (v.tg("notAlias"), list(entity.not_aliases)),
+            (v.tg("curates"), map(v.tg, entity.curates)),
+        )
+
+    def _state_fact(self, fact: CuratedFact) -> None:
+        edge = edge_of(fact.triple)
+        self.edges[edge] = fact.triple
+        self._out.add(self.subgraph, (v.tg("contains"), iri(edge)))
+        self._out.quads.append(reifier(edge, fact.triple))
+        self._evidence(
+            edge,
+            self._span,
+            (v.tg("edge"), iri(edge)),
+            (v.tg("name"), fact.name),
+            (v.tg("description"), fact.description or None),
+            (v.tg("strength"), float(fact.strength)),
+            (v.tg("curates"), map(v.tg, fact.curates)),
+        )
+
+
+def note_quads(
+    note: CurationNote, how: Authorship, reason: str, text_hash: str
+) -> tuple[list[Quad], NoteRecord]:
+    """The note, taken in by the curation, and what it states. The text is in the librarian. Its
+    title says what it is, when and why it was put down."""
+    day = f"{how.ended.astimezone(UTC):%Y-%m-%d}"
+    document = note.document(f"Stated by hand, {day}: {shortened(flat(reason), _TITLE)}")
+    path = f"curations/{day}/{how.uuid}"
+    record = NoteRecord(how, note)
+    accession = v.accession_iri(path, note.sha256, None)
+    quads = [
+        *document_quads(document, text_hash, [text_hash]),
+        *stated(v.SOURCE_GRAPH, document.iri, (v.RDF_TYPE, v.tg("CurationNote"))),
+        *accession_quads(accession, document.iri, path, how.run, how.ended, None),
+        *chunk_quads(note.chunk),
+        *record.quads(),
+    ]
+    return quads, record
+
+
+def denial_quads(
+    activity: str, edges: Iterable[str], entities: Iterable[str], decided: datetime
+) -> list[Quad]:
+    """The denial of edges, named as the texts and knowledge have them, or of entities: generated
+    by the activity in which it was decided, and invalidated by the one that takes it back."""
+    out = Statements(v.SOURCE_GRAPH)
+    denied = sorted(edges), sorted(entities)
+    state_entity(
+        out,
+        f"{v.URN}denial:{v.digest(activity, *denied[0], *denied[1])}",
+        "Denial",
+        (v.prov("generatedAtTime"), decided),
+        (v.tg("deniedEdge"), map(iri, denied[0])),
+        (v.tg("deniedEntity"), map(iri, denied[1])),
+        by=activity,
+    )
+    return out.quads
+
+
+def join_quads(activity: str, pair: tuple[str, str], decided: datetime) -> list[Quad]:
+    """The two entities are one: generated by the activity in which it was decided, and invalidated
+    by the one that takes it back. Entity resolution honours those that stand."""
+    out = Statements(v.SOURCE_GRAPH)
+    state_entity(
+        out,
+        f"{v.URN}join:{v.digest(activity, *sorted(pair))}",
+        "Join",
+        (v.prov("generatedAtTime"), decided),
+        (v.tg("together"), map(iri, pair)),
+        by=activity,
+    )
+    return out.quads
+
+
+def read_decisions(store: Store) -> Decisions:
+    """The decisions about knowledge that stand in the store."""
+    denied: dict[str, Triple] = {}
+    entities: set[str] = set()
+    for node in standing(store, "Denial"):
+        entities.update(names_of(store, node, "deniedEntity"))
+        for edge in names_of(store, node, "deniedEdge"):
+            if (triple := reified_triple(store, edge)) is not None:
+                denied[edge] = triple
+    return Decisions(
+        tuple(standing_pairs(store, "Split", "apart").values()),
+        tuple(standing_pairs(store, "Join", "together").values()),
+        tuple(denied[edge] for edge in sorted(denied)),
+        frozenset((*entities, *map(identity, entities))),
+        _stated(store),
+    )
+
+
+def reified_triple(store: Store, edge: str) -> Triple | None:
+    """What the edge IRI reifies."""
+    quads = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
+    term = next((quad.object for quad in quads), None)
+    return term if isinstance(term, Triple) else None
+
+
+def _stated(store: Store) -> dict[str, str]:
+    """Since when each note stands, of its standing accessions the last."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for note in store.match(None, v.RDF_TYPE, v.tg("CurationNote"), v.SOURCE_GRAPH):
+        assert isinstance(note.subject, NamedNode)
+        for quad in store.match(None, v.prov("specializationOf"), note.subject, v.SOURCE_GRAPH):
+            assert isinstance(quad.subject, NamedNode)
+            accession = quad.subject.value
+            if not text_value(store, accession, v.prov("invalidatedAtTime")):
+                taken = text_value(store, accession, v.prov("generatedAtTime"))
+                found[note.subject.value].append(taken)
+    return {note: max(times, key=v.in_time) for note, times in found.items()}
