@@ -112,6 +112,7 @@ def test_every_shape_has_something_to_say_of_the_record(whole, shapes):
 # --- what is bent is caught, statement by statement ---
 
 OPTIONAL = {
+    (TG.GivenCommunity, TG.finding),  # a community without a report has none
     (TG.Note, PROV.wasDerivedFrom),
     (TG.Session, TG.parameter),
     (TG.Session, TG.call),
