@@ -2,14 +2,15 @@
 
 Such graphs keep, at best, which stretch of text a thing was read in. The place of an entity is the
 first sentence of the stretch that names it; that of a relationship the sentence that names both of
-its ends, the one most like its description; else the fewest sentences in a row that name both.
-Where no sentence does it is all of the stretch. A person may be named by a part of the name.
+its ends, the one most like its description; else the fewest sentences in a row that name both, or
+of those that name one the one most like it. Where no sentence does it is all of the stretch. A
+person may be named by a part of the name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 
 from tgraph.ingest.sentences import sentences
@@ -47,17 +48,21 @@ class UnitText:
         return self._span(found[0], found[0]) if found else None
 
     def of_relationship(self, one: str, other: str, description: str = "") -> Span | None:
-        """The sentences that name both."""
+        """The sentences that name both, else one that names either."""
         first, second = self.naming(one), self.naming(other)
-        if both := sorted(set(first) & set(second)):
-            said = _words(description)
-            best = max(both, key=lambda n: (len(said & _words(self._folded[n])), -n))
-            return self._span(best, best)
+        if both := set(first) & set(second):
+            return self._likest(both, description)
         pairs = [(min(a, b), max(a, b)) for a in first for b in second]
         near = [pair for pair in pairs if pair[1] - pair[0] < _TOGETHER]
-        if not near:
-            return None
-        return self._span(*min(near, key=lambda pair: (pair[1] - pair[0], pair)))
+        if near:
+            return self._span(*min(near, key=lambda pair: (pair[1] - pair[0], pair)))
+        return self._likest({*first, *second}, description)
+
+    def _likest(self, numbers: Collection[int], description: str) -> Span | None:
+        """Of the sentences the one that shares most words with the description."""
+        said = _words(description)
+        best = max(numbers, key=lambda n: (len(said & _words(self._folded[n])), -n), default=None)
+        return None if best is None else self._span(best, best)
 
     def of_quote(self, quote: str) -> Span | None:
         """Where the text says exactly this, white space apart."""
