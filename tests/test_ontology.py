@@ -110,6 +110,9 @@ GRAPH = """{"entities": [
   "description": "She found it.", "keywords": ["element"], "strength": 9,
   "quote": "Marie Curie discovered Polonium in Paris."}], "attributes": [{"bad": 1}]}"""
 
+PEOPLE = """@prefix : <http://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+:lise a :Physicist ; :met :otto ; owl:sameAs :meitner . :meitner :born 1878 ."""
+
 EMPTY = '{"entities": [], "relationships": [], "attributes": []}'
 
 
@@ -162,6 +165,9 @@ def store(tmp_path_factory) -> Iterator[OxigraphStore]:
         kg.delete_entity("Paris", reason="An example.")
         for _ in range(3):
             kg.undo("last", reason="An example.")
+        kg.weigh("*.md", 0.9, reason="An example.")
+        (root / "people.ttl").write_text(PEOPLE)
+        kg.import_graph([root / "people.ttl"])
     reader = OnnxReader.of_folder(small_reader(root / "reader", {"Polonium": 5.0}))
     reading = Components(settings, root / "cache", embedder=HashingEmbedder(), reader=reader)
     with opened(reading) as kg:
