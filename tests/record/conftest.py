@@ -179,10 +179,10 @@ class SampleRecord:
         made = merge_quads(store, RUN, now(), now(), {two: one, three: one}, {})
         store.extend(made)
         agents = [SOFTWARE, MODEL, EMBEDDER]
-        quads += made + run_quads(RUN, started, now(), agents, {"malformed row": 2})
+        quads += made + run_quads(RUN, "Index run", started, now(), agents, {"malformed row": 2})
         again = now()
         quads += merge_quads(store, LATER_RUN, now(), now(), {}, {three: one})
-        quads += run_quads(LATER_RUN, again, now(), agents, {})
+        quads += run_quads(LATER_RUN, "Index run", again, now(), agents, {})
         quads += self._curations()
         return quads + agent_quads(agents) + prompt_quads([prompt("extract_graph")])
 

@@ -99,12 +99,17 @@ def accession_quads(
 
 
 def run_quads(
-    run: str, started: datetime, ended: datetime, agents: Iterable[Agent], counts: dict[str, int]
+    run: str,
+    label: str,
+    started: datetime,
+    ended: datetime,
+    agents: Iterable[Agent],
+    counts: dict[str, int],
 ) -> list[Quad]:
-    """One run of ``index``: when, by whom, and what came of it."""
+    """One run of ``index`` or ``import``: when, by whom, and what came of it."""
     out = Statements(v.SOURCE_GRAPH)
     known = tuple(agents)
-    Activity(run, ("IndexRun",), "Index run", started, ended, known, dropped=counts).state(out)
+    Activity(run, ("IndexRun",), label, started, ended, known, dropped=counts).state(out)
     return out.quads
 
 

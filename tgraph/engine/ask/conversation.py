@@ -50,7 +50,7 @@ class PrepareRun(Run):
             if need.what == "contexts":
                 update_contexts(shop, wanted=True)
             if embed(shop, self._ledger, tree=need.what == "tree"):
-                describe_run(shop, started)
+                describe_run(shop, started, self.label)
                 self._commit(shop)
             self._publish(shop)
 

@@ -66,6 +66,8 @@ class ImportReport(IndexReport):
 class ImportRun(Run):
     """One run over some graphs."""
 
+    label = "Import"
+
     def run(self, wanted: GraphImport) -> ImportReport:
         """Take the graphs in and publish. Raises ``TgraphError`` where the run as a whole fails."""
         with self._workshop() as context:

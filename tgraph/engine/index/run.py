@@ -85,6 +85,7 @@ class Run:
     """
 
     kind = "run"
+    label = "Index run"
     busy = "Another index run is at work on this collection; waiting for it to finish."
 
     def __init__(self, setup: RunSetup) -> None:
@@ -135,7 +136,7 @@ class Run:
         """Derive what follows from what was read, and publish it."""
         followed = follow_up(context, intakes.touched, started, brought=brought)
         if context.copy.changed or followed.vectors:
-            describe_run(context, started)
+            describe_run(context, started, self.label)
             self._commit(context)
         self._publish(context)
         pointer = read_pointer(self._ledger.folder)
@@ -205,10 +206,10 @@ class IndexRun(Run):
         return self._conclude(context, started, intakes, extracted, claims)
 
 
-def describe_run(context: IndexContext, started: datetime) -> None:
+def describe_run(context: IndexContext, started: datetime, label: str) -> None:
     """Put the run itself on record."""
     agents = [SOFTWARE, context.extractor.agent, context.embedder.agent]
     context.copy.add(agent_quads(agents))
     context.copy.add(context.record.prompts(context.extractor.prompts))
     dropped = dict(context.record.dropped)
-    context.copy.add(run_quads(context.run, started, context.clock(), agents, dropped))
+    context.copy.add(run_quads(context.run, label, started, context.clock(), agents, dropped))
