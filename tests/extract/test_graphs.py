@@ -300,7 +300,7 @@ def test_operation_dulce(tmp_path: Path) -> None:
             "graph": "What is the role of Sam Rivera?",
         }
         for mode, question in asked.items():
-            answer = graph.ask(question, mode)
+            answer = graph.ask(question, mode, history=[])
             assert not answer.no_evidence
             assert {c.title for s in answer.sentences for c in s.citations} == {"dulce.txt"}
 
