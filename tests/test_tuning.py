@@ -56,6 +56,7 @@ def test_without_a_model_all_comes_of_the_graph_and_is_on_record(place: Path) ->
         store = kg.read()
         assert kg.integrity().ok
         assert not kg.audit("knowledge").rows
+        assert not kg.audit("shapes").rows
         assert {"person"} <= set(done.profile.types)
         assert all(
             any(row.quote in text for text in TEXTS.values()) for row in done.profile.examples

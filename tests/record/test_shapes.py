@@ -35,6 +35,8 @@ THROUGH_THE_ENGINE = {
     TG.Denial,
     TG.Join,
     TG.Weighting,
+    TG.Ontology,
+    TG.PromptTuning,
     TG.ContextBuilding,
     TG.VectorSearch,
     TG.HybridSearch,
