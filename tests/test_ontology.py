@@ -288,7 +288,7 @@ def test_the_record_of_a_small_corpus_holds_most_of_the_terms(declared, store, o
     """So that what follows has something to check; the rest needs a PDF, a model that repairs, or
     an export in TrustGraph's names."""
     written = declared - {str(term) for term in ontology.subjects(SKOS.scopeNote)}
-    assert len(in_data(store)) > 0.8 * len(written), sorted(written - in_data(store))
+    assert len(in_data(store)) > 0.75 * len(written), sorted(written - in_data(store))
 
 
 def test_terms_are_described(ontology, declared):

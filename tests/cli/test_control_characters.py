@@ -45,6 +45,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield made
 
 
+FILES = ("csv", "graphml", "graphrag", "markdown")
+
+
 def formats() -> Iterator[tuple[str, ...]]:
     """Each command in each format that it has."""
     subjects = {"source": ["Curie"], "trace": ["--all"]}
@@ -52,8 +55,13 @@ def formats() -> Iterator[tuple[str, ...]]:
         kinds = [p.type for p in command.params if "--format" in p.opts]
         for kind in (kind for kind in kinds if isinstance(kind, click.Choice)):
             for each in kind.choices:
+                if name == "export" and each in FILES:
+                    continue  # of knowledge, tested below
                 query = CONSTRUCT if each in ("turtle", "ntriples") else SELECT
-                said = {"sparql": [query], "audit": ["documents-of-answer", "last"]}.get(name)
+                said = {
+                    "sparql": [query],
+                    "audit": ["documents-of-answer", "last"],
+                }.get(name)
                 yield (name, *(said or subjects.get(name, [])), "--format", each)
 
 
@@ -78,6 +86,19 @@ OTHERS = [
     ("doctor",),
     ("config", "show"),
 ]
+
+
+@pytest.mark.parametrize("kind", ["csv", "graphml", "markdown"])
+def test_files_of_knowledge_have_none(hostile, kind: str, tmp_path: Path):
+    place = tmp_path / "here" / "out"
+    place.parent.mkdir()
+    arguments = ("export", "--knowledge", "--format", kind, "-o", str(place))
+    assert run(hostile, arguments).exit_code == 0
+    files = [path for path in place.parent.rglob("*") if path.is_file()]
+    texts = [path.read_bytes().decode() for path in files]
+    assert texts
+    assert not any(UNSAFE.search(text.replace("\r\n", "\n")) for text in texts)
+    assert not any(UNSAFE.search(path.name) for path in files)
 
 
 def run(hostile: Terminal, arguments: tuple[str, ...]) -> Result:

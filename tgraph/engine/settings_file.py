@@ -184,6 +184,8 @@ def _example(field: FieldInfo) -> object:
     if choices := _choices(field.annotation):
         return choices[0]
     kinds = _options(field.annotation)
+    if bool in kinds:
+        return False
     return 1 if int in kinds or float in kinds else "..."
 
 
