@@ -62,7 +62,8 @@ def add(file: Path, reason: str, as_json: bool, quiet: bool, **flags: Any) -> No
 
 
 def _added(added: AddedOntology) -> str:
-    what = f"{many(added.classes, 'class', 'classes')}, {many(added.properties, 'property', 'properties')}"
+    classes = many(added.classes, "class", "classes")
+    what = f"{classes}, {many(added.properties, 'property', 'properties')}"
     shapes = ", with shapes" if added.shapes else ""
     place = ", in the place of an earlier version" if added.superseded else ""
     strict = " Strict: what does not fit is not in knowledge." if added.strict else ""
