@@ -27,6 +27,7 @@ from tgraph.index.communities.communities import (
     read_communities,
     read_components,
     stated_quads,
+    with_edges,
 )
 from tgraph.index.communities.given import named, standing_given
 from tgraph.index.communities.leiden import SEED, Clustering
@@ -170,10 +171,11 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = reported(read_communities(context.copy.store), context)
+    communities = reported(read_communities(context.copy.store, edges=False), context)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
+    communities = with_edges(context.copy.store, communities)
     phase = _ReportPhase(context, communities, standing, known or standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))

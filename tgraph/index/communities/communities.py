@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -127,26 +128,31 @@ def read_relationships(store: Store) -> list[Relationship]:
 
     A weight that is missing or no positive number counts as 1.
     """
-    entities = {value(node) for node in _instances(store, "Entity")}
-    weights = {value(node): 1.0 for node in _instances(store, "Edge")}
+    return sorted(_relationships(store))
+
+
+def _relationships(store: Store) -> Iterator[Relationship]:
+    """The same, in any order, each entity's IRI one string for all: there may be a million."""
+    entities = {name: name for name in map(value, _instances(store, "Entity"))}
+    weights = dict.fromkeys(map(value, _instances(store, "Edge")), 1.0)
+    weigh = lru_cache(_weight)
     for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
-        weights[value(quad.subject)] = _weight(value(quad.object))
-    found = []
+        weights[value(quad.subject)] = weigh(value(quad.object))
     for relation in _instances(store, "Relation"):
         for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             subject, obj = quad.subject, quad.object
             if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode):
                 continue
             edge = v.edge_iri(subject, relation, obj)
-            if subject != obj and edge in weights and {subject.value, obj.value} <= entities:
-                found.append(Relationship(edge, subject.value, obj.value, weights[edge]))
-    return sorted(found)
+            one, other = entities.get(subject.value), entities.get(obj.value)
+            if one is not None and other is not None and one != other and edge in weights:
+                yield Relationship(edge, one, other, weights[edge])
 
 
 def read_components(store: Store) -> list[Component]:
     """The connected parts of the graph, by their first entity."""
     between: dict[tuple[str, str], list[float]] = {}
-    for edge in read_relationships(store):
+    for edge in _relationships(store):
         pair = min(edge.subject, edge.object), max(edge.subject, edge.object)
         between.setdefault(pair, []).append(edge.weight)
     if not between:
@@ -197,9 +203,9 @@ def _weight(text: str) -> float:
     return min(weight, _HEAVIEST) if weight > 0 else 1.0
 
 
-def _instances(store: Store, kind: str) -> list[NamedNode]:
+def _instances(store: Store, kind: str) -> Iterator[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
-    return [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
+    return (quad.subject for quad in quads if isinstance(quad.subject, NamedNode))
 
 
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
@@ -242,10 +248,23 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
             elif said in found:
                 found[subject].parent = said
                 found[said].children.append(subject)
-    if edges:
-        _place_edges(found, read_relationships(store))
     ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
-    return tuple(stated.community(name) for name, stated in ordered)
+    read = tuple(stated.community(name) for name, stated in ordered)
+    return with_edges(store, read) if edges else read
+
+
+def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
+    """The communities with their edges."""
+    found: dict[str, list[str]] = {community.iri: [] for community in communities}
+    of_entity: dict[str, set[str]] = {}
+    for community in communities:
+        for member in community.members:
+            of_entity.setdefault(member, set()).add(community.iri)
+    nowhere: set[str] = set()
+    for edge in _relationships(store):
+        for name in of_entity.get(edge.subject, nowhere) & of_entity.get(edge.object, nowhere):
+            found[name].append(edge.edge)
+    return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
 
 
 @dataclass(slots=True)
@@ -256,25 +275,10 @@ class _Stated:
     parent: str | None = None
     members: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
-    edges: list[str] = field(default_factory=list)
 
     def community(self, name: str) -> Community:
-        members, edges, children = (
-            tuple(sorted(each)) for each in (self.members, self.edges, self.children)
-        )
-        return Community(name, self.level, members, edges, self.parent, children)
-
-
-def _place_edges(found: Mapping[str, _Stated], edges: Iterable[Relationship]) -> None:
-    """List each edge in every community that both of its ends are in."""
-    of_entity: dict[str, set[str]] = {}
-    for name, stated in found.items():
-        for member in stated.members:
-            of_entity.setdefault(member, set()).add(name)
-    nowhere: set[str] = set()
-    for edge in edges:
-        for name in of_entity.get(edge.subject, nowhere) & of_entity.get(edge.object, nowhere):
-            found[name].edges.append(edge.edge)
+        members, children = tuple(sorted(self.members)), tuple(sorted(self.children))
+        return Community(name, self.level, members, (), self.parent, children)
 
 
 def isolated_entities(store: Store) -> tuple[str, ...]:

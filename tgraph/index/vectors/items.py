@@ -67,6 +67,8 @@ def items_of(
 
 def _entities(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
     lexical = lexical_documents(store)
+    if lexical and lexical >= standing_documents(store):
+        return
     mentions = evidence.mentions() if lexical else {}
     for entity in _instances(store, "Entity"):
         chunks = mentions.get(entity.value)
