@@ -97,21 +97,25 @@ def cluster(context: IndexContext) -> Clustered:
     how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
     parameters = {name: literal(value) for name, value in how.parameters.items()}
     if context.copy.changed or last_parameters(store) != parameters:
-        _recluster(context, how)
-    return Clustered(len(community_names(store)), len(isolated_entities(store)))
+        isolated = _recluster(context, how)
+    else:
+        isolated = len(isolated_entities(store))
+    return Clustered(len(community_names(store)), isolated)
 
 
-def _recluster(context: IndexContext, how: Clustering) -> None:
+def _recluster(context: IndexContext, how: Clustering) -> int:
+    """Cluster; how many entities are in no community then."""
     copy, started = context.copy, context.clock()
     change = compare(copy.store, how, partial(context.show, STAGE))
     copy.remove(change.removed)
     copy.add(change.added)
-    if not copy.changed:
-        return
     isolated = len(isolated_entities(copy.store))
+    if not copy.changed:
+        return isolated
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
     by = Authorship(context.run, agent, (), started, context.clock())
     copy.add(clustering_quads(by, how.parameters, isolated, change.made, change.ended, change.left))
+    return isolated
 
 
 def compare(

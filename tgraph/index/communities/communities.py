@@ -9,7 +9,7 @@ relationship ties to another has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -19,10 +19,11 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
+from tgraph.index.knowledge import is_statement
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Community
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, edge_of, iri
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
 _NAMED, _LETTERS = 3, 60
@@ -253,20 +254,6 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
     return with_edges(store, read) if edges else read
 
 
-def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
-    """The communities with their edges."""
-    found: dict[str, list[str]] = {community.iri: [] for community in communities}
-    of_entity: dict[str, set[str]] = {}
-    for community in communities:
-        for member in community.members:
-            of_entity.setdefault(member, set()).add(community.iri)
-    nowhere: set[str] = set()
-    for edge in _relationships(store):
-        for name in of_entity.get(edge.subject, nowhere) & of_entity.get(edge.object, nowhere):
-            found[name].append(edge.edge)
-    return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
-
-
 @dataclass(slots=True)
 class _Stated:
     """A community as it is read, piece by piece."""
@@ -281,16 +268,39 @@ class _Stated:
         return Community(name, self.level, members, (), self.parent, children)
 
 
+def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
+    """The communities with their edges."""
+    found: dict[str, list[str]] = {community.iri: [] for community in communities}
+    of_entity: dict[str, set[str]] = {}
+    for community in communities:
+        for member in community.members:
+            of_entity.setdefault(member, set()).add(community.iri)
+    for member, within in of_entity.items():
+        for edge, other in _edges_from(store, member, of_entity):
+            for name in within & of_entity[other]:
+                found[name].append(edge)
+    return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
+
+
+def _edges_from(store: Store, entity: str, others: Container[str]) -> Iterator[tuple[str, str]]:
+    """The edges of knowledge from the entity to one of the others, each with that."""
+    for quad in store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+        other = value(quad.object)
+        if other == entity or other not in others or not is_statement(quad.predicate):
+            continue
+        edge = edge_of(quad.triple)
+        if next(store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None):
+            yield edge, other
+
+
 def isolated_entities(store: Store) -> tuple[str, ...]:
     """The entities that are in no community, sorted: no relationship ties them to another."""
+    entities = set(map(value, _instances(store, "Entity")))
     communities = community_names(store)
-    members = {
-        quad.object
-        for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
-        if value(quad.subject) in communities
-    }
-    entities = _instances(store, "Entity")
-    return tuple(sorted(node.value for node in entities if node not in members))
+    for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
+        if value(quad.subject) in communities:
+            entities.discard(value(quad.object))
+    return tuple(sorted(entities))
 
 
 def community_names(store: Store) -> set[str]:
