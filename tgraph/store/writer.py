@@ -115,6 +115,9 @@ class LayeredStore:
 
     def load(self, lines: Sequence[str]) -> None:
         """Add N-Quads, a statement to a line, of which none is there already."""
+        if self._on_disk and len(lines) >= BULK:
+            self._disk.read(lines, bulk=True)
+            return
         self._memory.read(lines)
         self._hold(len(lines))
 

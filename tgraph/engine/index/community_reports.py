@@ -26,6 +26,7 @@ from tgraph.index.communities.communities import (
     isolated_entities,
     read_communities,
     read_components,
+    state_communities,
     stated_quads,
     with_edges,
 )
@@ -63,6 +64,7 @@ from tgraph.store.base import Store
 from tgraph.store.statements import NQuads, literal
 
 STAGE = "Clustering"
+ADDED_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,12 @@ class Clustered:
 
 @dataclass(frozen=True, slots=True)
 class Reclustering:
-    """A change of communities: the quads of knowledge to add and to remove, the hierarchies that
-    were ``made`` (communities by key) and that ``ended``, and the communities that ``left``, with
-    what was said of them."""
+    """A change of communities: those ``found``, the quads of knowledge to remove, the hierarchies
+    that were ``made`` (communities by key) and that ``ended``, and the communities that ``left``,
+    with what was said of them. Where it is ``first`` there were none before."""
 
-    added: Sequence[Quad]
+    first: bool
+    found: Sequence[FoundCommunities]
     removed: Sequence[Quad]
     made: Mapping[str, Sequence[str]]
     ended: Sequence[Hierarchy]
@@ -108,7 +111,14 @@ def _recluster(context: IndexContext, how: Clustering) -> int:
     copy, started = context.copy, context.clock()
     change = compare(copy.store, how, partial(context.show, STAGE))
     copy.remove(change.removed)
-    copy.add(change.added)
+    found = iter(change.found)
+    while batch := list(islice(found, ADDED_AT_ONCE)):  # the quads of all take a lot of memory
+        if change.first:
+            out = NQuads(v.KNOWLEDGE_GRAPH)
+            state_communities(out, batch)
+            copy.add_new(out.take())
+        else:
+            copy.add(community_quads(batch))
     isolated = len(isolated_entities(copy.store))
     if not copy.changed:
         return isolated
@@ -128,18 +138,20 @@ def compare(
     kept = {key for key, known in standing.items() if key in wanted and known.communities <= there}
     fresh = sorted(wanted.keys() - kept)
     made: dict[str, list[str]] = {}
-    desired: dict[Quad, None] = {}
+    found: list[FoundCommunities] = []
     for done, key in enumerate(fresh, 1):
-        found = wanted[key]()
-        made[key] = [community.iri for community, _ in found]
-        desired |= dict.fromkeys(community_quads(found))
+        made_now = wanted.pop(key)()
+        made[key] = [community.iri for community, _ in made_now]
+        found += made_now
         progress(done, len(fresh))
     ended = [standing[key] for key in sorted(standing.keys() - kept)]
     before = {name: stated_quads(store, name) for known in ended for name in known.communities}
     again = {name for names in made.values() for name in names}
+    stay = set(community_quads(one for one in found if one.community.iri in before))
     return Reclustering(
-        added=list(desired),
-        removed=[quad for said in before.values() for quad in said if quad not in desired],
+        first=not there,
+        found=found,
+        removed=[quad for said in before.values() for quad in said if quad not in stay],
         made=made,
         ended=ended,
         left={name: said for name, said in sorted(before.items()) if said and name not in again},
