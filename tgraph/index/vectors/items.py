@@ -127,6 +127,8 @@ def _in_words(store: Store, edge: NamedNode) -> str:
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
+    if lexical and lexical >= standing_documents(store):
+        return
     for document, chunk in standing_chunks(store):
         if document not in lexical:
             yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))
