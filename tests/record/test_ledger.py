@@ -337,9 +337,12 @@ def test_a_large_change_is_not_loaded_again_unless_the_store_has_changed_meanwhi
         folder.store.rename(copy.path / "former")
     loaded: list[Path] = []
     load = OxigraphStore.load
-    monkeypatch.setattr(
-        OxigraphStore, "load", lambda self, path: (loaded.append(path), load(self, path))
-    )
+
+    def counted(store: OxigraphStore, path: Path) -> None:
+        loaded.append(path)
+        load(store, path)
+
+    monkeypatch.setattr(OxigraphStore, "load", counted)
     for _ in range(2):
         assert ledger.fold() == Folded(0, 0, 1) or not ledger.waiting()
     assert len(loaded) == (meanwhile == "another")
