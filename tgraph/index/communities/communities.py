@@ -19,7 +19,6 @@ from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
-from tgraph.index.knowledge import is_statement
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Community
 from tgraph.store.base import Store
@@ -280,18 +279,21 @@ def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Communit
     for community in communities:
         for member in community.members:
             of_entity.setdefault(member, set()).add(community.iri)
+    relations = set(_instances(store, "Relation"))
     for member, within in of_entity.items():
-        for edge, other in _edges_from(store, member, of_entity):
+        for edge, other in _edges_from(store, member, of_entity, relations):
             for name in within & of_entity[other]:
                 found[name].append(edge)
     return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
 
 
-def _edges_from(store: Store, entity: str, others: Container[str]) -> Iterator[tuple[str, str]]:
+def _edges_from(
+    store: Store, entity: str, others: Container[str], relations: Container[NamedNode]
+) -> Iterator[tuple[str, str]]:
     """The edges of knowledge from the entity to one of the others, each with that."""
     for quad in store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
-        other = value(quad.object)
-        if other == entity or other not in others or not is_statement(quad.predicate):
+        other = value(quad.object) if isinstance(quad.object, NamedNode) else entity
+        if other == entity or other not in others or quad.predicate not in relations:
             continue
         edge = edge_of(quad.triple)
         if next(store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None):
