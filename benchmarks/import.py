@@ -57,7 +57,8 @@ def main() -> None:
             report = graph.import_graph([file], progress=stages, message=print)
         spent = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        kept = sum(f.stat().st_size for f in (Path(folder) / "graph").rglob("*") if f.is_file())
+        files = [f.stat() for f in (Path(folder) / "graph").rglob("*") if f.is_file()]
+        kept = sum({stat.st_ino: stat.st_size for stat in files}.values())  # snapshots are links
     stages.show()
     print(f"{given.triples:,} triples, {size / 1e6:.0f} MB: {report.relationships:,} relationships")
     print(f"{spent:.0f} s of CPU, {peak:,.0f} MB at most, {kept / 1e6:,.0f} MB on disk")

@@ -37,6 +37,7 @@ from tgraph.engine.index.graph_import import ImportReport
 from tgraph.errors import IngestError, UsageError
 from tgraph.extract.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax, whole_lines
 from tgraph.extract.resolution import Name, resolve
+from tgraph.store import writer
 
 VALUES = {"embedding.provider": "hashing"}
 EX = "http://example.org/"
@@ -398,6 +399,7 @@ def test_a_large_first_graph_says_what_it_says_read_piece_by_piece(tmp_path, mon
     found = []
     for size in (10**9, 10):
         monkeypatch.setattr(graph_import, "LARGE", size)
+        monkeypatch.setattr(writer, "REPLACES", size)  # of its statements there are more than 10
         values = {**VALUES, "graphs.embedded": 3, "graphs.reports": 1}
         with tgraph.open(tmp_path / str(size), create=True, settings=values) as opened:
             messages: list[str] = []
@@ -407,7 +409,7 @@ def test_a_large_first_graph_says_what_it_says_read_piece_by_piece(tmp_path, mon
             assert graph_import.LEXICAL in report.dropped
             found.append(set(map(str, knowledge(opened.read()))))
             assert is_sound(opened)
-            for mode in ("naive", "bm25"):
+            for mode in ("naive", "bm25", "local"):
                 answer = opened.ask("Who sailed the Fram?", mode)
                 assert "Nansen" in f"{answer.text} {answer.notes}"  # or it is what comes nearest
             assert opened.audit("shapes").passed

@@ -15,6 +15,7 @@ from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.engine.index.community_reports import Reclustering, compare
 from tgraph.index.communities.communities import (
+    community_quads,
     isolated_entities,
     read_communities,
     read_components,
@@ -82,7 +83,7 @@ class Clustered:
         self.store.extend(wanted - about)
         change = compare(self.store, self.how)
         self.store.remove(change.removed)
-        self.store.extend(change.added)
+        self.store.extend(community_quads(change.found))
         run = f"{v.URN}run:00000000-0000-4000-8000-{next(RUNS):012d}"
         agent = Agent("method", "leiden", "1")
         by, how = Authorship(run, agent, (), now(), now()), self.how.parameters
@@ -157,10 +158,10 @@ def test_the_way_does_not_matter_and_what_did_not_change_is_left_alone(versions)
         assert {h.key for h in change.ended} == before.keys() - after.keys()
         assert standing_hierarchies(graph.store).keys() == after.keys()
         stayed = {m for key in before.keys() & after.keys() for m in after[key].members}
-        touched = {q.object for q in (*change.added, *change.removed)}
+        touched = {q.object for q in (*community_quads(change.found), *change.removed)}
         assert not touched & {NamedNode(member) for member in stayed}
         again = graph.become(knowledge_of(facts))
-        assert not any((again.added, again.removed, again.made, again.ended, again.left))
+        assert not any((again.found, again.removed, again.made, again.ended, again.left))
 
 
 def test_a_community_that_leaves_stays_on_record() -> None:

@@ -32,6 +32,7 @@ from tgraph.record import ledger as ledger_module
 from tgraph.record.chain import GENESIS, Chain, Head, canonical_hash, chain_hash, read_head
 from tgraph.record.ledger import Folded, Ledger
 from tgraph.record.session import SessionRecord
+from tgraph.store import writer as writer_module
 from tgraph.store.base import text_of
 from tgraph.store.folder import CollectionFolder, GraphFolder
 from tgraph.store.journal import MARK, Journal
@@ -308,6 +309,47 @@ def test_a_staged_change_waits_and_is_applied_sealed_and_published(
     with snapshot(root(folder)) as found:
         assert list(found.store.match(new.subject)) == [new]
         assert ledger.generation(found.store) == 1
+
+
+@pytest.mark.parametrize("meanwhile", ["nothing", "death", "another"])
+def test_a_large_change_is_not_loaded_again_unless_the_store_has_changed_meanwhile(
+    folder: CollectionFolder, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    monkeypatch.setattr(writer_module, "REPLACES", 0)
+    old, new, noted = (
+        Quad(NamedNode(f"urn:x:{name}"), NamedNode("urn:x:p"), Literal(name), DefaultGraph())
+        for name in ("old", "new", "noted")
+    )
+    batch = {"batch": "urn:x:batch", "hash": "0" * 64, "catalogue": CATALOGUE, "run": "urn:x:run"}
+    with ledger.open() as (store, _):
+        store.extend([old])
+        ledger.publish(store)
+        copy = WorkingCopy(folder, "run", store)
+    copy.add([new])
+    copy.remove([old])
+    copy.note([f"{noted} .\n"])
+    copy.commit(dict(batch))
+    copy.close()
+    if meanwhile == "another":
+        with writing(folder) as store:
+            ledger.publish(store)
+    elif meanwhile == "death":
+        folder.store.rename(copy.path / "former")
+    loaded: list[Path] = []
+    load = OxigraphStore.load
+
+    def counted(store: OxigraphStore, path: Path) -> None:
+        loaded.append(path)
+        load(store, path)
+
+    monkeypatch.setattr(OxigraphStore, "load", counted)
+    for _ in range(2):
+        assert ledger.fold() == Folded(0, 0, 1) or not ledger.waiting()
+    assert len(loaded) == (meanwhile == "another")
+    assert list(folder.staging.iterdir()) == []
+    with snapshot(root(folder)) as found:
+        for quad, there in ((old, 0), (new, 1), (noted, 1)):
+            assert len(list(found.store.match(quad.subject))) == there
 
 
 def test_who_finds_another_writing_is_told_and_waits_no_longer_than_asked(

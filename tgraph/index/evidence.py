@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import Literal, NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError
@@ -64,8 +64,9 @@ class EvidenceSource(Protocol):
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         """Title and path of those of the documents that stand."""
 
-    def mentions(self) -> dict[str, set[str]]:
-        """The chunks of standing documents that speak of each entity, under whatever name."""
+    def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
+        """The chunks of standing documents that speak of each entity, of all or of these, under
+        whatever name."""
 
 
 OnDoubt = Callable[[EvidenceError], None]
@@ -155,12 +156,12 @@ class StoredEvidence:
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         return documents_of(self._store, documents)
 
-    def mentions(self) -> dict[str, set[str]]:
+    def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         store = self._store
         standing = standing_documents(store)
         canonical = canonical_names(store)
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for named in store.match(None, v.tg("entity"), None, v.SOURCE_GRAPH):
+        for named in self._named(entities, canonical):
             entity = text_of(named.object)
             for origin in store.match(named.subject, _DERIVED, None, v.SOURCE_GRAPH):
                 chunk = text_of(origin.object)
@@ -168,6 +169,18 @@ class StoredEvidence:
                     for name in (entity, *canonical.get(entity, ())):
                         found[name].add(chunk)
         return found
+
+    def _named(
+        self, entities: Collection[str] | None, canonical: Mapping[str, Sequence[str]]
+    ) -> Iterator[Quad]:
+        """The evidence of entities, or of these and of what they have absorbed."""
+        about: Iterable[NamedNode | None] = [None]
+        if entities is not None:
+            wanted = set(entities)
+            absorbed = {one for one, into in canonical.items() if wanted & {*into}}
+            about = map(NamedNode, sorted(wanted | absorbed))
+        for node in about:
+            yield from self._store.match(None, v.tg("entity"), node, v.SOURCE_GRAPH)
 
     def _rows(
         self, query: str, parameter: str, iris: Sequence[str], about: str

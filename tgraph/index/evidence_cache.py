@@ -128,10 +128,11 @@ class LookupTable:
         rows = self._query(_DOCUMENT, zip(documents))
         return {iri: (title, path) for iri, title, path in rows}
 
-    def mentions(self) -> dict[str, set[str]]:
+    def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
         for about, chunk in self._query(_MENTIONS, [_OTHERS]):
-            found[about].add(chunk)
+            if entities is None or about in entities:
+                found[about].add(chunk)
         return found
 
     # --- what was counted ---

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 _LONGEST = 400  # bytes of a piece; a longer one is left to tiktoken, whose time is linear
 _NONE = 2**31
 _MOST_KEPT = 50_000
+_MUCH = 3_000_000
+"""Characters counted by a table from which on it pays to load the ranks, which count in a third of
+the time."""
 _SHORT = 4  # bytes of what many words have in common
 _DIGEST = 64
 
@@ -62,10 +65,12 @@ class TokenTable:
         self._ranks = ranks
         self._costs: dict[str, int] = {}
         self._known: dict[bytes, int] = {}
+        self.counted = 0
 
     def count(self, text: str) -> int | None:
         """The number of tokens, None where a piece is too long to be counted here."""
         total = 0
+        self.counted += len(text)
         for piece, times in Counter(self._split.findall(text)).items():
             cost = self._costs.get(piece)
             if cost is None:
@@ -229,7 +234,7 @@ def count_tokens(text: str, encoding: str = DEFAULT_ENCODING) -> int:
 def _by_table(text: str, encoding: str) -> int | None:
     """The count without the ranks, None where they are loaded already or have to be."""
     table = None if encoding in _loaded else _table(encoding)
-    if table is None:
+    if table is None or table.counted > _MUCH:
         return None
     total = 0
     for segment in _segments(text):

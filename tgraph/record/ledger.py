@@ -35,7 +35,7 @@ from tgraph.store.journal import Frame, JournalContent, is_free, read_journal
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import must_be_mended, publish
 from tgraph.store.statements import Statements, iri, read_trig, stated, to_bytes
-from tgraph.store.writer import apply, committed, discard, remove_abandoned, writing
+from tgraph.store.writer import adopt, apply, committed, discard, remove_abandoned, writing
 
 AT_ONCE = 500
 """Journals folded before the result is published and they are deleted."""
@@ -107,7 +107,14 @@ class Ledger:
         It waits up to ``timeout`` seconds for another writer, then raises ``StoreError``.
         """
         erasing = PreparedErasure(self.folder)
-        with writing(self.folder, timeout=timeout, waiting=waiting, before=erasing.swap) as store:
+
+        def swap() -> None:
+            if erasing.is_committed():
+                erasing.swap()
+            else:
+                adopt(self.folder)
+
+        with writing(self.folder, timeout=timeout, waiting=waiting, before=swap) as store:
             with disk_errors():
                 if erasing.is_committed():  # the rest of it; one that was not is forgotten
                     if not erasing.is_published():

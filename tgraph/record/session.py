@@ -453,12 +453,13 @@ class SessionRecord(BundleRecord):
         )
 
 
-_WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim"))
+_WORLD = tuple(f"{v.URN}{kind}:" for kind in ("edge", "entity", "claim", "skolem"))
 
 
 def _recorded(iris: Sequence[str]) -> list[str]:
-    """Those that are entities in PROV's sense: edges, entities and claims are what texts say."""
-    return [each for each in iris if not each.startswith(_WORLD)]
+    """Those that are entities in PROV's sense: edges, entities and claims are what texts say, and
+    whatever has an IRI of its own is what an imported graph speaks of."""
+    return [each for each in iris if each.startswith(v.URN) and not each.startswith(_WORLD)]
 
 
 def _phrase(kind: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -18,6 +19,10 @@ from tgraph.store.base import Store
 Hits = Sequence[tuple[str, float]]
 _BY_VECTOR = 4
 """Entities that a concept leads to by vector."""
+
+_WORD = re.compile(r"[\w'’.-]*\w")
+_WORDS = 8
+"""Of a name that is looked for in a question."""
 
 
 def match_entities(question: Question, nearest: Hits, context: Context) -> list[EntityMatch]:
@@ -102,6 +107,24 @@ def match_names(concept: str, store: Store) -> list[str]:
                 if is_entity(quad.subject.value, store):
                     found.add(quad.subject.value)
     return sorted(found)
+
+
+def names_within(text: str, store: Store) -> list[tuple[str, str]]:
+    """The entities that the text names, each with the words that do; of names that overlap the
+    longest counts."""
+    words = [match.span() for match in _WORD.finditer(text)]
+    found: dict[str, str] = {}
+    taken: set[int] = set()
+    for length in range(min(len(words), _WORDS), 0, -1):
+        for first in range(len(words) - length + 1):
+            places = range(first, first + length)
+            if not taken.isdisjoint(places):
+                continue
+            name = text[words[first][0] : words[first + length - 1][1]]
+            if entities := match_names(name, store):
+                taken.update(places)
+                found |= {entity: name for entity in entities if entity not in found}
+    return list(found.items())
 
 
 def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:

@@ -115,7 +115,8 @@ class Reports:
 
     @cached_property
     def _mentions(self) -> Mapping[str, set[str]]:
-        return self._evidence.mentions()
+        told = (self.communities[report.community] for report in self.by_community.values())
+        return self._evidence.mentions({member for one in told for member in one.members})
 
 
 def item_of(report: CommunityReport) -> Item:

@@ -19,7 +19,7 @@ from typing import BinaryIO
 
 from pyoxigraph import NamedNode, Quad, RdfFormat, parse
 
-from tgraph.errors import DamagedStoreError
+from tgraph.errors import DamagedStoreError, StoreError
 from tgraph.store.base import Graph, Results, Subject, Term
 from tgraph.store.files import (
     FileLock,
@@ -27,12 +27,14 @@ from tgraph.store.files import (
     disk_errors,
     exclusive,
     make_folder,
+    read_json,
+    sync_files,
     sync_folder,
     write_json,
 )
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.oxigraph import OxigraphStore
-from tgraph.store.snapshot import check_store
+from tgraph.store.oxigraph import BULK, OxigraphStore
+from tgraph.store.snapshot import check_store, read_pointer
 from tgraph.store.statements import to_bytes
 
 AT_ONCE = 100_000
@@ -56,6 +58,9 @@ def sorted_lines(path: Path, at_once: int = AT_ONCE) -> Iterator[bytes]:
 
 IN_MEMORY = 1_000_000
 """Quads that the memory may hold, about 500 bytes each; then they go to disk."""
+
+BESIDE_A_FILE = 100_000
+"""The same, once a file was loaded: whoever does that has its own use for the memory."""
 
 
 class LayeredStore:
@@ -110,6 +115,9 @@ class LayeredStore:
 
     def load(self, lines: Sequence[str]) -> None:
         """Add N-Quads, a statement to a line, of which none is there already."""
+        if self._on_disk and len(lines) >= BULK:
+            self._disk.read(lines, bulk=True)
+            return
         self._memory.read(lines)
         self._hold(len(lines))
 
@@ -117,7 +125,7 @@ class LayeredStore:
         """Add a file of N-Quads, some of which may be there already, to the disk."""
         self._settle()
         self._disk.load(path)
-        self._on_disk = True
+        self._on_disk, self._limit = True, min(self._limit, BESIDE_A_FILE)
 
     def _hold(self, count: int) -> None:
         self._held += count
@@ -135,18 +143,29 @@ class LayeredStore:
         self._settle()
         self._disk.backup(target)
 
+    def flush(self) -> None:
+        """Bring all quads to the disk."""
+        self._settle()
+        self._disk.flush()
+
     def close(self) -> None:
         self._memory.close()
         self._disk.close()
 
     def _settle(self) -> None:
         if self._held:
-            self._disk.fill(self._memory.match())
+            bring = self._disk.fill if self._held >= BULK else self._disk.extend
+            bring(self._memory.match())
             self._memory = OxigraphStore.memory()
             self._held, self._on_disk = 0, True
 
 
 ADDED, REMOVED, COMMIT = "added.nq", "removed.nq", "commit.json"
+_COPY, _FORMER, _FOLLOWS = "store", "former", "follows"
+
+REPLACES = 100_000_000
+"""Bytes of added statements from which on the working copy replaces the store (``adopt``): to load
+them a second time costs as much as all else of a large change."""
 
 
 @contextmanager
@@ -193,8 +212,11 @@ class WorkingCopy:
         with disk_errors():
             make_folder(self.path.parent)
             self.path.mkdir(allowed_in(self.path.parent, 0o777))
-            store.backup(self.path / "store")
-        self.store = LayeredStore(OxigraphStore.open(self.path / "store"))
+            store.backup(self.path / _COPY)
+        pointer = read_pointer(folder)
+        self._follows = pointer.snapshot if pointer else None
+        self._noted: list[tuple[int, int]] = []
+        self.store = LayeredStore(OxigraphStore.open(self.path / _COPY))
         self._added = (self.path / ADDED).open("wb")
         self._removed = (self.path / REMOVED).open("wb")
         self.changed = 0
@@ -217,7 +239,9 @@ class WorkingCopy:
 
     def note(self, lines: Iterable[str]) -> None:
         """As ``add_new``, of what this run does not read again: it is kept out of memory."""
+        start = self._added.tell()
         self._write(lines)
+        self._noted.append((start, self._added.tell()))
 
     def _write(self, lines: Iterable[str]) -> list[str]:
         new = list(dict.fromkeys(lines))
@@ -231,6 +255,7 @@ class WorkingCopy:
         with disk_errors():
             self._added.flush()
         self.store.fill(self.path / ADDED)
+        self._noted.clear()
 
     def remove(self, quads: Iterable[Quad]) -> None:
         """Remove quads of the store as it was; what this run added it does not remove."""
@@ -253,9 +278,22 @@ class WorkingCopy:
             for file in (self._added, self._removed):
                 file.flush()
                 os.fsync(file.fileno())
+            if self._added.tell() >= REPLACES and self._follows is not None:
+                self._complete()
+                description = {**description, _FOLLOWS: self._follows}
             sync_folder(self.path)
             write_json(self.path / COMMIT, description)
             sync_folder(self.path.parent)
+
+    def _complete(self) -> None:
+        """Make the copy what the store will be, and durable."""
+        with (self.path / ADDED).open("rb") as file:
+            for start, end in self._noted:
+                file.seek(start)
+                self.store.load(file.read(end - start).decode().splitlines(keepends=True))
+        self.store.flush()
+        files = [path for path in (self.path / _COPY).iterdir() if path.suffix != ".sst"]
+        sync_files([path for path in files if path.is_file()])  # RocksDB syncs its tables itself
 
     def close(self) -> None:
         """Let go of the copy; an uncommitted change is deleted."""
@@ -292,8 +330,42 @@ def _staged(folder: CollectionFolder) -> list[Path]:
     return sorted(folder.staging.iterdir()) if folder.staging.is_dir() else []
 
 
+def adopt(folder: CollectionFolder) -> None:
+    """Put the working copy of the one committed change in the place of the store, before that is
+    opened, where nothing was published since the copy was made: it is the store with the change.
+
+    Only the holder of the write lock may do this, while no erasure waits. It may be repeated.
+    """
+    changes = committed(folder)
+    copy = changes[0] / _COPY if len(changes) == 1 else None
+    if copy is None or not copy.is_dir():
+        return
+    follows = (read_json(copy.parent / COMMIT) or {}).get(_FOLLOWS)
+    pointer = read_pointer(folder)
+    if follows is None or pointer is None or pointer.snapshot != follows or not _is_free(copy):
+        return
+    with disk_errors():
+        if folder.store.exists():  # else it was put away, and then the process died
+            folder.store.rename(copy.parent / _FORMER)
+        copy.rename(folder.store)
+        sync_folder(copy.parent)
+        sync_folder(folder.store.parent)
+
+
+def _is_free(store: Path) -> bool:
+    """Whether nobody has the database open any more."""
+    try:
+        OxigraphStore.open(store).close()
+    except StoreError:
+        return False
+    return True
+
+
 def apply(store: OxigraphStore, change: Path) -> None:
-    """Apply a committed change: removals first, so that what is both stays."""
+    """Apply a committed change: removals first, so that what is both stays. One that was adopted
+    is applied."""
+    if _FOLLOWS in (read_json(change / COMMIT) or {}) and not (change / _COPY).exists():
+        return
     with disk_errors(), (change / REMOVED).open("rb") as file:
         store.remove(parse(file, RdfFormat.N_QUADS))
     store.load(change / ADDED)

@@ -26,7 +26,9 @@ from tgraph.index.communities.communities import (
     isolated_entities,
     read_communities,
     read_components,
+    state_communities,
     stated_quads,
+    with_edges,
 )
 from tgraph.index.communities.given import named, standing_given
 from tgraph.index.communities.leiden import SEED, Clustering
@@ -62,6 +64,7 @@ from tgraph.store.base import Store
 from tgraph.store.statements import NQuads, literal
 
 STAGE = "Clustering"
+ADDED_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +77,12 @@ class Clustered:
 
 @dataclass(frozen=True, slots=True)
 class Reclustering:
-    """A change of communities: the quads of knowledge to add and to remove, the hierarchies that
-    were ``made`` (communities by key) and that ``ended``, and the communities that ``left``, with
-    what was said of them."""
+    """A change of communities: those ``found``, the quads of knowledge to remove, the hierarchies
+    that were ``made`` (communities by key) and that ``ended``, and the communities that ``left``,
+    with what was said of them. Where it is ``first`` there were none before."""
 
-    added: Sequence[Quad]
+    first: bool
+    found: Sequence[FoundCommunities]
     removed: Sequence[Quad]
     made: Mapping[str, Sequence[str]]
     ended: Sequence[Hierarchy]
@@ -96,21 +100,32 @@ def cluster(context: IndexContext) -> Clustered:
     how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
     parameters = {name: literal(value) for name, value in how.parameters.items()}
     if context.copy.changed or last_parameters(store) != parameters:
-        _recluster(context, how)
-    return Clustered(len(community_names(store)), len(isolated_entities(store)))
+        isolated = _recluster(context, how)
+    else:
+        isolated = len(isolated_entities(store))
+    return Clustered(len(community_names(store)), isolated)
 
 
-def _recluster(context: IndexContext, how: Clustering) -> None:
+def _recluster(context: IndexContext, how: Clustering) -> int:
+    """Cluster; how many entities are in no community then."""
     copy, started = context.copy, context.clock()
     change = compare(copy.store, how, partial(context.show, STAGE))
     copy.remove(change.removed)
-    copy.add(change.added)
-    if not copy.changed:
-        return
+    found = iter(change.found)
+    while batch := list(islice(found, ADDED_AT_ONCE)):  # the quads of all take a lot of memory
+        if change.first:
+            out = NQuads(v.KNOWLEDGE_GRAPH)
+            state_communities(out, batch)
+            copy.add_new(out.take())
+        else:
+            copy.add(community_quads(batch))
     isolated = len(isolated_entities(copy.store))
+    if not copy.changed:
+        return isolated
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
     by = Authorship(context.run, agent, (), started, context.clock())
     copy.add(clustering_quads(by, how.parameters, isolated, change.made, change.ended, change.left))
+    return isolated
 
 
 def compare(
@@ -123,18 +138,20 @@ def compare(
     kept = {key for key, known in standing.items() if key in wanted and known.communities <= there}
     fresh = sorted(wanted.keys() - kept)
     made: dict[str, list[str]] = {}
-    desired: dict[Quad, None] = {}
+    found: list[FoundCommunities] = []
     for done, key in enumerate(fresh, 1):
-        found = wanted[key]()
-        made[key] = [community.iri for community, _ in found]
-        desired |= dict.fromkeys(community_quads(found))
+        made_now = wanted.pop(key)()
+        made[key] = [community.iri for community, _ in made_now]
+        found += made_now
         progress(done, len(fresh))
     ended = [standing[key] for key in sorted(standing.keys() - kept)]
     before = {name: stated_quads(store, name) for known in ended for name in known.communities}
     again = {name for names in made.values() for name in names}
+    stay = set(community_quads(one for one in found if one.community.iri in before))
     return Reclustering(
-        added=list(desired),
-        removed=[quad for said in before.values() for quad in said if quad not in desired],
+        first=not there,
+        found=found,
+        removed=[quad for said in before.values() for quad in said if quad not in stay],
         made=made,
         ended=ended,
         left={name: said for name, said in sorted(before.items()) if said and name not in again},
@@ -170,10 +187,11 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = reported(read_communities(context.copy.store), context)
+    communities = reported(read_communities(context.copy.store, edges=False), context)
     standing = read_reports(context.copy.store)
     if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
         return 0
+    communities = with_edges(context.copy.store, communities)
     phase = _ReportPhase(context, communities, standing, known or standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))

@@ -9,8 +9,9 @@ relationship ties to another has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
 from tgraph.index.standing_knowledge import value
 from tgraph.model import Community
 from tgraph.store.base import Store
-from tgraph.store.statements import Statements, iri
+from tgraph.store.statements import Statements, Writer, edge_of, iri
 
 _PROPERTIES = (v.RDF_TYPE, v.RDFS_LABEL, v.tg("level"), v.tg("member"), v.tg("parent"))
 _NAMED, _LETTERS = 3, 60
@@ -127,26 +128,31 @@ def read_relationships(store: Store) -> list[Relationship]:
 
     A weight that is missing or no positive number counts as 1.
     """
-    entities = {value(node) for node in _instances(store, "Entity")}
-    weights = {value(node): 1.0 for node in _instances(store, "Edge")}
+    return sorted(_relationships(store))
+
+
+def _relationships(store: Store) -> Iterator[Relationship]:
+    """The same, in any order, each entity's IRI one string for all: there may be a million."""
+    entities = {name: name for name in map(value, _instances(store, "Entity"))}
+    weights = dict.fromkeys(map(value, _instances(store, "Edge")), 1.0)
+    weigh = lru_cache(_weight)
     for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
-        weights[value(quad.subject)] = _weight(value(quad.object))
-    found = []
+        weights[value(quad.subject)] = weigh(value(quad.object))
     for relation in _instances(store, "Relation"):
         for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             subject, obj = quad.subject, quad.object
             if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode):
                 continue
             edge = v.edge_iri(subject, relation, obj)
-            if subject != obj and edge in weights and {subject.value, obj.value} <= entities:
-                found.append(Relationship(edge, subject.value, obj.value, weights[edge]))
-    return sorted(found)
+            one, other = entities.get(subject.value), entities.get(obj.value)
+            if one is not None and other is not None and one != other and edge in weights:
+                yield Relationship(edge, one, other, weights[edge])
 
 
 def read_components(store: Store) -> list[Component]:
     """The connected parts of the graph, by their first entity."""
     between: dict[tuple[str, str], list[float]] = {}
-    for edge in read_relationships(store):
+    for edge in _relationships(store):
         pair = min(edge.subject, edge.object), max(edge.subject, edge.object)
         between.setdefault(pair, []).append(edge.weight)
     if not between:
@@ -197,14 +203,20 @@ def _weight(text: str) -> float:
     return min(weight, _HEAVIEST) if weight > 0 else 1.0
 
 
-def _instances(store: Store, kind: str) -> list[NamedNode]:
+def _instances(store: Store, kind: str) -> Iterator[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
-    return [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
+    return (quad.subject for quad in quads if isinstance(quad.subject, NamedNode))
 
 
 def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
     """The communities as knowledge; without edge IRIs, so that retrieval takes none of it."""
     out = Statements(v.KNOWLEDGE_GRAPH)
+    state_communities(out, found)
+    return out.quads
+
+
+def state_communities(out: Writer, found: Iterable[FoundCommunities]) -> None:
+    """The same for any writer."""
     for community, label in found:
         out.add(
             community.iri,
@@ -214,7 +226,6 @@ def community_quads(found: Iterable[FoundCommunities]) -> list[Quad]:
             (v.tg("member"), map(iri, community.members)),
             (v.tg("parent"), iri(community.parent) if community.parent else None),
         )
-    return out.quads
 
 
 def stated_quads(store: Store, community: str) -> list[Quad]:
@@ -242,10 +253,9 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
             elif said in found:
                 found[subject].parent = said
                 found[said].children.append(subject)
-    if edges:
-        _place_edges(found, read_relationships(store))
     ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
-    return tuple(stated.community(name) for name, stated in ordered)
+    read = tuple(stated.community(name) for name, stated in ordered)
+    return with_edges(store, read) if edges else read
 
 
 @dataclass(slots=True)
@@ -256,37 +266,48 @@ class _Stated:
     parent: str | None = None
     members: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
-    edges: list[str] = field(default_factory=list)
 
     def community(self, name: str) -> Community:
-        members, edges, children = (
-            tuple(sorted(each)) for each in (self.members, self.edges, self.children)
-        )
-        return Community(name, self.level, members, edges, self.parent, children)
+        members, children = tuple(sorted(self.members)), tuple(sorted(self.children))
+        return Community(name, self.level, members, (), self.parent, children)
 
 
-def _place_edges(found: Mapping[str, _Stated], edges: Iterable[Relationship]) -> None:
-    """List each edge in every community that both of its ends are in."""
+def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Community, ...]:
+    """The communities with their edges."""
+    found: dict[str, list[str]] = {community.iri: [] for community in communities}
     of_entity: dict[str, set[str]] = {}
-    for name, stated in found.items():
-        for member in stated.members:
-            of_entity.setdefault(member, set()).add(name)
-    nowhere: set[str] = set()
-    for edge in edges:
-        for name in of_entity.get(edge.subject, nowhere) & of_entity.get(edge.object, nowhere):
-            found[name].edges.append(edge.edge)
+    for community in communities:
+        for member in community.members:
+            of_entity.setdefault(member, set()).add(community.iri)
+    relations = set(_instances(store, "Relation"))
+    for member, within in of_entity.items():
+        for edge, other in _edges_from(store, member, of_entity, relations):
+            for name in within & of_entity[other]:
+                found[name].append(edge)
+    return tuple(replace(one, edges=tuple(sorted(found[one.iri]))) for one in communities)
+
+
+def _edges_from(
+    store: Store, entity: str, others: Container[str], relations: Container[NamedNode]
+) -> Iterator[tuple[str, str]]:
+    """The edges of knowledge from the entity to one of the others, each with that."""
+    for quad in store.match(NamedNode(entity), None, None, v.KNOWLEDGE_GRAPH):
+        other = value(quad.object) if isinstance(quad.object, NamedNode) else entity
+        if other == entity or other not in others or quad.predicate not in relations:
+            continue
+        edge = edge_of(quad.triple)
+        if next(store.match(NamedNode(edge), v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH), None):
+            yield edge, other
 
 
 def isolated_entities(store: Store) -> tuple[str, ...]:
     """The entities that are in no community, sorted: no relationship ties them to another."""
+    entities = set(map(value, _instances(store, "Entity")))
     communities = community_names(store)
-    members = {
-        quad.object
-        for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH)
-        if value(quad.subject) in communities
-    }
-    entities = _instances(store, "Entity")
-    return tuple(sorted(node.value for node in entities if node not in members))
+    for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
+        if value(quad.subject) in communities:
+            entities.discard(value(quad.object))
+    return tuple(sorted(entities))
 
 
 def community_names(store: Store) -> set[str]:

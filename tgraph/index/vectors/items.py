@@ -67,6 +67,8 @@ def items_of(
 
 def _entities(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
     lexical = lexical_documents(store)
+    if lexical and lexical >= standing_documents(store):
+        return
     mentions = evidence.mentions() if lexical else {}
     for entity in _instances(store, "Entity"):
         chunks = mentions.get(entity.value)
@@ -125,6 +127,8 @@ def _in_words(store: Store, edge: NamedNode) -> str:
 def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
+    if lexical and lexical >= standing_documents(store):
+        return
     for document, chunk in standing_chunks(store):
         if document not in lexical:
             yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))

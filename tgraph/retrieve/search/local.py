@@ -20,6 +20,7 @@ from pyoxigraph import NamedNode
 from tgraph.errors import TgraphError, UsageError
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.knowledge import claims_of
+from tgraph.index.sources import lexical_documents
 from tgraph.model import (
     Candidate,
     Claim,
@@ -44,7 +45,12 @@ from tgraph.retrieve.candidates import (
     known_entities,
     ranked,
 )
-from tgraph.retrieve.entity_matching import entities_named, labelled, match_names
+from tgraph.retrieve.entity_matching import (
+    entities_named,
+    labelled,
+    match_names,
+    names_within,
+)
 from tgraph.retrieve.labels import Triple, labels_of, with_labels
 from tgraph.retrieve.modes.local import LocalSearchSettings
 from tgraph.retrieve.orders import (
@@ -127,7 +133,8 @@ def around(
 def match_by_vector(
     question: Question, settings: LocalSearchSettings, context: Context
 ) -> list[EntityMatch]:
-    """The entities to start from: those to include, then the nearest, at most ``top_k_entities``.
+    """The entities to start from: those to include, beside a large graph those that the question
+    names, then the nearest, at most ``top_k_entities``.
 
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
     or exclude that no entity has; to exclude, filters may have left out who has it.
@@ -150,6 +157,10 @@ def match_by_vector(
         for name, entities in zip(settings.include, included, strict=True)
         for entity in entities
     }
+    if lexical_documents(context.store):  # what they state has no vectors
+        for entity, name in names_within(text, context.store)[: settings.top_k_entities]:
+            if entity not in excluded:
+                found.setdefault(entity, EntityMatch(entity, "", name, 1.0, "name"))
     for entity, score in hits:
         if entity not in excluded and len(found) < settings.top_k_entities + len(settings.include):
             found.setdefault(
