@@ -173,8 +173,9 @@ def _wanted(store: Store, how: Clustering) -> dict[str, Callable[[], list[FoundC
 LEAST_BUDGET = 500
 """Tokens that a prompt must leave for what it shows."""
 
-MOST_MEMBERS = 300
-"""Entities of a community that a report can tell of, beside a large imported graph."""
+MOST_MEMBERS = 100
+"""Entities of a community that a report can tell of, beside a large imported graph: about as many
+as have room in ``reports.max_input_tokens``, where the rest would be read to be left out."""
 
 AT_ONCE = 256
 """Reports whose contexts are in memory together."""
