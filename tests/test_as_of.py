@@ -21,7 +21,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.ask.conversation import last
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.open_collection import KEPT_PAST
+from tgraph.engine.published_states import KEPT_PAST
 from tgraph.errors import UsageError
 from tgraph.explain.audit.shacl import check_shapes
 from tgraph.explain.render.wording import knowledge_text
@@ -95,7 +95,7 @@ class History:
     def ask_now(self) -> None:
         for mode in MODES[self.way]:
             session = self.graph.ask(QUESTION, mode, history=[]).session
-            self.asked[self.graph._opened.generation, mode] = session
+            self.asked[self.graph.context().generation, mode] = session
 
     def form(self, session: str):
         graph = self.graph
@@ -132,7 +132,7 @@ def test_a_question_as_of_any_generation_is_the_question_asked_then(history):
         assert replay_hash(then) == replay_hash(now)
         trace = history.graph.trace(again[key])
         assert (trace.generation, trace.as_of) == (key[0], str(key[0]))
-    assert len(history.graph._opened._past) == KEPT_PAST
+    assert len(history.graph._opened._states.newest.past) == KEPT_PAST
 
 
 def test_its_session_replays_and_tells_what_it_was_asked_of(history):
@@ -185,7 +185,7 @@ def test_a_question_under_way_keeps_its_knowledge(history):
     assert replay_hash(history.form(answer.session)) == replay_hash(
         history.form(history.asked[1, "graph"])
     )
-    assert len(graph._opened._past) <= KEPT_PAST
+    assert len(graph._opened._states.newest.past) <= KEPT_PAST
 
 
 # --- points in time ---

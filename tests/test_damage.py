@@ -95,7 +95,7 @@ def test_a_damaged_snapshot_is_made_anew_of_the_store(root: Path, damage: str) -
 def test_where_it_can_t_be_made_anew_the_store_itself_is_read(
     root: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tgraph.engine.open_collection.FOLD_PATIENCE", 0.01)
+    monkeypatch.setattr("tgraph.engine.published_states.FOLD_PATIENCE", 0.01)
     DAMAGE[damage](checkpoint(root))
     messages: list[str] = []
     with open_graph(root, create=False, message=messages.append) as kg:

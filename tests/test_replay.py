@@ -126,7 +126,7 @@ def replaying(graph, session, change):
     summary = graph.find_session(session)
     found = read_recorded(store, graph.librarian, summary.bundle, summary.explain_id)
     found = replace(found, calls=RecordedCalls(change(list(found.calls.calls))))
-    options = graph._opened.generation, graph._opened.parts, graph.settings, graph.librarian
+    options = graph.context().generation, graph._opened.parts, graph.settings, graph.librarian
     return SessionReplay(found, context, *options).run()
 
 

@@ -119,7 +119,7 @@ def test_reading_goes_on_while_a_writer_holds_the_lock(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     messages: list[str] = []
-    monkeypatch.setattr("tgraph.engine.open_collection.FOLD_PATIENCE", 0.05)
+    monkeypatch.setattr("tgraph.engine.published_states.FOLD_PATIENCE", 0.05)
     with open_graph(root, create=False, message=messages.append) as kg:
         with exclusive(collection(root).write_lock, timeout=1):
             answer = kg.ask(workers.QUESTION, "graph")

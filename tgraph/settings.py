@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from pydantic import BaseModel, Field, SecretStr, ValidationError
+from pydantic import BaseModel, Field, SecretStr, TypeAdapter, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -356,6 +356,7 @@ class Settings(ModeSettings, _CommonSettings):
         return section != "rerank" or self.rerank.provider is not None
 
 
+_SEE = f"See `tgraph config show` and {FILE}."
 _NOT_SETTINGS = {"TGRAPH_ROOT", "TGRAPH_SHARED_DATA", "TGRAPH_DEBUG"}
 
 
@@ -377,10 +378,33 @@ def load_settings(root: Path | None, overrides: Mapping[str, Any] | None = None)
     try:
         settings = Located(**values)
     except ValidationError as error:
-        raise UsageError(_explain(error), f"See `tgraph config show` and {FILE}.") from error
+        raise UsageError(_explain(error), _SEE) from error
     except ValueError as error:
         raise UsageError(f"{source} can't be read: {error}.") from error
     return _with_openai_variables(settings)
+
+
+def with_overrides(settings: Settings, overrides: Mapping[str, Any]) -> Settings:
+    """The settings with others in their place, named ``section.key``. ``UsageError`` for one that
+    there is not, or whose value doesn't fit."""
+    changed: dict[str, Any] = {}
+    for section, given in _nested(overrides).items():
+        current = getattr(settings, section, None)
+        if isinstance(current, BaseModel) and isinstance(given, dict):
+            given = {**current.model_dump(), **given}
+        changed[section] = given
+    try:
+        kinds: dict[str, Any] = {
+            name: type(settings).model_fields[name].annotation for name in changed
+        }
+        checked = {
+            name: TypeAdapter(kind).validate_python(changed[name]) for name, kind in kinds.items()
+        }
+    except KeyError as error:
+        raise UsageError(f"{error.args[0]} is not a setting.", _SEE) from None
+    except ValidationError as error:
+        raise UsageError(_explain(error), _SEE) from error
+    return settings.model_copy(update=checked)
 
 
 def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
@@ -59,7 +60,7 @@ SKOS_ALT_LABEL = NamedNode(SKOS + "altLabel")
 
 # --- canonical literals -------------------------------------------------------------------------
 
-_scratch = Store()
+_scratch, _using_scratch = Store(), threading.Lock()
 _probe_s, _probe_p = NamedNode("urn:x:s"), NamedNode("urn:x:p")
 _PLAIN = NamedNode(XSD + "string")
 
@@ -68,11 +69,12 @@ _PLAIN = NamedNode(XSD + "string")
 def _canonical_typed(literal: Literal) -> Literal:
     graph = NamedNode("urn:x:" + hashlib.sha256(str(literal).encode()).hexdigest())
     quad = Quad(_probe_s, _probe_p, literal, graph)
-    _scratch.add(quad)
-    try:
-        stored = next(iter(_scratch.quads_for_pattern(None, None, None, graph))).object
-    finally:
-        _scratch.remove(quad)
+    with _using_scratch:
+        _scratch.add(quad)
+        try:
+            stored = next(iter(_scratch.quads_for_pattern(None, None, None, graph))).object
+        finally:
+            _scratch.remove(quad)
     assert isinstance(stored, Literal)
     return stored
 

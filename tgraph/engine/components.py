@@ -244,6 +244,14 @@ class Components:
         self._cancelled = False
         _check_prompts(settings.prompts)
 
+    def with_settings(self, settings: Settings) -> Components:
+        """The same models, asked with other settings; their connections are those of these."""
+        made = Components(
+            settings, self._cache, chat=self.chat, embedder=self.embedder, reader=self.reader
+        )
+        made.__dict__["reranker"] = self.reranker
+        return made
+
     def once(self, step: StepFactory[T]) -> T:
         """Who does the step, the same each time; calls that were cancelled may be made again."""
         self._renew()

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -20,7 +21,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import Answer, GraphRagResponse, Only, ShownContext, Turn
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import NO_FILTERS, Filters
-from tgraph.settings import Settings, load_settings
+from tgraph.settings import Settings, load_settings, with_overrides
 from tgraph.store.folder import GraphFolder
 
 if TYPE_CHECKING:
@@ -99,6 +100,33 @@ class KnowledgeGraph:
     def close(self) -> None:
         """Fold the sessions asked here into the store and let go of the folder."""
         self._opened.close()
+
+    @contextmanager
+    def view(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        message: OnMessage = mute,
+        watching: Watching | None = None,
+    ) -> Iterator[KnowledgeGraph]:
+        """The same graph for one caller among many, in a thread of its own: what it reads stays
+        open until the end, and its questions have no turns before them but their own.
+
+        ``settings`` are overrides such as ``{"graph.edge_limit": 10}``; models, embeddings and
+        collection stay those of the graph. ``UsageError`` for what is no setting.
+        """
+        changed = with_overrides(self.settings, settings) if settings else self.settings
+        made = copy.copy(self)
+        made.settings = changed
+        made._opened = self._opened.view(changed, message, watching)
+        made._sessions = SessionReader(made._opened)
+        with made._opened.reading():
+            yield made
+
+    def fold(self) -> None:
+        """Bring the sessions that have ended into the store, where they can be read; reading does
+        it too."""
+        self._opened.fold()
 
     @property
     def collection(self) -> str:

@@ -142,7 +142,7 @@ class Context:
     ``reader`` finds answers in passages, where there is one. ``shelf`` reads the communities and
     reports of a published state, and ``table`` its evidence and what was counted of it, where they
     lie ready. ``doubts`` are about evidence that had to be left out, ``notes`` what a reader must
-    know of this state beside its answers."""
+    know of this state beside its answers; ``generation`` is that of the knowledge."""
 
     store: Store
     texts: Texts
@@ -156,6 +156,7 @@ class Context:
     table: Callable[[], LookupTable | None] = nothing
     doubts: Doubts = field(default_factory=Doubts)
     notes: tuple[str, ...] = ()
+    generation: int = 0
     _memory: dict[str, BoundedCache[Any, Any]] = field(default_factory=dict)
     _embedded: dict[str, NDArray[float32]] = field(default_factory=dict)
 

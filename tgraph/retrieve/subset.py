@@ -404,6 +404,7 @@ def _narrow(context: Context, filters: Filters) -> Context:
         reader=context.reader,
         filters=filters,
         notes=(*context.notes, *note),
+        generation=context.generation,
     )
 
 

@@ -86,10 +86,6 @@ class AskedKnowledge:
     filters: Filters
     point: PointInTime | None = None
 
-    @property
-    def generation(self) -> int:
-        return self.point.generation if self.point else self.opened.generation
-
     def context(self) -> Context:
         """The newest state with what ``prepare`` has built in it, or that of the point."""
         opened = self.opened
@@ -247,6 +243,18 @@ def _run(
     """The run of a question and what it is asked and recorded with; ``more`` are parameters."""
     opened.ledger.check_key()
     state.prepare(method.mode)
+    with opened.asking():
+        yield _prepared_run(opened, question, method, state, more, count)
+
+
+def _prepared_run(
+    opened: OpenCollection,
+    question: Question,
+    method: Method,
+    state: AskedKnowledge,
+    more: Mapping[str, Value],
+    count: int | None,
+) -> tuple[QuestionRun, tuple[Question, Mapping[str, Value], int, str, str]]:
     context = state.context()
     if state.filters and is_empty(context):
         opened.message("The filters leave nothing to answer from.")
@@ -256,10 +264,6 @@ def _run(
     asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
     own = recorded(settings, method.mode, history, count, chosen=auto)
-    opened.asking += 1
-    try:
-        parameters = {**own, **more, **state.filters.parameters}
-        point = state.point.name if state.point else ""
-        yield asking, (question, parameters, state.generation, opened.folder.name, point)
-    finally:
-        opened.asking -= 1
+    parameters = {**own, **more, **state.filters.parameters}
+    point = state.point.name if state.point else ""
+    return asking, (question, parameters, context.generation, opened.folder.name, point)

@@ -105,7 +105,7 @@ def purge(
 ) -> Purge:
     """As ``KnowledgeGraph.purge``."""
     check_reason(reason)
-    if opened.asking:
+    if opened.is_asked:
         raise StoreError("A question is still being answered here.", "Let it end, or leave it.")
     setup = opened.setup(progress, message)
     purging = Purging(**vars(setup), key=secrets.token_bytes(32), patience=patience)

@@ -123,7 +123,7 @@ class SessionReplay:
         """That of a session on record. ``UsageError`` where it can't be read as it was."""
         context = opened.context()
         found = read_recorded(opened.read(), opened.librarian, session.bundle, session.explain_id)
-        kept = opened.generation, opened.parts, opened.settings, opened.librarian
+        kept = context.generation, opened.parts, opened.settings, opened.librarian
         return cls(found, context, *kept)
 
     def run(self, *, live: bool = False) -> Replay:
