@@ -30,8 +30,8 @@ from tests.workers import (
     start,
 )
 from tgraph.cli.main import cli
-from tgraph.cli.schemas import schemas
 from tgraph.engine.backup import LIST, Backup, back_up, restore
+from tgraph.engine.schemas import schemas
 from tgraph.errors import FormatError, StoreError, TgraphError, UsageError
 
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.cli.schemas import schemas
 from tgraph.engine.components import Components
+from tgraph.engine.schemas import schemas
 from tgraph.errors import UsageError
 from tgraph.explain.assess.ablations import calls_of, plan
 from tgraph.explain.assess.attribution import ClaimOverlap, by_chance, lasso, spearman

@@ -2,9 +2,12 @@
 
 TgraphError                 1
 ├── UsageError              2   the call itself is wrong
+│   └── UnknownNameError    2   nothing is called so
 ├── NotAGraphError          1   the folder holds no graph
 ├── FormatError             1   the graph was written by a newer tgraph
 ├── StoreError              1   the disk or the store failed
+│   ├── NoCollectionError   1   there is no collection of that name
+│   ├── NothingIndexedError 1   the collection holds no knowledge yet
 │   ├── EvidenceError       4   a stored text is not what the record says it is
 │   ├── ErasedTextError     1   a text was erased on purpose
 │   └── DamagedStoreError   1   a file of the store is damaged; carries its path
@@ -38,6 +41,10 @@ class UsageError(TgraphError):
     exit_code = 2
 
 
+class UnknownNameError(UsageError):
+    pass
+
+
 class NotAGraphError(TgraphError):
     pass
 
@@ -47,6 +54,14 @@ class FormatError(TgraphError):
 
 
 class StoreError(TgraphError):
+    pass
+
+
+class NoCollectionError(StoreError):
+    pass
+
+
+class NothingIndexedError(StoreError):
     pass
 
 

@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from tgraph.cli.schemas import schemas
+from tgraph.engine.schemas import schemas
 from tgraph.testing import Fault, ScriptedServer
 
 TOML = """

@@ -10,7 +10,7 @@ import pytest
 
 import tgraph
 from tgraph import vocabulary as v
-from tgraph.cli.schemas import schemas
+from tgraph.engine.schemas import schemas
 from tgraph.explain.trace.recorded_session import read_recorded
 from tgraph.retrieve.modes.registry import MODES
 

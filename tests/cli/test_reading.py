@@ -11,8 +11,8 @@ import jsonschema
 import pyoxigraph
 import pytest
 
-from tgraph.cli.schemas import schemas
 from tgraph.cli.terminal import console
+from tgraph.engine.schemas import schemas
 from tgraph.explain.audit.named_audits import list_audits
 
 from .conftest import CURIE, QUESTION, SHIPS

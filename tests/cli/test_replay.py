@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tgraph.cli.replay import print_comparison
-from tgraph.cli.schemas import schemas
+from tgraph.engine.schemas import schemas
 from tgraph.explain.trace.comparison import Comparison, OneSided, OneSidedPlace
 
 QUESTION = "What did Marie Curie discover?"

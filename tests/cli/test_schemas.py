@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tgraph.cli.schemas import schemas
+from tgraph.engine.schemas import schemas
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reference" / "schemas"
 KEYS = {

@@ -11,7 +11,7 @@ from typing import Annotated
 import jsonschema
 import pytest
 
-from tgraph.cli.json_shape import JsonKey, JsonShape
+from tgraph.engine.json_shape import JsonKey, JsonShape
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def test_a_name_that_the_class_has_not_is_an_error():
 def test_printing_imports_no_pydantic():
     code = """
 import sys
-from tgraph.cli.json_shape import JsonShape
+from tgraph.engine.json_shape import JsonShape
 from tgraph.model import Source
 assert JsonShape("S", Source, None, "title").plain(Source("d", "Fram", "p")) == {"title": "Fram"}
 assert "pydantic" not in sys.modules

@@ -381,7 +381,7 @@ def test_the_command_says_what_is_covered(copied):
     printed = CliRunner().invoke(cli, [*arguments, str(copied / "two.pub"), "--json"])
     found = json.loads(printed.stdout)
     assert found["signatures"]["valid"] == 1
-    from tgraph.cli.schemas import schemas
+    from tgraph.engine.schemas import schemas
 
     jsonschema.validate(found, schemas()["integrity"])
     make_keys(copied / "three")

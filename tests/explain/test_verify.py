@@ -18,8 +18,8 @@ import tgraph
 from tests.small_reader import small_reader
 from tgraph.answer.support import PROVEN, LexicalJudge, ReaderJudge, Support
 from tgraph.cli.main import cli
-from tgraph.cli.schemas import schemas
 from tgraph.engine.components import Components
+from tgraph.engine.schemas import schemas
 from tgraph.errors import EndpointError, UsageError
 from tgraph.explain.assess.support_lineage import Verifier
 from tgraph.explain.assess.verification import citation_precision, citation_recall

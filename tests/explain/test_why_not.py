@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 import tgraph
 from tgraph.cli.main import cli
-from tgraph.cli.schemas import schemas
 from tgraph.engine.components import Components
+from tgraph.engine.schemas import schemas
 from tgraph.errors import UsageError
 from tgraph.settings import load_settings
 from tgraph.testing import HashingEmbedder, ScriptedModel

@@ -105,7 +105,7 @@ class Ask:
 
     def _print(self, answer: Answer, written: Sequence[str]) -> None:
         if self._json:
-            from tgraph.cli.schemas import ASK
+            from tgraph.engine.schemas import ASK
 
             print_json(ASK.plain(answer))
         elif self._laid_out and answer.sentences:
@@ -141,7 +141,7 @@ class Ask:
     def _print_context(self, shown: ShownContext) -> None:
         """What the writer would be shown; exit code 3 where that is nothing."""
         if self._json:
-            from tgraph.cli.schemas import ASK_CONTEXT
+            from tgraph.engine.schemas import ASK_CONTEXT
 
             print_json(ASK_CONTEXT.plain(shown))
         elif self._only == "prompt":
@@ -216,7 +216,7 @@ class Ask:
         return self._json or self._whole or self._laid_out
 
     def _event(self, message: GraphRagResponse, answer: Answer | None = None) -> None:
-        from tgraph.cli.schemas import event_json
+        from tgraph.engine.schemas import event_json
 
         sentence = _sentence_of(message)
         click.echo(json_text(event_json(message, sentence, answer), indent=None))
@@ -414,7 +414,7 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
       tgraph ask -m global "What are the main themes?"
     """
     if options.pop("json_schema"):
-        from tgraph.cli.schemas import schemas
+        from tgraph.engine.schemas import schemas
 
         print_json(schemas())
         return
@@ -450,7 +450,7 @@ def suggest(count: int, history: Path | None, as_json: bool, **options: Any) -> 
     with opened(settings_of(options)) as graph:
         answer = graph.suggest(count, history=turns)
     if as_json:
-        from tgraph.cli.schemas import ASK
+        from tgraph.engine.schemas import ASK
 
         print_json(ASK.plain(answer))
     else:

@@ -73,7 +73,7 @@ def _run(file: Path, options: dict[str, Any]) -> None:
     if output is not None:
         _write(evaluation, output)
     if as_json:
-        from tgraph.cli.schemas import evaluation_shape
+        from tgraph.engine.schemas import evaluation_shape
 
         print_json(evaluation_shape().plain(evaluation))
     elif markdown:

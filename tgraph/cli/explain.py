@@ -58,7 +58,7 @@ def verify(session: str, lexical: bool, as_json: bool, **flags: Any) -> None:
 def print_verification(found: Verification, *, as_json: bool) -> None:
     """The verdicts as text or as JSON. ``VerificationError`` where a sentence lacks support."""
     if as_json:
-        from tgraph.cli.schemas import verification_shape
+        from tgraph.engine.schemas import verification_shape
 
         print_json(verification_shape().plain(found))
     else:

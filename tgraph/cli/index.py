@@ -104,7 +104,9 @@ def _run(paths: Sequence[str], options: dict[str, Any]) -> None:
         root = graph.root
     say_failures(report)
     if as_json:
-        print_json(facts(report, str(root)))
+        from tgraph.engine.schemas import index_json
+
+        print_json(index_json(report, str(root)))
     elif not quiet:
         say(describe(report, str(root)))
     if _is_unread(report):
@@ -183,21 +185,6 @@ def _communities(report: IndexReport) -> str:
     alone = "1 entity stands" if report.isolated == 1 else f"{report.isolated:,} entities stand"
     text = f"Communities: {report.communities:,}"
     return f"{text} ({alone} alone)" if report.isolated else text
-
-
-_FACTS = (
-    "root run indexed unchanged superseded retracted erased failed chunks entities relationships"
-    " claims merged communities isolated reports dropped usage generation"
-)
-
-
-def facts(report: IndexReport, root: str) -> dict[str, Any]:
-    """What a run did, as JSON has it."""
-    from tgraph.cli.json_shape import JsonShape
-    from tgraph.engine.index.run import IndexReport
-
-    failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
-    return JsonShape("index", IndexReport, None, _FACTS).plain(report, root=root, failed=failed)
 
 
 def _estimate(paths: Sequence[str], options: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.cli.index import describe, facts, say_failures
+from tgraph.cli.index import describe, say_failures
 from tgraph.cli.options import common
 from tgraph.cli.running import Command, command, opened
 from tgraph.cli.terminal import many, print_json, say
@@ -91,5 +91,7 @@ def _say_skipped(report: ImportReport) -> None:
 
 
 def _facts(report: ImportReport, root: str) -> dict[str, Any]:
+    from tgraph.engine.schemas import index_json
+
     skipped = [{"file": r.file, "row": r.row, "reason": r.reason} for r in report.skipped]
-    return {**facts(report, root), "skipped": skipped, "skipped_count": report.skipped_count}
+    return {**index_json(report, root), "skipped": skipped, "skipped_count": report.skipped_count}

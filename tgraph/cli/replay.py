@@ -114,7 +114,7 @@ def diff(
 def print_replay(found: Replay, *, as_json: bool) -> None:
     """Both hashes and what differs first. ``VerificationError`` where they are not the same."""
     if as_json:
-        from tgraph.cli.schemas import replay_shape
+        from tgraph.engine.schemas import replay_shape
 
         print_json(replay_shape().plain(found))
     else:

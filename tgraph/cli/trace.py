@@ -117,7 +117,7 @@ def sessions(limit: int, as_json: bool, format: str) -> None:
 def print_sessions(sessions: Sequence[SessionSummary], *, as_json: bool) -> None:
     """The sessions as a table that fits the terminal, or as JSON."""
     if as_json:
-        from tgraph.cli.schemas import session_shape
+        from tgraph.engine.schemas import session_shape
 
         print_json(list(map(session_shape().plain, sessions)))
         return

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
-from tgraph.errors import StoreError
+from tgraph.errors import NothingIndexedError, StoreError
 from tgraph.index.evidence import left_out, stored_evidence
 from tgraph.index.evidence_cache import LazyTable, LookupTable, load_table
 from tgraph.index.sources import Texts
@@ -287,7 +287,7 @@ class PublishedStates:
         )
 
     def _nothing_indexed(self) -> StoreError:
-        return StoreError(
+        return NothingIndexedError(
             f"Nothing has been indexed into the collection {self._folder.name!r} yet.",
             "Run `tgraph index PATH...` first.",
         )

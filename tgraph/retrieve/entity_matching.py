@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError, nearest_names
+from tgraph.errors import UnknownNameError, nearest_names
 from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.labels import Triple as Statement
@@ -61,7 +61,7 @@ def entities_named(name: str, store: Store) -> list[str]:
     found = [name] if is_entity(name, store) else match_names(name, store)
     if not found:
         nearest = nearest_names(name, entity_names(store))
-        raise UsageError(f"There is no entity called {name!r}.", nearest)
+        raise UnknownNameError(f"There is no entity called {name!r}.", nearest)
     return found
 
 

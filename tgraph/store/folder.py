@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tgraph.errors import FormatError, NotAGraphError, StoreError, UsageError
+from tgraph.errors import FormatError, NoCollectionError, NotAGraphError, UsageError
 from tgraph.store.files import disk_errors, make_folder, read_json, sweep, write_json
 
 FORMAT = 1
@@ -98,7 +98,8 @@ class GraphFolder:
         )
 
     def collection(self, name: str, *, create: bool = False) -> CollectionFolder:
-        """The collection's folder; ``UsageError`` for a bad name, ``StoreError`` if missing."""
+        """The collection's folder; ``UsageError`` for a bad name, ``NoCollectionError`` where there
+        is none."""
         folder = self._folder(name)
         if create:
             with disk_errors():
@@ -106,7 +107,7 @@ class GraphFolder:
                 make_folder(folder.path)
         elif not folder.path.is_dir():
             known = ", ".join(self.collections()) or "none yet"
-            raise StoreError(
+            raise NoCollectionError(
                 f"There is no collection {name!r} in {self.path} (there are: {known}).",
                 "Make it with `tgraph index PATH... -C NAME`.",
             )

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from tgraph.explain.trace.values import Trace
 
 
+class AbandonedError(BaseException):
+    """Whoever asked has gone: thrown into a stream, it ends the question as ``aborted``."""
+
+
 @contextmanager
 def on_record(record: BundleRecord, what: str) -> Iterator[None]:
     """The run under way. If it fails or is interrupted, that is recorded and raised again; the
@@ -50,6 +54,9 @@ def on_record(record: BundleRecord, what: str) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, GeneratorExit):
         _end(record, "interrupted", f"The {what} was interrupted.")
+        raise
+    except AbandonedError:
+        _end(record, "aborted", f"Whoever asked the {what} has gone.")
         raise
     except TgraphError as error:
         _end(record, "failed", str(error))

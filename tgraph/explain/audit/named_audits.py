@@ -17,7 +17,7 @@ from itertools import takewhile
 from pyoxigraph import BlankNode, Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError, nearest_names
+from tgraph.errors import UnknownNameError, UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.derivation import DisplayNames
@@ -94,7 +94,9 @@ def find_audit(name: str) -> Audit:
     if name in audits:
         return audits[name]
     known = list(audits)
-    raise UsageError(f"There is no audit {name!r}.", nearest_names(name, known, most=len(known)))
+    raise UnknownNameError(
+        f"There is no audit {name!r}.", nearest_names(name, known, most=len(known))
+    )
 
 
 def read_header(name: str) -> Audit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UnknownNameError
 from tgraph.explain.as_of.names import NamesAsOf, values_of
 from tgraph.index.sources import (
     document_of_accession,
@@ -93,7 +93,7 @@ def find_curation(curations: Sequence[Curation], name: str) -> Curation:
     if len(found) == 1:
         return found[0]
     what = f"{name!r} may be any of {len(found)} decisions." if found else f"No decision {name!r}."
-    raise UsageError(what, "`tgraph curations list` lists them with their ids.")
+    raise UnknownNameError(what, "`tgraph curations list` lists them with their ids.")
 
 
 def note_of(store: Store, document: str) -> Curation | None:

@@ -13,7 +13,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError, nearest_names
+from tgraph.errors import UnknownNameError, UsageError, nearest_names
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.as_of.ontology import OntologyAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
@@ -92,7 +92,9 @@ def _unknown(store: Store, name: str, documents: list[DocumentSummary]) -> Usage
         if (erasure := erasure_of_document(store, document)) is not None:
             remedies.append(f"{document} {_erased(erasure)}, with its name.")
     remedy = " ".join(filter(None, remedies[: 1 + _SHOWN]))
-    return UsageError(f"There is no document {name!r}.", remedy or "Nothing has been indexed yet.")
+    return UnknownNameError(
+        f"There is no document {name!r}.", remedy or "Nothing has been indexed yet."
+    )
 
 
 def _erasure_of_file(store: Store, name: str) -> Erasure | None:
@@ -245,7 +247,7 @@ def source_text(store: Store, librarian: Librarian, name: str, page: int | None 
         return "".join(texts.of_page(document, number) for number in numbers)
     if page not in numbers:
         has = f"pages 1 to {len(numbers)}" if numbers != [None] else "no pages"
-        raise UsageError(f"The document has {has}, so there is no page {page}.")
+        raise UnknownNameError(f"The document has {has}, so there is no page {page}.")
     return texts.of_page(document, page)
 
 

@@ -9,7 +9,7 @@ from typing import Literal as Choice
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.extract.resolution import name_key
 from tgraph.index.evidence import documents_of
@@ -109,7 +109,7 @@ class EntityMerges:
         if alike:
             names = ", ".join(repr(self.name(entity)) for entity in alike)
             raise UsageError(f"{name!r} may be any of {names}.", "Give the name as one of these.")
-        raise UsageError(
+        raise UnknownNameError(
             f"No document names {name!r}.", "`tgraph entities merges` lists the names that merged."
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.extract.resolution import name_key
 from tgraph.index.knowledge import is_statement
@@ -63,7 +63,7 @@ class Facts:
         entity = self.known(name)
         if entity is None:
             entity = self.entities.find(name)  # which says what may be meant
-            raise UsageError(
+            raise UnknownNameError(
                 f"{self.label(entity)!r} is not in the graph any more.",
                 "No document that stands names it, or it was deleted: see `tgraph curations list`.",
             )
@@ -156,7 +156,7 @@ class Facts:
         if not found:
             near = self._between(*names) if len(names) == 3 else []
             known = "; ".join(f"{fact.text} ({fact.edge})" for fact in near[:_SHOWN])
-            raise UsageError(
+            raise UnknownNameError(
                 f"There is no fact {said!r} in the graph.",
                 f"There is: {known}."
                 if near

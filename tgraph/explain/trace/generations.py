@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError, UsageError
+from tgraph.errors import StoreError, UnknownNameError, UsageError
 from tgraph.explain.as_of.store import KnowledgeBatch, knowledge_batches
 from tgraph.explain.trace.sessions import LAST, find_session
 from tgraph.index.sources import text_value
@@ -132,7 +132,7 @@ def _of_session(
     if name != LAST and not re.fullmatch("[0-9a-fA-F-]+", uuid):
         raise _unknown(name)
     if name.isdecimal() and len(name) < 8:  # the beginning of a UUID has eight characters
-        raise UsageError(f"There is no generation {name}.", _LIST)
+        raise UnknownNameError(f"There is no generation {name}.", _LIST)
     store = record()
     found = find_session(store, catalogue, name)
     asked = store.match(

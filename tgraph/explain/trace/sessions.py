@@ -9,7 +9,7 @@ from typing import Annotated, SupportsIndex, overload
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import UsageError
+from tgraph.errors import UnknownNameError, UsageError
 from tgraph.record.assessments import questioned
 from tgraph.rendering import render
 from tgraph.store.base import Store, select, text_of
@@ -85,7 +85,7 @@ def find_session(store: Store, catalogue: str, name: str) -> SessionSummary:
     if len(found) == 1:
         return _summary(store, graph, found[0])
     problem = "More than one session begins with" if found else "There is no session"
-    raise UsageError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
+    raise UnknownNameError(f"{problem} {name!r}.", "`tgraph sessions` lists them.")
 
 
 def _bundles(store: Store, catalogue: NamedNode, uuid: str) -> list[str]:
@@ -106,7 +106,7 @@ def _last(store: Store, catalogue: NamedNode) -> SessionSummary:
         (int(text_of(e.object)), text_of(e.subject)) for e in entries if e.subject in sessions
     ]
     if not numbered:
-        raise UsageError("No session has been recorded yet.", "Ask something first.")
+        raise UnknownNameError("No session has been recorded yet.", "Ask something first.")
     return _summary(store, catalogue, max(numbered)[1])
 
 

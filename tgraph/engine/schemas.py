@@ -7,10 +7,10 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tgraph.answer.citations import CITED_AS
-from tgraph.cli.json_shape import JsonKey, JsonShape
+from tgraph.engine.json_shape import JsonKey, JsonShape
 from tgraph.model import (
     Agent,
     Answer,
@@ -29,6 +29,9 @@ from tgraph.model import (
     Usage,
 )
 from tgraph.vocabulary import selected_iri, session_iri
+
+if TYPE_CHECKING:
+    from tgraph.engine.index.run import IndexReport
 
 CITATION = JsonShape(
     "CitationOut",
@@ -270,6 +273,20 @@ def evaluation_shape() -> JsonShape:
             ),
         },
     )
+
+
+_INDEXED = (
+    "root run indexed unchanged superseded retracted erased failed chunks entities relationships"
+    " claims merged communities isolated reports dropped usage generation"
+)
+
+
+def index_json(report: IndexReport, root: str) -> dict[str, Any]:
+    """What ``tgraph index --json`` prints."""
+    from tgraph.engine.index.run import IndexReport
+
+    failed = [{"path": failure.path, "reason": str(failure)} for failure in report.failed]
+    return JsonShape("index", IndexReport, None, _INDEXED).plain(report, root=root, failed=failed)
 
 
 def schemas() -> dict[str, dict[str, Any]]:

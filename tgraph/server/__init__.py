@@ -1,0 +1,1 @@
+"""``tgraph serve``: the engine behind HTTP, for programs and people."""

@@ -1,0 +1,64 @@
+"""The process that does an index job: told by a line on standard input, it tells its progress and
+its report by lines on standard output. It ends when its standard input does."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from tgraph.errors import TgraphError
+
+_EVERY = 0.2
+
+
+def main() -> None:
+    """Do the job that is told."""
+    order = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    out = sys.stdout
+    sys.stdout = sys.stderr
+    try:
+        _tell(out, {"report": _index(order, out)})
+    except TgraphError as error:
+        _tell(out, {"error": str(error)})
+    except KeyboardInterrupt:
+        _tell(out, {"error": "Interrupted."})
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def _index(order: dict[str, Any], out: Any) -> dict[str, Any]:
+    import tgraph
+    from tgraph.engine.progress import Progress
+    from tgraph.engine.schemas import index_json
+
+    last: tuple[float, str] = (0.0, "")
+
+    def progress(told: Progress) -> None:
+        nonlocal last
+        if told.stage != last[1] or time.monotonic() - last[0] > _EVERY:
+            last = time.monotonic(), told.stage
+            _tell(out, {"stage": told.stage, "done": told.done, "total": told.total})
+
+    with tgraph.open(
+        order["root"], collection=order["collection"], settings=order["settings"]
+    ) as graph:
+        report = graph.index(order["files"], reinstate=order["reinstate"], progress=progress)
+        return index_json(report, str(graph.root))
+
+
+def _tell(out: Any, told: dict[str, Any]) -> None:
+    out.write(json.dumps(told) + "\n")
+    out.flush()
+
+
+if __name__ == "__main__":
+    main()

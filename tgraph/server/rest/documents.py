@@ -1,0 +1,195 @@
+"""Documents: listed, read, uploaded and indexed as a job, taken back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field
+from starlette.responses import Response
+from starlette.status import HTTP_202_ACCEPTED
+
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.explain.trace.documents import DocumentSummary
+from tgraph.server.events import event, event_stream
+from tgraph.server.jobs import Job, Jobs
+from tgraph.server.operations import Call, Operation, Parameters
+from tgraph.server.uploads import received
+
+
+class Everything(Parameters):
+    all: bool = Field(False, description="those that no longer stand too")
+
+
+class OfPage(Parameters):
+    page: int | None = Field(None, ge=1, description="of a document that has pages")
+
+
+class Reason(Parameters):
+    """Why; it is kept in the record."""
+
+    reason: str = Field(min_length=1, max_length=2_000)
+
+
+class Weight(Reason):
+    """How much a document, or all whose paths match a pattern, is to be believed."""
+
+    authority: float | None = Field(None, ge=0, le=1, description="null takes the weight back")
+
+
+class Uploading(Parameters):
+    reinstate: bool = Field(False, description="take in again what was retracted")
+
+
+async def documents(call: Call) -> Any:
+    """The documents."""
+    everything = call.query.all
+
+    def work(graph: KnowledgeGraph) -> list[DocumentSummary]:
+        return [each for each in graph.documents() if each.standing or everything]
+
+    return await call.graph(work)
+
+
+async def source(call: Call) -> Any:
+    """What was extracted from a document, and where."""
+    name = call.path("document")
+    return await call.graph(lambda graph: asdict(graph.source(name)))
+
+
+async def text(call: Call) -> Response:
+    """The text that citations count in."""
+    name, page = call.path("document"), call.query.page
+    found = await call.graph(lambda graph: graph.source_text(name, page))
+    return Response(found, media_type="text/plain; charset=utf-8")
+
+
+async def impact(call: Call) -> Any:
+    """What would fall with it."""
+    name = call.path("document")
+    return await call.graph(lambda graph: graph.impact(name))
+
+
+async def retract(call: Call) -> Any:
+    """Take it back."""
+    name, reason = call.path("document"), call.body.reason
+
+    def work(graph: KnowledgeGraph) -> Any:
+        done = graph.retract(name, reason=reason)
+        return {"impact": asdict(done.impact), "questioned": list(done.questioned)}
+
+    return await call.graph(work, "audit")
+
+
+async def weigh(call: Call) -> Any:
+    """Say how much it is to be believed."""
+    name, asked = call.path("document"), call.body
+
+    def work(graph: KnowledgeGraph) -> Any:
+        path = graph.weigh(name, asked.authority, reason=asked.reason)
+        return {"target": path, "authority": asked.authority}
+
+    return await call.graph(work, "audit")
+
+
+async def upload(call: Call) -> Response:
+    """Take files in; a job indexes them."""
+    from starlette.responses import JSONResponse
+
+    jobs = jobs_of(call)
+    call.service.graph(call.collection)
+    job = await call.service.call(
+        lambda: jobs.new(call.collection, call.access.person, reinstate=call.query.reinstate)
+    )
+    try:
+        files = await received(call.request, jobs.files(job), call.service.limits.upload_mb << 20)
+    except BaseException:
+        await call.service.call(lambda: jobs.forget(job))
+        raise
+    queued = await call.service.call(lambda: jobs.queue(job, files))
+    headers = {"Location": str(call.request.url_for("job", collection=job.collection, job=job.id))}
+    return JSONResponse(asdict(queued), HTTP_202_ACCEPTED, headers)
+
+
+def jobs_of(call: Call) -> Jobs:
+    """The jobs of the server."""
+    found: Jobs = call.request.app.state.jobs
+    return found
+
+
+async def jobs(call: Call) -> Any:
+    """The jobs of the collection, the newest first."""
+    known = jobs_of(call)
+    return await call.service.call(lambda: known.of(call.collection))
+
+
+async def job(call: Call) -> Any:
+    """A job."""
+    return await _found(call)
+
+
+async def cancel(call: Call) -> Any:
+    """End it; what it had extracted is kept, and nothing half-done is published."""
+    found = await _found(call)
+    return await call.service.call(lambda: jobs_of(call).cancel(found))
+
+
+async def progress(call: Call) -> Any:
+    """Its progress, until it ends."""
+    found = await _found(call)
+    return event_stream(_progress(call, found))
+
+
+async def _progress(call: Call, job: Job) -> AsyncIterator[bytes]:
+    async for state in jobs_of(call).follow(job, call.service):
+        yield event(asdict(state))
+
+
+async def _found(call: Call) -> Job:
+    known, name = jobs_of(call), call.path("job")
+    return await call.service.call(lambda: known.find(call.collection, name))
+
+
+_ALL = "/api/v1/collections/{collection}/documents"
+_ONE = f"{_ALL}/{{document}}"
+_JOBS = "/api/v1/collections/{collection}/jobs"
+_JOB = f"{_JOBS}/{{job}}"
+_TAGS = ("documents",)
+OPERATIONS = (
+    Operation(
+        "GET", _ALL, "documents", "List documents", documents,
+        answer=tuple[DocumentSummary, ...], query=Everything, tags=_TAGS,
+    ),
+    Operation(
+        "POST", _ALL, "upload", "Upload files, and index them as a job", upload, "index", Job,
+        query=Uploading, uploads=True, status=HTTP_202_ACCEPTED, tags=_TAGS,
+    ),
+    Operation(
+        "GET", _ONE, "source", "What was extracted from a document", source,
+        answer={"type": "object"}, tags=_TAGS,
+    ),
+    Operation(
+        "GET", f"{_ONE}/text", "text", "The text of a page", text, query=OfPage,
+        media=("text/plain",), tags=_TAGS,
+    ),
+    Operation(
+        "GET", f"{_ONE}/impact", "impact", "What would fall with a document", impact,
+        answer="impact", tags=_TAGS,
+    ),
+    Operation(
+        "POST", f"{_ONE}/retract", "retract", "Take a document back", retract, "govern",
+        {"type": "object"}, body=Reason, tags=_TAGS,
+    ),
+    Operation(
+        "PUT", f"{_ONE}/authority", "weigh", "Say how much documents are to be believed", weigh,
+        "govern", {"type": "object"}, body=Weight, tags=_TAGS,
+    ),
+    Operation("GET", _JOBS, "jobs", "List jobs", jobs, answer=tuple[Job, ...], tags=("jobs",)),
+    Operation("GET", _JOB, "job", "A job", job, answer=Job, tags=("jobs",)),
+    Operation(
+        "GET", f"{_JOB}/events", "job_events", "The progress of a job as it happens", progress,
+        media=("text/event-stream",), tags=("jobs",),
+    ),
+    Operation("DELETE", _JOB, "cancel", "End a job", cancel, "index", Job, tags=("jobs",)),
+)  # fmt: skip
