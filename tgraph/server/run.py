@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -70,6 +71,8 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
         lifespan="on",
     )
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises again what stopped it
+        signal.signal(number, lambda number, frame: None)
     uvicorn.Server(config).run(sockets=[listening])
 
 
