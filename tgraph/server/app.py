@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tgraph.errors import TgraphError
 from tgraph.server.access import Tokens
 from tgraph.server.jobs import Jobs
+from tgraph.server.openai_api import openai_routes
 from tgraph.server.problems import on_http_error, on_tgraph_error, on_unforeseen
 from tgraph.server.rest import OPERATIONS
 from tgraph.server.service import Service
@@ -71,6 +72,7 @@ def _routes(service: Service) -> list[BaseRoute]:
     """All doors; each is a function from the service to its routes."""
     return [
         *status_routes(service),
+        *openai_routes(service),
         _described(),
         *(operation.route(service) for operation in OPERATIONS),
     ]

@@ -27,7 +27,7 @@ def event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
     """The events as they come; an error on the way is the last of them (``event: error``)."""
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(
-        _alive(_ending(events)), headers=headers, media_type="text/event-stream"
+        alive(_ending(events)), headers=headers, media_type="text/event-stream"
     )
 
 
@@ -45,7 +45,7 @@ async def _ending(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         yield event(problem(500, "unforeseen", told), "error")
 
 
-async def _alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def alive(events: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The events, with comments where there is none for long."""
     iterator = events.__aiter__()
     following: asyncio.Future[bytes] = asyncio.ensure_future(_next(iterator))

@@ -32,7 +32,7 @@ R = TypeVar("R")
 Pool = Literal["ask", "read", "audit"]
 """Which threads do it: long audits keep neither questions nor pages waiting."""
 
-DOORS = ("api", "v1", "sparql", "graphs", "mcp", "health", "ready", "metrics", "workbench")
+DOORS = ("api", "v1", "cited", "sparql", "graphs", "mcp", "health", "ready", "metrics", "workbench")
 """The first part of the paths of each door."""
 
 _END: Any = object()
