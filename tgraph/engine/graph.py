@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from tgraph.explain.audit.named_audits import AuditResult
     from tgraph.explain.export.knowledge import KnowledgeHash
     from tgraph.explain.integrity.check import Integrity
-    from tgraph.explain.query.sparql import Bounds
+    from tgraph.explain.query.sparql import Bounds, Dataset
     from tgraph.explain.trace.comparison import Comparison
     from tgraph.explain.trace.curations import Curation
     from tgraph.explain.trace.documents import DocumentSummary, SourceTree
@@ -906,13 +906,16 @@ class KnowledgeGraph:
             return [quad.triple for quad in parse(data, RdfFormat.N_TRIPLES)]
         return parse_query_results(data, QueryResultsFormat.JSON)
 
-    def sparql_stream(self, query: str, format: str, bounds: Bounds) -> Iterator[bytes]:
-        """The same in a format of ``tgraph.explain.query.sparql.FORMATS``, piece by piece."""
+    def sparql_stream(
+        self, query: str, format: str, bounds: Bounds, dataset: Dataset | None = None
+    ) -> Iterator[bytes]:
+        """The same in a format of ``tgraph.explain.query.sparql.FORMATS``, piece by piece; over the
+        graphs of a ``dataset`` where there is one."""
         from tgraph.explain.query.sparql import stream_query
 
         self.read()
         with closing(self._opened.snapshot()) as snapshot:
-            yield from stream_query(snapshot.path / "store", query, format, bounds)
+            yield from stream_query(snapshot.path / "store", query, format, bounds, dataset)
 
 
 def _tuple(value: Any) -> Any:

@@ -20,11 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tgraph.errors import TgraphError
 from tgraph.server.access import Tokens
 from tgraph.server.jobs import Jobs
+from tgraph.server.linked_data import linked_data_routes
 from tgraph.server.openai_api import openai_routes
 from tgraph.server.problems import on_http_error, on_tgraph_error, on_unforeseen
 from tgraph.server.rest import OPERATIONS
 from tgraph.server.service import Service
 from tgraph.server.sign_in import SignIn
+from tgraph.server.sparql import sparql_routes
 from tgraph.server.status import status_routes
 
 
@@ -73,6 +75,8 @@ def _routes(service: Service) -> list[BaseRoute]:
     return [
         *status_routes(service),
         *openai_routes(service),
+        *sparql_routes(service),
+        *linked_data_routes(service),
         _described(),
         *(operation.route(service) for operation in OPERATIONS),
     ]

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -32,7 +32,19 @@ R = TypeVar("R")
 Pool = Literal["ask", "read", "audit"]
 """Which threads do it: long audits keep neither questions nor pages waiting."""
 
-DOORS = ("api", "v1", "cited", "sparql", "graphs", "mcp", "health", "ready", "metrics", "workbench")
+DOORS = (
+    "api",
+    "v1",
+    "cited",
+    "id",
+    "sparql",
+    "graphs",
+    "mcp",
+    "health",
+    "ready",
+    "metrics",
+    "workbench",
+)
 """The first part of the paths of each door."""
 
 _END: Any = object()
@@ -240,6 +252,30 @@ class Service:
             left.set()
             room.release()
             future.cancel()
+
+    async def pieces(
+        self,
+        access: Access,
+        collection: str,
+        begin: Callable[[KnowledgeGraph], Iterator[M]],
+        *,
+        pool: Pool = "read",
+    ) -> AsyncIterator[M]:
+        """What an iterator of the collection gives, as it comes; it is closed when nobody takes
+        more."""
+
+        def stream(graph: KnowledgeGraph) -> Generator[M, None, None]:
+            found = begin(graph)
+            try:
+                yield from found
+            finally:
+                close = getattr(found, "close", None)
+                if close is not None:
+                    close()
+
+        async for told in self.stream(access, collection, stream, pool=pool):
+            if isinstance(told, Message):
+                yield told.value
 
     # --- life ---
 

@@ -19,7 +19,7 @@ from tgraph.engine.index.run import BUSY, Run
 from tgraph.errors import QueryError
 from tgraph.explain.query.guard import check
 from tgraph.explain.query.sparql import Bounds, run_update
-from tgraph.record.activities import SOFTWARE, Activity, agent_quads
+from tgraph.record.activities import Activity, agent_quads, responsible
 from tgraph.rendering import one_line
 from tgraph.store.base import Graph
 from tgraph.store.oxigraph import OxigraphStore
@@ -79,10 +79,10 @@ def _change(copy: WorkingCopy, text: str, bounds: Bounds) -> tuple[int, int]:
 
 def _describe_update(context: IndexContext, text: str, started: datetime) -> None:
     out = Statements(v.SOURCE_GRAPH)
-    ended = context.clock()
-    activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, (SOFTWARE,))
+    ended, agents = context.clock(), responsible(context.settings.person)
+    activity = Activity(context.run, ("Update",), "SPARQL update", started, ended, agents)
     activity.state(out, (v.tg("contentHash"), context.record.keep(text)))
-    context.copy.add([*out.quads, *agent_quads([SOFTWARE])])
+    context.copy.add([*out.quads, *agent_quads(agents)])
 
 
 def difference(

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,10 +40,24 @@ class Bounds:
     limit: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The graphs that a query reads, by IRI, in the place of those that it names itself (SPARQL 1.1
+    Protocol, 2.1.4)."""
+
+    default: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+
+
 def stream_query(
-    store: Path, text: str, format: str = "json", bounds: Bounds = Bounds()
+    store: Path,
+    text: str,
+    format: str = "json",
+    bounds: Bounds = Bounds(),
+    dataset: Dataset | None = None,
 ) -> Generator[bytes, None, None]:
-    """The result of a query over the union of all graphs (``GRAPH`` narrows it), piece by piece.
+    """The result of a query over the union of all graphs (``GRAPH`` narrows it), or over the
+    ``dataset``, piece by piece.
 
     ``store`` is the folder of a pinned snapshot; tgraph's prefixes are known. ``format`` is one of
     ``FORMATS``: ``lines`` is a JSON array of N-Triples terms a line, the names first. The result is
@@ -53,7 +67,8 @@ def stream_query(
     """
     check(text)
     try:
-        yield from _run(_job(store, text, format, bounds, update=False), bounds)
+        job = _job(store, text, format, bounds, update=False)
+        yield from _run({**job, "dataset": asdict(dataset) if dataset else None}, bounds)
     except StoppedQueryError:
         check_files(store)  # over a damaged block a query may never end
         raise

@@ -50,12 +50,24 @@ def main() -> None:
 def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
     from pyoxigraph import QueryTriples
 
-    results = store.query(job["text"], use_default_graph_as_union=True, prefixes=job["prefixes"])
+    results = store.query(job["text"], prefixes=job["prefixes"], **_dataset(job["dataset"]))
     if isinstance(results, QueryTriples):
         _write_triples(results, job, out)
     else:
         _write_rows(results, job, out)
     out.flush()
+
+
+def _dataset(named: dict[str, list[str]] | None) -> dict[str, Any]:
+    """What the query reads: the union of all graphs, or the graphs that were named."""
+    from pyoxigraph import NamedNode
+
+    if named is None:
+        return {"use_default_graph_as_union": True}
+    return {
+        "default_graph": [NamedNode(iri) for iri in named["default"]],
+        "named_graphs": [NamedNode(iri) for iri in named["named"]],
+    }
 
 
 def _write_triples(triples: Any, job: dict[str, Any], out: BinaryIO) -> None:

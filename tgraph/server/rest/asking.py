@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, JsonValue
+from starlette.responses import JSONResponse
 
 from tgraph.engine.ask.question_run import SentenceMessage
 from tgraph.engine.graph import KnowledgeGraph
@@ -15,6 +16,7 @@ from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import AUTO, MODES, ModeSettings
 from tgraph.server.events import event, event_stream
+from tgraph.server.linked_data import provenance_links
 from tgraph.server.operations import Call, Operation, Parameters
 from tgraph.server.service import Message
 
@@ -117,7 +119,8 @@ async def ask(call: Call) -> Any:
         settings=settings,
         message=notes.append,
     )
-    return ASK.plain(answer)
+    links = provenance_links(call.request, call.collection, answer.session)
+    return JSONResponse(ASK.plain(answer), headers={"Link": links})
 
 
 async def _events(call: Call, asking: Asking, settings: Mapping[str, Any]) -> AsyncIterator[bytes]:
