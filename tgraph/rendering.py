@@ -89,6 +89,12 @@ def one_line(text: str, most: int | None = None) -> str:
     return shortened(safe(flat(text)), most)
 
 
+def place_text(path: str, page: int | None, start: int, end: int) -> str:
+    """Where a quotation stands, in words."""
+    on_page = f", page {page}" if page is not None else ""
+    return f"{one_line(path)}{on_page}, characters {start}–{end}"
+
+
 _MOST_IN_BRIEF = 80
 
 

@@ -97,18 +97,6 @@ def _sentence_lines(sentence: JudgedSentence) -> Iterator[str]:
         yield f"     {one_line(sentence.lost.reason, _LONGEST)}"
 
 
-_CAUSES = {
-    "used": "used in the answer after all",
-    "not-in-corpus": "not in the corpus",
-    "not-extracted": "in the corpus but not extracted",
-    "outside-ontology": "extracted but kept out by the ontology",
-    "not-linked": "extracted but not linked to the question",
-    "beyond-limit": "linked but beyond a limit",
-    "not-selected": "retrieved but not selected",
-    "not-used": "selected but not used in the answer",
-}
-
-
 @command("why-not")
 @click.argument("session", metavar="ID", shell_complete=completion.sessions)
 @click.argument("expected", metavar="X")
@@ -138,19 +126,7 @@ def print_why_not(found: WhyNot, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    lines = [f"{found.kind}: {found.label}", f"cause: {_CAUSES[found.cause]}", found.reason]
-    for item in found.items:
-        rank = f"rank {item.rank}, " if item.rank else ""
-        said = f"{item.kind}: {one_line(item.label, _LONGEST)}  ({rank}score {item.score:.2f})"
-        lines.append(f"  {said}")
-        if item.reason:
-            lines.append(f"    {one_line(item.reason, _LONGEST)}")
-    for place in found.places:
-        lines.append(f"  “{one_line(place.quote, _LONGEST)}”")
-        where = place.path or place.title
-        lines.append(f"    {place_text(where, place.page, place.start, place.end)}")
-    lines += [f"Note: {note}" for note in found.notes]
-    print_lines(lines)
+    print_lines(found.lines())
 
 
 _short = partial(one_line, most=100)

@@ -28,7 +28,7 @@ from tgraph.cli.models import models
 from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.replay import diff, replay
-from tgraph.cli.serve import serve, tokens
+from tgraph.cli.serve import mcp, serve, tokens
 from tgraph.cli.sparql import sparql
 from tgraph.cli.trace import sessions, trace
 from tgraph.cli.tune import tune
@@ -89,6 +89,7 @@ for _command in (
     compare,
     tune,
     serve,
+    mcp,
     tokens,
     backup,
     restore,

@@ -101,6 +101,26 @@ def serve(**options: Any) -> None:
     run.serve(serving, say)
 
 
+@command("mcp")
+@chat_options
+@common
+def mcp(**options: Any) -> None:
+    """Serve one agent by the Model Context Protocol, on standard input and output.
+
+    Tools: ask, search, trace, why_not, verify, source, sparql, audit; resources: sessions,
+    documents, pages and quotes; prompts for an analyst and an auditor. `tgraph serve` has the same
+    at /mcp. What is asked is recorded; the setting `person` says for whom.
+
+    \b
+    Example, as agents are configured:
+      {"mcpServers": {"tgraph": {"command": "tgraph", "args": ["mcp", "--root", "my-graph"]}}}
+    """
+    doors = _server("mcp_doors")
+    collection = common_option("collection")
+    settings = settings_of(options) | ({"collection": collection} if collection else {})
+    doors.over_stdio(find_root(), settings)
+
+
 _SETTINGS = ("model", "base_url", "chat_provider", "embedding_provider", "embedding_model")
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tgraph.rendering import Notation, inert, many, one_line, safe
+from tgraph.rendering import Notation, inert, many, one_line, place_text, safe
 
-__all__ = ["many", "one_line", "safe"]
+__all__ = ["many", "one_line", "place_text", "safe"]
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -212,12 +212,6 @@ def forget_stdout() -> None:
     """After the reader of a pipe has gone: let the interpreter's last flush go nowhere."""
     with suppress(OSError, ValueError):  # stdout may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def place_text(path: str, page: int | None, start: int, end: int) -> str:
-    """Where a quotation stands, in words."""
-    on_page = f", page {page}" if page is not None else ""
-    return f"{one_line(path)}{on_page}, characters {start}–{end}"
 
 
 def time(text: str) -> str:

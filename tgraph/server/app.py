@@ -6,8 +6,8 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from contextlib import asynccontextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,6 +29,9 @@ from tgraph.server.sign_in import SignIn
 from tgraph.server.sparql import sparql_routes
 from tgraph.server.status import status_routes
 
+if TYPE_CHECKING:
+    from tgraph.server.mcp_doors import HttpDoor
+
 
 def create_app(
     service: Service,
@@ -40,9 +43,11 @@ def create_app(
     """The application. Without ``tokens`` it answers whoever reaches it by a name of this machine
     or of ``hosts``, as ``person``."""
 
+    agents = _agents(service)
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with service.running():
+        async with service.running(), agents.running() if agents else nullcontext():
             running = asyncio.create_task(app.state.jobs.run(service))
             try:
                 yield
@@ -53,7 +58,7 @@ def create_app(
                     await running
 
     app = Starlette(
-        routes=list(_routes(service)),
+        routes=[*_routes(service), *(agents.routes if agents else ())],
         middleware=[
             Middleware(Guarded, service=service),
             Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
@@ -68,6 +73,17 @@ def create_app(
     app.state.jobs = Jobs(service.root, service.settings)
     app.state.service = service
     return app
+
+
+def _agents(service: Service) -> HttpDoor | None:
+    """The door for agents, where its packages are installed."""
+    try:
+        from tgraph.server.mcp_doors import HttpDoor
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("tgraph"):
+            raise
+        return None
+    return HttpDoor(service)
 
 
 def _routes(service: Service) -> list[BaseRoute]:

@@ -64,6 +64,7 @@ def _absolute(request: Request, path: str) -> URL:
 
 async def _resource(service: Service, request: Request) -> Response:
     access = access_of(request)
+    access.check("read")
     collection, iri = _named(service, str(request.path_params["iri"]))
     access.check("read", collection)
     offered = {**{media: media for media in _FORMATS}, _HTML: _HTML}
@@ -136,16 +137,17 @@ async def _void(service: Service, request: Request) -> Response:
     counts = await service.run(access, collection, _counts, pool="audit")
     subject = NamedNode(str(_absolute(request, "/.well-known/void")))
     void = partial(_term, _VOID)
-    quads = [
-        (subject, v.RDF_TYPE, void("Dataset")),
-        (subject, v.dcterms("title"), Literal(f"tgraph: {collection}")),
-        (subject, void("sparqlEndpoint"), NamedNode(str(_absolute(request, "/sparql")))),
-        (subject, void("uriSpace"), Literal(v.URN)),
-        (subject, void("triples"), Literal(counts[0])),
-        (subject, void("entities"), Literal(counts[1])),
-        *((subject, void("vocabulary"), NamedNode(each)) for each in (v.TG, v.PROV, v.OA)),
+    vocabularies = [NamedNode(each) for each in (v.TG, v.PROV, v.OA)]
+    said: list[tuple[NamedNode, NamedNode | Literal]] = [
+        (v.RDF_TYPE, void("Dataset")),
+        (v.dcterms("title"), Literal(f"tgraph: {collection}")),
+        (void("sparqlEndpoint"), NamedNode(str(_absolute(request, "/sparql")))),
+        (void("uriSpace"), Literal(v.URN)),
+        (void("triples"), Literal(counts[0])),
+        (void("entities"), Literal(counts[1])),
+        *[(void("vocabulary"), each) for each in vocabularies],
     ]
-    triples = (Triple(s, p, o) for s, p, o in quads)
+    triples = [Triple(subject, predicate, value) for predicate, value in said]
     prefixes = {**v.PREFIXES, "void": _VOID}
     offered = {media: media for media in ("text/turtle", "application/n-triples")}
     media, _ = negotiated(request.headers.get("accept", ""), offered)

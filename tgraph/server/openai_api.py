@@ -238,6 +238,7 @@ async def _models(service: Service, request: Request) -> Response:
 
 async def _model(service: Service, request: Request) -> Response:
     access = access_of(request)
+    access.check("ask")
     name = str(request.path_params["model"])
     _, collection = _parsed(service, name)
     access.check("ask", collection)

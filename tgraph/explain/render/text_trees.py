@@ -91,6 +91,21 @@ def trace_tree(trace: Trace, *, everything: bool = False, most: int | None = Non
     return tree
 
 
+def trace_text(trace: Trace) -> str:
+    """The same as plain text: nothing cut, nothing that commands a terminal."""
+    from io import StringIO
+
+    from rich.console import Console
+
+    plain = Console(file=StringIO(), width=_WIDEST, markup=False, highlight=False, emoji=False)
+    with plain.capture() as capture:
+        plain.print(trace_tree(trace))
+    return safe("\n".join(line.rstrip() for line in capture.get().split("\n")))
+
+
+_WIDEST = 100_000
+
+
 def _text(*parts: str | tuple[str, str]) -> Text:
     """Texts with their styles, made harmless; each has its own style alone."""
     from rich.text import Text

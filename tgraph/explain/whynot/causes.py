@@ -29,7 +29,7 @@ from tgraph.explain.whynot.expected import Expected, ExpectedFinder
 from tgraph.explain.whynot.pipeline import PipelinePosition, PipelinePositions, PipelineSearch
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
-from tgraph.rendering import brief, one_line, render
+from tgraph.rendering import brief, one_line, place_text, render
 from tgraph.retrieve.orders import CutOff
 from tgraph.retrieve.text.lexical import terms
 from tgraph.store.base import Store
@@ -172,6 +172,34 @@ class WhyNot:
 
     def _repr_html_(self) -> str:
         return render(self, "notebook")
+
+    def lines(self) -> Iterator[str]:
+        """The cause with what it rests on, as text."""
+        yield from (f"{self.kind}: {self.label}", f"cause: {_CAUSES[self.cause]}", self.reason)
+        for item in self.items:
+            rank = f"rank {item.rank}, " if item.rank else ""
+            said = f"{item.kind}: {one_line(item.label, _LONGEST)}"
+            yield f"  {said}  ({rank}score {item.score:.2f})"
+            if item.reason:
+                yield f"    {one_line(item.reason, _LONGEST)}"
+        for place in self.places:
+            yield f"  “{one_line(place.quote, _LONGEST)}”"
+            where = place.path or place.title
+            yield f"    {place_text(where, place.page, place.start, place.end)}"
+        yield from (f"Note: {note}" for note in self.notes)
+
+
+_LONGEST = 160
+_CAUSES = {
+    "used": "used in the answer after all",
+    "not-in-corpus": "not in the corpus",
+    "not-extracted": "in the corpus but not extracted",
+    "outside-ontology": "extracted but kept out by the ontology",
+    "not-linked": "extracted but not linked to the question",
+    "beyond-limit": "linked but beyond a limit",
+    "not-selected": "retrieved but not selected",
+    "not-used": "selected but not used in the answer",
+}
 
 
 @dataclass(frozen=True, slots=True)
