@@ -204,7 +204,7 @@ class Jobs:
         assert process.stdin is not None
         assert process.stdout is not None
         order = {
-            "root": str(self._root),
+            "root": str(self._root.absolute()),
             "collection": job.collection,
             "files": job.files,
             "reinstate": job.reinstate,
