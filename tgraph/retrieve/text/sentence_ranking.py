@@ -290,6 +290,14 @@ def meaning_of(
     return Similarity(context.vectors["edge"], context.vectors["chunk"], question)
 
 
+def likeness_to(texts: Sequence[str], context: Context) -> Similarity:
+    """The likeness to the first of two texts, with that to the other, or by the first's words."""
+    inquiry = analyse(texts[0], frequencies(context))
+    if inquiry.by_words:
+        return WordSimilarity(inquiry, context, stated_in)
+    return Similarity(context.vectors["edge"], context.vectors["chunk"], context.embed(texts))
+
+
 def rate(
     passages: Iterable[SentencePassage],
     inquiry: AnalysedQuestion,
