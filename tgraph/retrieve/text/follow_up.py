@@ -17,7 +17,7 @@ from tgraph.resources import tables, word_set
 from tgraph.retrieve.text.lexical import STOP_WORDS, stem, terms, words
 from tgraph.retrieve.text.lexicon import lexicon
 from tgraph.retrieve.text.question_analysis import telling_words
-from tgraph.retrieve.text.question_form import form_of
+from tgraph.retrieve.text.question_form import is_of_the_whole
 
 _PRONOUNS = word_set("questions", "pronouns")
 _POINTING = word_set("questions", "pointing")
@@ -51,7 +51,9 @@ _EMPTY_IT = re.compile(
     re.IGNORECASE,
 )
 _DEFINITE = re.compile(r"\bthe ((?:[a-z][\w-]* ){0,2}?[a-z][\w-]*)(?=(?: (\w+))?)")
-_RESTRICTING = frozenset(("of", "that", "who", "whom", "whose", "which", "where", "called", "named"))
+_RESTRICTING = frozenset(
+    ("of", "that", "who", "whom", "whose", "which", "where", "called", "named")
+)
 
 
 def stands_alone(text: str, turns: Sequence[Turn]) -> bool:
@@ -67,11 +69,13 @@ def _needs(text: str, turns: Sequence[Turn]) -> bool:
     if _is_going_on(text) or _points_back(text):
         return True
     names = _names(text)
-    if form_of(text, names).form == "whole":
+    if is_of_the_whole(text, names):
         return False
-    if names:
-        return False
-    return len(set(telling_words(text))) < _SAYS_ENOUGH or _is_given(text, turns)
+    return not names and (_says_little(text) or _is_given(text, turns))
+
+
+def _says_little(text: str) -> bool:
+    return len(set(telling_words(text))) < _SAYS_ENOUGH
 
 
 def _is_going_on(text: str) -> bool:

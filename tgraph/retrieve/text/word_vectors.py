@@ -17,7 +17,7 @@ from zlib import crc32
 
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import VectorSet
-from tgraph.ingest.languages import detected, has_signs_of
+from tgraph.ingest.languages import signs_of_english
 from tgraph.model import Agent
 from tgraph.models.base import CallSink, no_sink
 from tgraph.retrieve.base import Context
@@ -42,6 +42,8 @@ DIMENSION = 1 << 15
 """Into so many the words are hashed, of which a question has a few."""
 
 _DECIMALS = 6
+_ENGLISH = 4
+"""Words of English from which on a question is in it, whatever the texts are in."""
 
 
 def by_words_if_foreign(question: str, context: Context) -> Context:
@@ -50,7 +52,7 @@ def by_words_if_foreign(question: str, context: Context) -> Context:
     agent = context.embedder.agent
     if agent.kind != "method" and agent.name not in ENGLISH_ONLY:
         return context
-    if detected(question) == "en" and has_signs_of(question, "en"):
+    if signs_of_english(question) >= _ENGLISH:
         return context
     counts = frequencies(context)
     read = counts.languages.of_question(question)
@@ -194,7 +196,9 @@ class WordSet(VectorSet):
 class _Postings:
     """For each word the texts that have it, with how much it counts there (after BM25)."""
 
-    def __init__(self, items: Iterable[tuple[str, Sequence[str]]], places: Mapping[str, int]):
+    def __init__(
+        self, items: Iterable[tuple[str, Sequence[str]]], places: Mapping[str, int]
+    ) -> None:
         import numpy as np
 
         self._size = len(places)
