@@ -6,9 +6,9 @@
 Each folder here has documents of one language, our own prose, and ``LANGUAGE.toml`` beside it their
 questions: fifteen with an answer, six that name what the texts know and ask what they don't say
 (near), two of other subjects (far). Texts and questions were written before anything was run (the
-last three near ones later, before what they measure); those of Italian were held back. What the columns mean
-says ``benchmarks.answers``. With ``--together`` the texts of all languages are one collection in
-chunks of 60 tokens, so that a mode has to find them.
+last three near ones later, before what they measure); those of Italian were held back. What the
+columns mean says ``benchmarks.answers``. With ``--together`` the texts of all languages are one
+collection in chunks of 60 tokens, so that a mode has to find them.
 """
 
 from __future__ import annotations

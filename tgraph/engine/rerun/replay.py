@@ -207,7 +207,8 @@ class SessionReplay:
             method = found
         record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
         own = self.settings.explain_collection
-        context = by_words_if_foreign(question.text, context)
+        if not lost:
+            context = by_words_if_foreign(question.text, context)
         asking = QuestionRun(method, context, record, own, session.person)
         count = session.parameters.get(COUNT)
         values = {
