@@ -16,6 +16,7 @@ from tgraph.models.prompts import PromptFiles, load_prompt
 from tgraph.retrieve.text import lexical
 from tgraph.retrieve.text.answer_type_abroad import form_of
 from tgraph.retrieve.text.lexicon import ENGLISH, OTHER, CountedWords, lexicon
+from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.settings import load_settings
 from tgraph.testing import ScriptedModel
 
@@ -153,7 +154,7 @@ def test_the_question_sets_of_the_benchmark_name_documents_that_are_there() -> N
     for code in LANGUAGES:
         found = read_questions(code, HERE / code, HERE / f"{code}.toml").questions
         assert [sum(q.kind == kind for q in found) for kind in ("answerable", "near", "far")] == [
-            *(15, 3, 2)
+            *(15, 6, 2)
         ]
 
 
@@ -167,6 +168,21 @@ def test_only_prompts_that_write_for_a_reader_name_the_language() -> None:
     assert told.sha256 != plain.sha256
     assert load_prompt("extract_graph", german) == load_prompt("extract_graph")
     assert load_prompt("synthesise_answer", PromptFiles(None)) == plain
+
+
+@pytest.mark.parametrize("mode", ["basic", "local", "ppr", "graph"])
+def test_each_mode_is_searched_by_words_where_vectors_tell_nothing(mode: str, graphs: Path) -> None:
+    question, fact, _ = QUESTIONS["de"]
+    with opened(graphs / "de") as kg:
+        answer = kg.ask(question, mode, history=[])
+        assert fact in answer.text
+        trace = kg.trace(answer.session)
+        assert not any(call.label.startswith("embedding") for call in trace.calls)
+        assert kg.replay(answer.session).same
+        assert kg.why_not(answer.session, "Anton Reiß").cause
+        worded = by_words_if_foreign(question, kg._opened.context())
+        hits = worded.vectors["chunk"].search(worded.embed(["Zauberflöte", question]), 5)
+        assert [bool(each) for each in hits] == [False, True]
 
 
 def test_a_language_is_recorded_and_replayed(graphs: Path) -> None:

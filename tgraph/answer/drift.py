@@ -32,8 +32,7 @@ from tgraph.retrieve.search.drift_actions import usable
 from tgraph.retrieve.subgraph import edges_of, ends
 from tgraph.retrieve.text.lexical import terms, words
 from tgraph.retrieve.text.report_sentences import nearest_sentence
-from tgraph.retrieve.text.sentence_ranking import place_of, sharpened
-from tgraph.retrieve.text.similarity import Similarity
+from tgraph.retrieve.text.sentence_ranking import likeness_to, place_of, sharpened
 from tgraph.version import __version__
 from tgraph.vocabulary import normalise_name
 
@@ -209,8 +208,7 @@ class EmbeddedExplorer:
             for end in ends((edge.subject, edge.predicate, edge.object))
             for iri, triple in edges_of(end, context).items()
         }
-        edges, chunks = context.vectors["edge"], context.vectors["chunk"]
-        meaning = Similarity(edges, chunks, context.embed([question.text, query]))
+        meaning = likeness_to([question.text, query], context)
         meaning.learn(around)
         ranked = sorted(around, key=lambda iri: (-meaning.of_edge(iri), iri))[:AROUND]
         nearest = with_labels(context.store, [around[iri] for iri in ranked])

@@ -47,7 +47,7 @@ class EmbeddedConcepts:
     agent = Agent("method", "embedded-concepts", __version__)
 
     def find(self, question: Question, context: Context, sink: CallSink) -> tuple[str, ...]:
-        text = " ".join([*(turn.question for turn in question.history[-1:]), question.text])
+        text = " ".join([*(turn.question for turn in question.needed[-1:]), question.text])
         tokens = _WORDS.findall(text)
         found, taken = self._known_names(tokens, context)
         rest = [t for i, t in enumerate(tokens) if i not in taken and _telling(t)]

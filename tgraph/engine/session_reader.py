@@ -152,10 +152,9 @@ class SessionReader:
 
     def _how_asked(self, summary: SessionSummary, trace: Trace) -> RecordedParameters:
         """How a session was asked, as far as its record can be read."""
-        from tgraph.engine.ask.parameters import filters_of, history_of, restored
+        from tgraph.engine.ask.parameters import asked_of, filters_of, restored
         from tgraph.explain.as_of.store import RecordedParameters
         from tgraph.explain.trace.recorded_session import read_recorded
-        from tgraph.retrieve.base import Question
 
         settings, embedder, rank = self._opened.settings, None, None
         with suppress(UsageError):
@@ -165,7 +164,7 @@ class SessionReader:
                 self._opened.read(), self._opened.librarian, summary.bundle, summary.explain_id
             )
             embedder, rank = found.embedder, _recorded_rank(found, settings)
-        question = Question(trace.question, history_of(trace.parameters), trace.concepts)
+        question = replace(asked_of(trace.question, trace.parameters), concepts=trace.concepts)
         filters = filters_of(trace.parameters)
         return RecordedParameters(
             question, settings, filters, self._opened.parts.embedder, embedder, rank

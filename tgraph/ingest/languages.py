@@ -64,9 +64,9 @@ def detected(text: str) -> str:
     return best if enough and alone else "other"
 
 
-def has_signs_of(text: str, code: str) -> bool:
-    """Whether a text has any of the commonest words of English, the only ``code`` there is."""
-    return code == "en" and any(word.lower() in _ENGLISH for word in _WORD.findall(text))
+def signs_of_english(text: str) -> int:
+    """How many of its words are among the commonest of English."""
+    return sum(word.lower() in _ENGLISH for word in _WORD.findall(text))
 
 
 def _plain(word: str) -> str:

@@ -123,12 +123,20 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with the turns before it and the concepts that it is about."""
+    """A question with the turns before it and the concepts that it is about.
+
+    ``stands_alone`` says that it needs none of the turns to be understood."""
 
     text: str
     history: tuple[Turn, ...] = ()
     concepts: tuple[str, ...] = ()
     keywords: Keywords = field(default_factory=Keywords)
+    stands_alone: bool = False
+
+    @property
+    def needed(self) -> tuple[Turn, ...]:
+        """The turns that say what is asked."""
+        return () if self.stands_alone else self.history
 
 
 def nothing() -> None:
@@ -266,5 +274,5 @@ def of_section(
 
 
 def in_conversation(question: Question) -> str:
-    """What is searched for: the question, and the user's questions before it."""
-    return "\n".join([question.text, *(turn.question for turn in reversed(question.history))])
+    """What is searched for: the question, and the user's questions before it that it needs."""
+    return "\n".join([question.text, *(turn.question for turn in reversed(question.needed))])

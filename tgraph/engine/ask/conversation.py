@@ -17,7 +17,7 @@ from tgraph.engine.ask.method_factory import (
     suggesting,
 )
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
-from tgraph.engine.ask.parameters import ONLY, WRITER, recorded
+from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, recorded
 from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
 from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
 from tgraph.engine.index.embeddings import embed
@@ -32,6 +32,8 @@ from tgraph.retrieve.filters import NO_FILTERS, Filters
 from tgraph.retrieve.modes.base import Need
 from tgraph.retrieve.modes.registry import AUTO, mode_named
 from tgraph.retrieve.subset import is_empty, narrowed
+from tgraph.retrieve.text.follow_up import stands_alone
+from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.store.base import Store
 from tgraph.store.statements import Value
 
@@ -128,7 +130,7 @@ def stream(
     """As ``KnowledgeGraph.stream``."""
     if not question.strip():
         raise UsageError("The question is empty.")
-    asked = Question(question, _history(opened, history))
+    asked = in_turn(question, _history(opened, history))
     state = _knowledge(opened, filters, as_of)
     method = _method(opened, asked, mode, state)
     answer = yield from _asked(opened, asked, method, state)
@@ -169,7 +171,7 @@ def context(
             "A prompt is sent to a language model, and none is set.",
             "Set `chat.base_url` or OPENAI_API_KEY, or ask for the context alone.",
         )
-    asked = Question(question, _history(opened, history))
+    asked = in_turn(question, _history(opened, history))
     state = _knowledge(opened, filters, as_of)
     method = _method(opened, asked, mode, state)
     chat = opened.parts.chat
@@ -205,6 +207,11 @@ def prepare(opened: OpenCollection, mode: str) -> None:
         with opened.watching() as (progress, message):
             message(need.message)
             PrepareRun(opened.setup(progress, message)).prepare(need)
+
+
+def in_turn(text: str, turns: tuple[Turn, ...]) -> Question:
+    """The question after these turns, read for whether it needs them."""
+    return Question(text, turns, stands_alone=bool(turns) and stands_alone(text, turns))
 
 
 def _history(opened: OpenCollection, history: Sequence[Turn] | None) -> tuple[Turn, ...]:
@@ -261,9 +268,11 @@ def _prepared_run(
         method = without_retrieval(method)
     record = opened.record(SessionRecord)
     settings = opened.settings
+    context = by_words_if_foreign(question.text, context)
     asking = QuestionRun(method, context, record, settings.explain_collection, settings.person)
     auto, history = isinstance(method, Chosen), question.history
     own = recorded(settings, method.mode, history, count, chosen=auto)
-    parameters = {**own, **more, **state.filters.parameters}
+    alone = {STANDS_ALONE: True} if question.stands_alone else {}
+    parameters = {**own, **alone, **more, **state.filters.parameters}
     point = state.point.name if state.point else ""
     return asking, (question, parameters, context.generation, opened.folder.name, point)

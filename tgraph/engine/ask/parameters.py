@@ -11,12 +11,16 @@ from pydantic import BaseModel, ValidationError
 from tgraph.errors import UsageError
 from tgraph.model import Turn
 from tgraph.models.base import canonical_json
+from tgraph.retrieve.base import Question
 from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import mode_named
 from tgraph.settings import Settings
 
 HISTORY = "history"
 """The parameter that holds the turns before the question, as JSON."""
+
+STANDS_ALONE = "stands-alone"
+"""The parameter that says of a question that it needs none of the turns before it."""
 
 COUNT = "count"
 """The parameter that says how many questions were to be proposed."""
@@ -103,6 +107,11 @@ def was_chosen(parameters: Mapping[str, str]) -> bool:
 def history_of(parameters: Mapping[str, str]) -> tuple[Turn, ...]:
     """The turns that ``recorded`` wrote down."""
     return tuple(Turn(*turn) for turn in json.loads(parameters.get(HISTORY) or "[]"))
+
+
+def asked_of(text: str, parameters: Mapping[str, str]) -> Question:
+    """The question of a session, with the turns before it."""
+    return Question(text, history_of(parameters), stands_alone=STANDS_ALONE in parameters)
 
 
 def filters_of(parameters: Mapping[str, str]) -> Filters:

@@ -1,4 +1,5 @@
-"""Prompt tuning: prompts for extraction and reports that are made for one collection.
+"""Prompt tuning: prompts for extraction, claims, summaries and reports that are made for one
+collection.
 
 From sampled chunks come the field of the documents, their language, a reader, what a report should
 tell, types of entities and examples. They become files that replace tgraph's prompts; the tuning is
@@ -13,7 +14,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
@@ -40,6 +41,7 @@ from tgraph.models.prompts import Prompted, PromptFiles, language_name, load_pro
 from tgraph.record.activities import SOFTWARE, Activity, agent_quads, responsible
 from tgraph.retrieve.labels import Triple as Statement
 from tgraph.retrieve.labels import with_labels
+from tgraph.retrieve.search.names import is_name
 from tgraph.settings import FILE
 from tgraph.store.base import Store, select, text_of
 from tgraph.store.files import make_folder
@@ -64,7 +66,7 @@ EXAMPLES, ROWS = 3, 6
 """Chunks that examples are taken from, and rows of each."""
 
 _TYPES, _FEWEST_TYPES = 12, 2
-_WORDS = 6
+_WORDS, _NAMES = 6, 3
 _ROUNDS = 25
 _LONGEST = 300
 _BREAKING = re.compile(r"[{}]{2,}|<{3,}|>{3,}|={3,}")
@@ -236,16 +238,31 @@ class _Steps:
         found = self._ask("tune_domain", _Domain, {"passages": self._passages})
         if found is not None and found.domain.strip():
             return found
-        words = ", ".join(telling_words(self.texts.values()))
         codes = Counter(map(detected, self.texts.values())).most_common(1)
         code = codes[0][0] if codes else "en"
+        subjects, names = telling_words(self.texts.values()), self._names()
+        about, most = ", ".join(subjects), _joined(names)
+        domain = f"documents about {about or most}" if about or most else "documents"
+        told = f" They tell most of {most}." if about and most else ""
         return _Domain(
-            domain=f"documents about {words}" if words else "documents",
+            domain=domain,
             language=language_name(code) if code != "other" else "the language of the passage",
-            persona=f"You are a careful reader of documents about {words}." if words else "",
-            role="It should tell who and what belongs together, how, and what is known of it.",
+            persona=f"You are an expert on {domain}.{told}" if about or most else "",
+            role=f"It should tell how {f'{most} and others' if most else 'they'} belong together,"
+            " and what is known of each.",
             rating="A group is the more important the more the documents say of it.",
         )
+
+    def _names(self) -> list[str]:
+        """The names that most relationships are of, among those that the sample itself writes:
+        prompts rest on its chunks alone."""
+        counts: Counter[str] = Counter()
+        for chunk, text in self.texts.items():
+            rows = rows_of(chunk, self.context, frozenset({MENTIONS}))
+            ends = (end for row in rows for end in (row.subject, row.object))
+            counts.update(end for end in ends if is_name(end) and end in text)
+        ranked = sorted(counts, key=lambda name: (-counts[name], name))
+        return [name for name in map(safe, ranked) if name][:_NAMES]
 
     def _types(self, domain: str) -> tuple[str, ...]:
         found = self._ask("tune_types", _Types, {"passages": self._passages, "domain": domain})
@@ -277,15 +294,47 @@ class _TuningStep(Prompted):
 
 
 def telling_words(texts: Iterable[str]) -> list[str]:
-    """The words that tell most about texts: frequent in some of them, not in all."""
+    """The nouns that tell most about texts: frequent in some of them, not in all; each in one of
+    its forms, and none that is written as a name alone."""
     from tgraph.retrieve.text.lexicon import lexicon
 
     every = [text for text in texts if text]
-    per = [Counter(w for w in lexicon(detected(t)).words(t) if _tells(w, t)) for t in every]
+    per = [Counter(w for w in _nouns(text) if _tells(w, text)) for text in every]
     documents = Counter(word for counts in per for word in counts)
     total: Counter[str] = sum(per, Counter())
     score = {w: n * (1 + len(every) / documents[w]) ** 0.5 for w, n in total.items() if n > 1}
-    return sorted(score, key=lambda w: (-score[w], w))[:_WORDS]
+    code = detected(" ".join(every))
+    stems: dict[str, str] = {}
+    for word in sorted(score, key=lambda w: (-score[w], w)):
+        stems.setdefault(lexicon(code).stem(word), word)
+    return list(stems.values())[:_WORDS]
+
+
+def _nouns(text: str) -> list[str]:
+    """The words of a text that somewhere in it stand as nouns: in German with a capital, in
+    languages with articles behind one or a word like it; all where neither is known."""
+    from tgraph.retrieve.text.lexicon import folded, lexicon
+
+    code = detected(text)
+    words = lexicon(code).words(text)
+    before = _BEFORE_NOUNS.get(code)
+    if before is None:
+        return words
+    nouns = {folded(noun) for noun in re.findall(before, text)}
+    return [word for word in words if word in nouns]
+
+
+_BEFORE_NOUNS = {
+    "en": r"\b(?:[Tt]he|an?|[Ii]ts|their|these|those|of|every|each|no) ([a-z]+)\b",
+    "de": r"(?<=[a-zäöüß,] )([A-ZÄÖÜ][a-zäöüß]+)\b",
+    "fr": r"\b(?:[Ll]es?|[Ll]a|une?|des|du|ses|leurs?) ([a-zà-ÿ]+)\b",
+    "es": r"\b(?:[Ee]l|[Ll]os|[Ll]as?|una?|del|sus?) ([a-zà-ÿ]+)\b",
+}
+"""What stands before nouns, as patterns of the nouns."""
+
+
+def _joined(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _tells(word: str, text: str) -> bool:
@@ -308,8 +357,11 @@ def types_of(store: Store, usual: Sequence[str]) -> list[str]:
     return found if len(found) >= _FEWEST_TYPES else list(usual)
 
 
-def rows_of(chunk: str, context: IndexContext) -> list[ExampleRow]:
-    """What was read of a chunk before, by the places that state it, the strongest first."""
+def rows_of(
+    chunk: str, context: IndexContext, beside: Collection[str] = _STRUCTURAL
+) -> list[ExampleRow]:
+    """What was read of a chunk before, by the places that state it, the strongest first, without
+    the relationships that are named so."""
     store = context.copy.store
     places = [place for place in _places(chunk, context) if place.quote.strip()]
     found: list[ExampleRow] = []
@@ -319,7 +371,7 @@ def rows_of(chunk: str, context: IndexContext) -> list[ExampleRow]:
             continue
         edge = with_labels(store, [triple])[0]
         told = (edge.subject_label, edge.predicate_label, edge.object_label)
-        if edge.predicate_label not in _STRUCTURAL:
+        if edge.predicate_label not in beside:
             found.append(ExampleRow(*told, place.quote))
     return found
 
@@ -359,7 +411,9 @@ def tuned_text(prompt: Prompt, profile: Profile) -> str:
     about = [f"The documents: {profile.domain}. Their language: {profile.language}."]
     if profile.persona:
         about.append(profile.persona)
-    if prompt.name == "community_report":
+    if prompt.name in _OF_CLAIMS and profile.types:
+        about.append(f"What claims are about is mostly of these types: {', '.join(profile.types)}.")
+    elif prompt.name == "community_report":
         about += [f"The report: {profile.role}", f"The rating: {profile.rating}"]
     elif profile.examples and prompt.name == "extract_graph":
         about.append("Relationships that were read from these documents, as examples of the form:")
@@ -377,7 +431,15 @@ def _line(row: ExampleRow) -> str:
     return re.sub(r"\{(?=\{)|\}(?=\})|<(?=<<)|>(?=>>)", lambda m: f"{m[0]} ", line)
 
 
-TUNED = ("extract_graph", "extract_graph_more", "community_report")
+_OF_CLAIMS = ("extract_claims", "extract_claims_more")
+TUNED = (
+    "extract_graph",
+    "extract_graph_more",
+    "community_report",
+    *_OF_CLAIMS,
+    "summarise_descriptions",
+    "summarise_cluster",
+)
 """The prompts that are tuned."""
 
 

@@ -34,9 +34,10 @@ from tgraph.engine.ask.parameters import (
     COUNT,
     HISTORY,
     ONLY,
+    STANDS_ALONE,
     WRITER,
+    asked_of,
     filters_of,
-    history_of,
     recorded,
     restored,
     was_chosen,
@@ -64,6 +65,7 @@ from tgraph.retrieve.base import Context, Question
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.subset import is_empty, narrowed
+from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.settings import NO_READER, Settings
 from tgraph.store.journal import read_journal
 from tgraph.store.oxigraph import OxigraphStore
@@ -194,8 +196,7 @@ class SessionReplay:
             left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
         )
         context = replace(context, filters=left.filters, notes=left.notes)
-        history = history_of(session.parameters)
-        question = Question(session.question, history)
+        question = asked_of(session.question, session.parameters)
         method = self._method(parts, question, context)
         if filters and is_empty(context):
             method = without_retrieval(method)
@@ -206,17 +207,20 @@ class SessionReplay:
             method = found
         record = SessionRecord(place, session.uuid, lambda: datetime.now(UTC))
         own = self.settings.explain_collection
+        if not lost:
+            context = by_words_if_foreign(question.text, context)
         asking = QuestionRun(method, context, record, own, session.person)
         count = session.parameters.get(COUNT)
         values = {
             **recorded(
                 settings,
                 method.mode,
-                history,
+                question.history,
                 int(count) if count else None,
                 chosen=was_chosen(session.parameters),
             ),
             **filters.parameters,
+            **({STANDS_ALONE: True} if question.stands_alone else {}),
         }
         named = {HISTORY, COUNT, *session.parameters}  # the others were not settings then
         values = {name: value for name, value in values.items() if name in named}

@@ -37,6 +37,7 @@ from tgraph.retrieve.orders import (
     nth,
 )
 from tgraph.retrieve.subset import narrowed
+from tgraph.retrieve.text.word_vectors import by_words_if_foreign
 from tgraph.store.base import Store, text_of
 
 
@@ -100,7 +101,7 @@ def cut_off(
     mode = mode_named(trace.mode)
     reports = mode.reports if mode else None
     orders: ModeOrders = load(mode.orders) if mode and mode.orders else no_orders
-    left = narrowed(whole, asked.filters)
+    left = by_words_if_foreign(asked.question.text, narrowed(whole, asked.filters))
     own = partial(_has_it, expected=expected, by_text=reads_text(trace.mode))
     told = partial(_has_report, expected=expected, trace=trace)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from tgraph.errors import StoreError
 from tgraph.index.sources import document_of_chunk, page_of_chunk
-from tgraph.ingest.languages import detected, has_signs_of
+from tgraph.ingest.languages import detected, signs_of_english
 from tgraph.model import Evidence
 from tgraph.resources import tables
 from tgraph.retrieve.base import Context
@@ -202,9 +202,16 @@ class Languages:
         if self.are_english:
             return ENGLISH
         code = detected(text)
-        if code == "en" and not has_signs_of(text, "en"):
+        if code == "en" and not self._is_english(text):
             code = self.codes[0]
         return lexicon(code)
+
+    def _is_english(self, text: str) -> bool:
+        """Whether it has signs of English, and no more of the language of most texts: some of
+        their commonest words are the same ("a", "on", "an")."""
+        own = lexicon(self.codes[0])
+        others = sum(word in own.stop_words for word in own.words(text))
+        return signs_of_english(text) >= max(1, others)
 
 
 class CountedWords(Frequencies):

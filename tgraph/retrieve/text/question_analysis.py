@@ -259,8 +259,8 @@ def is_broad(question: Question) -> bool:
 
 def _telling(question: Question) -> tuple[str, list[str]]:
     text = question.text
-    if question.history and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
-        text = f"{question.history[-1].question} {text}"
+    if question.needed and len(set(terms(text)) - _WHOLE) < _SAYS_ENOUGH:
+        text = f"{question.needed[-1].question} {text}"
     stems = dict.fromkeys(terms(text))
     telling = [term for term in stems if term not in _WHOLE]
     framed = len(telling) < len(stems) and all(term in _BREADTH_FRAME for term in telling)

@@ -87,6 +87,11 @@ def form_of(text: str, names: Sequence[str]) -> QuestionForm:
     )
 
 
+def is_of_the_whole(text: str, names: Sequence[str]) -> bool:
+    """Whether a question that names these things asks about the documents as a whole."""
+    return bool(_whole(text, names))
+
+
 def _whole(text: str, names: Sequence[str]) -> str:
     """It names nothing, and asks for a summary, for what is foremost, or about the documents."""
     said = words(text)

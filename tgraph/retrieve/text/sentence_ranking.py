@@ -49,6 +49,10 @@ WEIGHTS = weights("sentence")
 WORD_WEIGHTS = weights("sentence_words")
 """The same for a question of which vectors tell nothing."""
 
+LEAST_SHARE, LACKING = weights("least_words")
+"""The share of what the question's words tell that a passage must have for such a question, and
+what the score of one counts that has less."""
+
 PART, APART = 0.7, 0.5
 """What a word counts that is part of a compound, and two Chinese characters that stand apart."""
 
@@ -290,6 +294,14 @@ def meaning_of(
     return Similarity(context.vectors["edge"], context.vectors["chunk"], question)
 
 
+def likeness_to(texts: Sequence[str], context: Context) -> Similarity:
+    """The likeness to the first of two texts, with that to the other, or by the first's words."""
+    inquiry = analyse(texts[0], frequencies(context))
+    if inquiry.by_words:
+        return WordSimilarity(inquiry, context, stated_in)
+    return Similarity(context.vectors["edge"], context.vectors["chunk"], context.embed(texts))
+
+
 def rate(
     passages: Iterable[SentencePassage],
     inquiry: AnalysedQuestion,
@@ -321,7 +333,8 @@ def scored(features: SentenceFeatures, inquiry: AnalysedQuestion) -> float:
     """How well a passage answers by its features, or by its words alone."""
     if not inquiry.by_words:
         return features.score
-    return float(sum(map(mul, WORD_WEIGHTS, features)))
+    score = float(sum(map(mul, WORD_WEIGHTS, features)))
+    return score if features.words >= LEAST_SHARE else score * LACKING
 
 
 def _under(asking: Mapping[Section, float], wording: PassageWords, score: float) -> float:

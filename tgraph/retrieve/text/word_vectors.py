@@ -1,0 +1,240 @@
+"""Search by words in place of vectors, for questions in a language that the embedder doesn't know.
+
+The question's context is given vectors of words, under which every search, order and likeness of
+every mode runs unchanged: a text has for each of its words how often it stands there, as BM25
+weighs it, and a question how much each of its words tells, so that their product is the share of
+what the question's words tell that the text has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from tgraph.index.vectors.items import KINDS, items_of
+from tgraph.index.vectors.vector_index import VectorSet
+from tgraph.ingest.languages import signs_of_english
+from tgraph.model import Agent
+from tgraph.models.base import CallSink, no_sink
+from tgraph.retrieve.base import Context
+from tgraph.retrieve.labels import reified
+from tgraph.retrieve.text.bm25 import K1, B, parts_among
+from tgraph.retrieve.text.lexicon import (
+    ENGLISH_ONLY,
+    CountedWords,
+    Lexicon,
+    frequencies,
+    lexicon,
+)
+from tgraph.version import __version__
+
+if TYPE_CHECKING:
+    from numpy import bool_, float32, float64, int64
+    from numpy.typing import NDArray
+
+    from tgraph.index.vectors.vector_set import Hit
+
+DIMENSION = 1 << 15
+"""Into so many the words are hashed, of which a question has a few."""
+
+_DECIMALS = 6
+_ENGLISH = 4
+"""Words of English from which on a question is in it, whatever the texts are in."""
+
+
+def by_words_if_foreign(question: str, context: Context) -> Context:
+    """The context itself, or where its embedder doesn't know the question's language and the
+    texts are in it, one that is searched by words alone."""
+    agent = context.embedder.agent
+    if agent.kind != "method" and agent.name not in ENGLISH_ONLY:
+        return context
+    if signs_of_english(question) >= _ENGLISH:
+        return context
+    counts = frequencies(context)
+    read = counts.languages.of_question(question)
+    if not counts.searches_by_words(read):
+        return context
+    vectors = context.once(f"words in {read.code}", lambda: WordVectors(context, read.code))
+    return replace(context, embedder=WordEmbedder(read, counts), vectors=vectors, _embedded={})
+
+
+class WordEmbedder:
+    """How much each word of a text tells, as shares of what all of them do."""
+
+    max_tokens: int | None = None
+    lexical = True
+    dimension = DIMENSION
+    agent = Agent("method", "embedded-words", __version__)
+
+    def __init__(self, read: Lexicon, counts: CountedWords) -> None:
+        self._lexicon = read
+        self._counts = counts
+
+    def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
+        """A row for each text; nothing is called for it."""
+        import numpy as np
+
+        rows = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            weights = {term: max(0.05, self._counts.idf(term)) for term in self._terms(text)}
+            total = sum(weights.values()) or 1.0
+            for term, weight in weights.items():
+                row[_place(term)] += weight / total
+        return rows
+
+    def _terms(self, text: str) -> list[str]:
+        wanted = list(dict.fromkeys(self._lexicon.wanted(text)))
+        if not self._lexicon.has_compounds:
+            return wanted
+        known = [t for t in parts_among(wanted, _Known(self._counts)) if t not in wanted]
+        return list(dict.fromkeys([*wanted, *known]))
+
+
+class _Known(Collection[str]):
+    """The words of a body of texts."""
+
+    def __init__(self, counts: CountedWords) -> None:
+        self._counts = counts
+
+    def __contains__(self, term: object) -> bool:
+        return self._counts.has(str(term))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+Items = Callable[[], Iterable[tuple[str, Sequence[str]]]]
+"""(IRI, words) of each text, read when they are needed."""
+
+
+class WordVectors(Mapping[str, VectorSet]):
+    """The vectors of a state, each kind searched by the words of its texts, which are read when it
+    is searched for the first time."""
+
+    def __init__(self, whole: Context, code: str) -> None:
+        self._whole = whole
+        self._lexicon = lexicon(code)
+        self._sets: dict[str, WordSet] = {}
+
+    def __getitem__(self, kind: str) -> VectorSet:
+        if kind not in self._sets:
+            self._sets[kind] = WordSet(self._whole.vectors[kind], partial(self._items, kind))
+        return self._sets[kind]
+
+    def _items(self, kind: str) -> Iterator[tuple[str, list[str]]]:
+        read, known = self._lexicon, _Known(frequencies(self._whole))
+        texts: dict[str, list[str]] = {}
+        for iri, text in self._told(kind):
+            if text not in texts:
+                terms = read.terms(text)
+                more = parts_among(terms, known) if read.has_compounds else []
+                texts[text] = [*terms, *more]
+            yield iri, texts[text]
+
+    def _told(self, kind: str) -> Iterator[tuple[str, str]]:
+        """What is embedded of each, and of entities also the sentences that state their edges: a
+        name alone shares words with hardly any question."""
+        store, librarian = self._whole.store, self._whole.texts.librarian
+        yield from items_of(kind, store, librarian, self._whole.evidence)
+        if kind != "entity":
+            return
+        stated = list(items_of("edge", store, librarian, self._whole.evidence))
+        edges = reified(store, sorted({edge for edge, _ in stated}))
+        for iri, text in stated:
+            if (edge := edges.get(iri)) is not None:
+                yield from ((end.value, text) for end in (edge.subject, edge.object))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(KINDS)
+
+    def __len__(self) -> int:
+        return len(KINDS)
+
+
+class WordSet(VectorSet):
+    """Vectors whose search is one of words; whatever else is asked of them, they are."""
+
+    def __init__(self, of: VectorSet, items: Items) -> None:
+        super().__init__(**{each.name: getattr(of, each.name) for each in fields(of) if each.init})
+        self._items = items
+
+    def search(
+        self,
+        queries: NDArray[float32],
+        k: int,
+        allowed: Collection[str] | NDArray[bool_] | None = None,
+    ) -> list[list[Hit]]:
+        """For each query at most ``k`` (IRI, score), best first: of all only what shares a word
+        with it, of those ``allowed`` also what shares none. Scores are 0 to 1."""
+        import numpy as np
+
+        queries = np.atleast_2d(np.asarray(queries, dtype=np.float32))
+        if k < 1 or not len(self):
+            return [[] for _ in queries]
+        places = None if allowed is None else self.keys.places(allowed)
+        return [self._best(self._postings.scores(query), k, places) for query in queries]
+
+    @cached_property
+    def _postings(self) -> _Postings:
+        return _Postings(self._items(), {iri: place for place, iri in enumerate(self.keys)})
+
+    def _best(self, scores: NDArray[float64], k: int, places: NDArray[int64] | None) -> list[Hit]:
+        import numpy as np
+
+        among = np.flatnonzero(scores > 0) if places is None else places
+        order = among[np.lexsort((among, -scores[among]))][:k]
+        return [(self.keys[int(at)], round(float(scores[at]), _DECIMALS)) for at in order]
+
+
+class _Postings:
+    """For each word the texts that have it, with how much it counts there (after BM25)."""
+
+    def __init__(
+        self, items: Iterable[tuple[str, Sequence[str]]], places: Mapping[str, int]
+    ) -> None:
+        import numpy as np
+
+        self._size = len(places)
+        self._owners: list[int] = []
+        counted: list[Counter[int]] = []
+        for iri, terms in items:
+            if iri in places and terms:
+                self._owners.append(places[iri])
+                counted.append(Counter(map(_place, terms)))
+        lengths = [sum(counts.values()) for counts in counted]
+        mean = sum(lengths) / max(1, len(lengths)) or 1.0
+        rows: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+        for row, (counts, length) in enumerate(zip(counted, lengths, strict=True)):
+            most = K1 * (1 - B + B * length / mean)
+            for place, count in counts.items():
+                rows[place].append((row, count / (count + most)))
+        self._rows = {
+            place: (np.array([row for row, _ in found]), np.array([worth for _, worth in found]))
+            for place, found in rows.items()
+        }
+
+    def scores(self, query: NDArray[float32]) -> NDArray[float64]:
+        """That of each key: of its texts the best."""
+        import numpy as np
+
+        texts = np.zeros(len(self._owners))
+        for place in np.flatnonzero(query).tolist():
+            rows, worth = self._rows.get(place, _NONE)
+            texts[rows] += float(query[place]) * worth
+        best = np.zeros(self._size)
+        np.maximum.at(best, self._owners, np.round(texts, _DECIMALS))
+        return best
+
+
+_NONE: Any = ([], 0.0)
+
+
+def _place(term: str) -> int:
+    return crc32(term.encode()) % DIMENSION
