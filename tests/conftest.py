@@ -3,6 +3,7 @@ it is asked to explore; says which tests share a process; keeps settings from ou
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,8 +34,9 @@ settings.register_profile(  # for tools/mutate, which doesn't want to know what 
 )
 settings.load_profile("repeatable")
 
-LONG = ("tests/test_durability.py", "tests/test_docs.py", "tests/test_example_questions.py")
+APART = ("tests/test_durability.py", "tests/test_docs.py")
 """Files whose tests take long and share little."""
+LONG = ("tests/test_example_questions.py", *APART)
 
 
 def _file(nodeid: str) -> str:
@@ -55,6 +57,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.insert(0, items.pop(first))
 
 
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: no search for garbage goes through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """How many tests were left out for want of real data: a clean clone has none of it."""
     from tests.shared_data import REASON
@@ -66,7 +74,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """The tests of a file stay in one process, whose fixtures they share; those of ``LONG`` go
+    """The tests of a file stay in one process, whose fixtures they share; those of ``APART`` go
     where there is room.
 
     (Marks of groups would say the same, if they were heeded: xdist 3.8 writes them where pytest
@@ -76,7 +84,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
-            return nodeid if _file(nodeid) in LONG else _file(nodeid)
+            return nodeid if _file(nodeid) in APART else _file(nodeid)
 
     return ByFile(config, log)
 

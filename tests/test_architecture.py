@@ -38,6 +38,13 @@ def tree(name: str) -> ast.Module:
     return ast.parse(modules()[name].read_text("utf-8"))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _let_go() -> Iterator[None]:
+    """Of the trees, hundreds of thousands of objects, which other tests would be slower for."""
+    yield
+    tree.cache_clear()
+
+
 @cache
 def imports() -> nx.DiGraph:
     """Who imports whom, within functions and for types only as well."""

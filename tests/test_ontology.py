@@ -6,6 +6,7 @@ import ast
 import re
 import runpy
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -47,44 +48,36 @@ def declared(ontology) -> set[str]:
 # --- what the code can emit ---
 
 
-def calls(name: str) -> Iterator[tuple[Path, ast.Call]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call):
-                called = node.func
-                found = called.attr if isinstance(called, ast.Attribute) else ast.unparse(called)
-                if found == name:
-                    yield path, node
-
-
-def steps() -> set[str]:
-    """The classes of activities that retrievers and selectors name as their ``step``."""
-    return {
-        str(TG[node.value.value])
-        for path in sorted(PACKAGE.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Assign)
-        and ast.unparse(node.targets[0]) == "step"
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    }
-
-
 NAMED_AT = {"tg": 0, "step": 0, "Activity": 1, "activity": 1, "entity": 1, "state_entity": 2}
 """The functions that state a term by its name, and which argument that is."""
 
 
-def in_code() -> set[str]:
+@cache
+def in_code() -> frozenset[str]:
     """The terms of ``tg("...")``, and the kinds of steps, activities and entities."""
-    given = (
+    modules = (ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py"))
+    given = {
         constant.value
-        for name, place in NAMED_AT.items()
-        for _, call in calls(name)
-        for argument in call.args[place : place + 1]
-        for constant in ast.walk(argument)
+        for module in modules
+        for node in ast.walk(module)
+        for place in naming(node)
+        for constant in ast.walk(place)
         if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
-    )
-    return steps() | {str(TG[term]) for term in given if term}
+    }
+    return frozenset(str(TG[term]) for term in given if term)
+
+
+def naming(node: ast.AST) -> list[ast.expr]:
+    """What in the node gives a term: an argument of a function of ``NAMED_AT``, or the class of
+    activities that a retriever or selector has as its ``step``."""
+    if isinstance(node, ast.Call):
+        called = node.func
+        name = called.attr if isinstance(called, ast.Attribute) else ast.unparse(called)
+        place = NAMED_AT.get(name)
+        return [] if place is None else node.args[place : place + 1]
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+        return [node.value] if ast.unparse(node.targets[0]) == "step" else []
+    return []
 
 
 def in_queries() -> set[str]:

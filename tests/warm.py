@@ -8,6 +8,7 @@ name.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
@@ -19,6 +20,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -126,12 +129,35 @@ def _run(connection: socket.socket) -> None:
     os.environ.update(environment)
     name = Path(arguments[0]).name
     sys.argv = [name, *arguments[1:]]
-    if name == PYTHON:
-        warnings.simplefilter("error")
-        exec(compile(sys.argv[1], "<string>", "exec"), {"__name__": "__main__"})
-    else:
-        commands()[name].load()()
-    sys.exit(0)
+    _end(_exit_code(name))
+
+
+def _exit_code(name: str) -> int:
+    try:
+        if name == PYTHON:
+            warnings.simplefilter("error")
+            exec(compile(sys.argv[1], "<string>", "exec"), {"__name__": "__main__"})
+        else:
+            commands()[name].load()()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        print(end.code, file=sys.stderr)
+        return 1
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _end(code: int) -> None:
+    """As Python ends, but for taking its modules apart: the pages that would be written to are
+    shared with the process that loaded them, and copying them takes longer than many a command."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
