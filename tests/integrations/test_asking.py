@@ -89,11 +89,10 @@ def test_an_agent_sets_what_is_left_to_it(graph):
 
 
 def test_what_an_agent_sets_is_on_record(graph):
-    asker = Asker.of(graph)
-    given = asking.tool_arguments(asker, asking.PARAMETERS).model_validate(
-        {"question": "Who built the Fram?", "documents": ["ships.txt"], "mode": "graph", "as_of": 1}
-    )
-    answer = result_of(asking.asked_with(asker, given.model_dump()).answer(given.question))
+    asker, question = Asker.of(graph), "Who built the Fram?"
+    arguments = {"question": question, "documents": ["ships.txt"], "mode": "graph", "as_of": 1}
+    given = asking.tool_arguments(asker, asking.PARAMETERS).model_validate(arguments)
+    answer = result_of(asking.asked_with(asker, given.model_dump()).answer(question))
     trace = graph.trace(answer.session)
     assert {c.title for c in answer.citations} == {"Ships"}
     assert trace.mode == "graph"

@@ -224,7 +224,10 @@ _OFFERED: Mapping[str, Any] = {
         list[str],
         Field([], max_length=1_000, description="only from these: paths, ends of paths, patterns"),
     ),
-    "since": (str | None, Field(None, description="only documents from this date on: YYYY[-MM-DD]")),
+    "since": (
+        str | None,
+        Field(None, description="only documents from this date on: YYYY[-MM-DD]"),
+    ),
     "until": (str | None, Field(None, description="only documents up to this date")),
     "types": (
         list[str],

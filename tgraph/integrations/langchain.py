@@ -121,6 +121,7 @@ class TgraphTool(AskingFields, BaseTool):
     handle_tool_error: Any = True
     handle_validation_error: Any = asking.refusal
     parameters: tuple[ToolParameter, ...] = asking.PARAMETERS
+    args_schema: Any = None
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)

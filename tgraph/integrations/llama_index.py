@@ -121,7 +121,9 @@ class TgraphQueryEngine(BaseQueryEngine):
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         with self._event(query_bundle) as event:
             asked = ThreadStream(self._asker.answer(query_bundle.query_str))
-            response = await _astreamed(asked) if self._streaming else _response(await asked.ended())
+            response = (
+                await _astreamed(asked) if self._streaming else _response(await asked.ended())
+            )
             event.on_end(payload={EventPayload.RESPONSE: response})
         return response
 

@@ -21,9 +21,9 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, Statement, StatementExtractor
 from tgraph.engine.ask.conversation import stream
-from tgraph.engine.ask.streams import result_of
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.question_run import on_record
+from tgraph.engine.ask.streams import result_of
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
