@@ -50,11 +50,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
 
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: socket.socket, address: object) -> None:
+    def refuse(*address: object, **how: object) -> None:
         raise AssertionError(f"a connection to {address}")
 
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    for of, name in (
+        (socket.socket, "connect"),
+        (socket.socket, "connect_ex"),
+        (socket, "getaddrinfo"),
+    ):
+        monkeypatch.setattr(of, name, refuse)
 
 
 def is_exact(metadata: dict[str, object]) -> bool:

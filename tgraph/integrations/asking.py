@@ -97,7 +97,7 @@ class Asker:
 
     def passages(
         self, question: str, content: Content = "quote", most: int | None = None
-    ) -> Asked[list[Passage]]:
+    ) -> Asked[list[CitedPassage]]:
         """The messages of ``KnowledgeGraph.stream_context``; returns the first ``most`` places of
         what was selected, each once. The whole is on record, as a session without an answer."""
         with self.graph.view(self.settings) as seen:
@@ -120,7 +120,7 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CitedPassage:
     """Exact characters of a document, or the chunk around them, and what is known of them: the
     citation, and the score and the reason of what was selected."""
 
@@ -158,7 +158,7 @@ SHOWN = ("path", "title", "page")
 """What of the metadata is worth a model's reading."""
 
 
-def cited_passages(answer: Answer) -> list[Passage]:
+def cited_passages(answer: Answer) -> list[CitedPassage]:
     """The places that an answer cites, each once, in the order of its sentences."""
     uuid = _uuid(answer.session)
     by_iri = {selected_iri(uuid, s.item.kind, s.index): s for s in answer.selection}
@@ -166,7 +166,7 @@ def cited_passages(answer: Answer) -> list[Passage]:
     return list(_each_once(found, answer.session))
 
 
-def _shown(shown: ShownContext) -> Iterator[Passage]:
+def _shown(shown: ShownContext) -> Iterator[CitedPassage]:
     """The places that what was selected rests on, best first."""
     uuid = _uuid(shown.session)
     found = (
@@ -183,21 +183,21 @@ def _uuid(session: str) -> str:
 
 def _each_once(
     cited: Iterable[tuple[Citation, Selected | None]], session: str
-) -> Iterator[Passage]:
+) -> Iterator[CitedPassage]:
     """A passage for each place; the best of what rests on it says why."""
     seen = set()
     for citation, selected in cited:
         if _place(citation) not in seen:
             seen.add(_place(citation))
             score, reason = (selected.score, selected.reasoning) if selected else (None, "")
-            yield Passage(citation, session, score, reason)
+            yield CitedPassage(citation, session, score, reason)
 
 
 def _place(citation: Citation) -> tuple[str, int | None, int, int]:
     return citation.document, citation.page, citation.start, citation.end
 
 
-def _in_chunks(passages: Iterable[Passage], texts: Texts) -> Iterator[Passage]:
+def _in_chunks(passages: Iterable[CitedPassage], texts: Texts) -> Iterator[CitedPassage]:
     """The first passage of each chunk, with the text of the chunk."""
     seen = set()
     for passage in passages:

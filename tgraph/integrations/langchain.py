@@ -20,7 +20,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.schemas import event_json
 from tgraph.errors import UsageError
 from tgraph.integrations import asking
-from tgraph.integrations.asking import Asker, Passage, ToolParameter
+from tgraph.integrations.asking import Asker, CitedPassage, ToolParameter
 from tgraph.model import Answer, GraphRagResponse
 from tgraph.retrieve.filters import NO_FILTERS, Filters
 
@@ -28,14 +28,16 @@ try:
     from langchain_core.callbacks import (
         AsyncCallbackManagerForRetrieverRun,
         AsyncCallbackManagerForToolRun,
-        BaseRunManager,
+        AsyncParentRunManager,
         CallbackManagerForRetrieverRun,
         CallbackManagerForToolRun,
+        ParentRunManager,
         adispatch_custom_event,
         dispatch_custom_event,
     )
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
+    from langchain_core.runnables import RunnableConfig
     from langchain_core.tools import BaseTool, ToolException
 except ModuleNotFoundError as error:
     raise asking.MissingExtraError("LangChain", "langchain") from error
@@ -150,7 +152,7 @@ class TgraphTool(AskingFields, BaseTool):
             raise ToolException(str(error)) from error
 
 
-def _document(passage: Passage) -> Document:
+def _document(passage: CitedPassage) -> Document:
     return Document(page_content=passage.text, metadata=passage.metadata, id=passage.id)
 
 
@@ -158,7 +160,7 @@ def _result(answer: Answer) -> tuple[str, dict[str, Any]]:
     return asking.tool_text(answer), asking.answer_json(answer)
 
 
-def _told(stream: asking.Asked[asking.R], run: BaseRunManager | None) -> asking.R:
+def _told(stream: asking.Asked[asking.R], run: ParentRunManager | None) -> asking.R:
     """What the stream returns; callbacks hear its messages."""
     with closing(stream):
         while True:
@@ -168,15 +170,16 @@ def _told(stream: asking.Asked[asking.R], run: BaseRunManager | None) -> asking.
                 result: asking.R = end.value
                 return result
             if run is not None and run.handlers:
-                dispatch_custom_event(EVENT, _event(message), config={"callbacks": run.get_child()})
+                config: RunnableConfig = {"callbacks": run.get_child()}
+                dispatch_custom_event(EVENT, _event(message), config=config)
 
 
-async def _atold(stream: asking.Asked[asking.R], run: Any) -> asking.R:
+async def _atold(stream: asking.Asked[asking.R], run: AsyncParentRunManager | None) -> asking.R:
     told = ThreadStream(stream)
     async with aclosing(told.messages()) as messages:
         async for message in messages:
             if run is not None and run.handlers:
-                config = {"callbacks": run.get_child()}
+                config: RunnableConfig = {"callbacks": run.get_child()}
                 await adispatch_custom_event(EVENT, _event(message), config=config)
     return told.result
 

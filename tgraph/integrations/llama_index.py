@@ -20,7 +20,7 @@ from tgraph.engine.ask.streams import ThreadStream, result_of
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.integrations import asking
-from tgraph.integrations.asking import Asker, Passage, ToolParameter
+from tgraph.integrations.asking import Asker, CitedPassage, ToolParameter
 from tgraph.model import Answer, GraphRagResponse
 
 try:
@@ -80,7 +80,7 @@ class TgraphNodeRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return [_node(each) for each in await ThreadStream(self._passages(query_bundle)).ended()]
 
-    def _passages(self, query_bundle: QueryBundle) -> asking.Asked[list[Passage]]:
+    def _passages(self, query_bundle: QueryBundle) -> asking.Asked[list[CitedPassage]]:
         return self._asker.passages(query_bundle.query_str, self._content, self._most)
 
 
@@ -128,7 +128,7 @@ class TgraphQueryEngine(BaseQueryEngine):
         return response
 
     def _event(self, query_bundle: QueryBundle) -> Any:
-        payload = {EventPayload.QUERY_STR: query_bundle.query_str}
+        payload: dict[str, Any] = {EventPayload.QUERY_STR: query_bundle.query_str}
         return self.callback_manager.event(CBEventType.QUERY, payload=payload)
 
 
@@ -199,7 +199,7 @@ def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     return {"question": args[0], **kwargs} if args else kwargs
 
 
-def _node(passage: Passage) -> NodeWithScore:
+def _node(passage: CitedPassage) -> NodeWithScore:
     start, end = passage.span
     metadata = passage.metadata
     node = TextNode(
