@@ -18,7 +18,7 @@ from tests.test_exactness import read_names
 from tests.workers import LineParts
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
-from tgraph.engine.ask.conversation import last
+from tgraph.engine.ask.streams import result_of
 from tgraph.engine.components import Components
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.published_states import KEPT_PAST
@@ -181,7 +181,7 @@ def test_a_question_under_way_keeps_its_knowledge(history):
     next(stream)
     for generation in (2, 3):
         graph.ask(QUESTION, "graph", history=[], as_of=generation)
-    answer = last(stream)
+    answer = result_of(stream)
     assert replay_hash(history.form(answer.session)) == replay_hash(
         history.form(history.asked[1, "graph"])
     )

@@ -45,6 +45,9 @@ COLD = ("README.md", "tutorial.md", "serve.md", "connect-programs.md")
 """Pages whose commands are run as a reader's shell runs them, each loading what it needs; those of
 the others come from a process that has loaded it already."""
 
+FRAMEWORKS = {"langchain-and-llamaindex.md": ("langchain_core", "llama_index.core")}
+"""Pages whose code needs what the extra ``frameworks`` has."""
+
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _TEST = re.compile(r"`((?:tests/[\w/]*)?test_\w+(?:\.py)?)`")
 
@@ -78,6 +81,8 @@ def test_what_a_page_runs_prints_what_it_says(
     page: Path, example_place: Path, tmp_path: Path, request: pytest.FixtureRequest
 ):
     """All blocks in their order, over a graph of the page's own."""
+    for package in FRAMEWORKS.get(page.name, ()):
+        pytest.importorskip(package, reason="needs the extra 'frameworks'")
     here = copied(example_place, tmp_path / "here")
     warm = None if page.name in COLD else request.getfixturevalue("warm")
     printed, wrong = "", []

@@ -25,7 +25,8 @@ def test_an_unknown_name_is_an_attribute_error():
 def test_importing_loads_nothing_heavy(module: str):
     code = (
         f"import sys, {module}; heavy = {{'numpy', 'openai', 'spacy', 'onnxruntime', 'rdflib',"
-        " 'hnswlib', 'igraph', 'networkx', 'tiktoken', 'tokenizers'} & set(sys.modules);"
+        " 'hnswlib', 'igraph', 'networkx', 'tiktoken', 'tokenizers', 'langchain_core',"
+        " 'llama_index', 'tgraph.integrations'} & set(sys.modules);"
         " sys.exit(f'loaded {sorted(heavy)}' if heavy else 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -104,7 +104,7 @@ def _load() -> None:
     import tgraph
 
     for module in pkgutil.walk_packages(tgraph.__path__, "tgraph."):
-        if not module.name.endswith(".__main__"):
+        if not module.name.endswith((".__main__", ".langchain", ".llama_index")):  # other programs
             import_module(module.name)
     for name in _HEAVY:
         import_module(name)

@@ -854,7 +854,11 @@ class ContextRow:
 
     id: Annotated[str, "by which a sentence would cite it"]
     row: Annotated[Mapping[str, Any], "the line that is shown"]
-    places: tuple[Evidence, ...]
+    selected: Selected
+
+    @property
+    def places(self) -> tuple[Evidence, ...]:
+        return self.selected.candidate.evidence
 
 
 @dataclass(frozen=True, slots=True)

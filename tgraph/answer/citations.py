@@ -93,7 +93,7 @@ def cite(draft: Draft, session_uuid: str) -> Sentence:
         for evidence in _places(draft, selected):
             place = (evidence.document, evidence.page, evidence.start, evidence.end)
             citations.setdefault(
-                (selected.index, *place), _citation(selected, evidence, session_uuid)
+                (selected.index, *place), citation_of(selected, evidence, session_uuid)
             )
     return Sentence(draft.text, tuple(citations.values()), draft.lead)
 
@@ -210,7 +210,8 @@ def _cited_as(kind: str, evidence: Evidence) -> CitationKind:
     return "summary" if kind == "point" and not through_report else CITED_AS[kind]
 
 
-def _citation(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:
+def citation_of(selected: Selected, evidence: Evidence, session_uuid: str) -> Citation:
+    """That something rests on what was selected, at one of its places."""
     item = selected.item
     return Citation(
         kind=_cited_as(item.kind, evidence),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
@@ -439,9 +439,9 @@ class KnowledgeGraph:
         ``UsageError`` where there was none, or it lacks what the mode searches; ``StoreError``
         where it can't be read any more.
         """
-        from tgraph.engine.ask.conversation import last
+        from tgraph.engine.ask.streams import result_of
 
-        return last(self.stream(question, mode, history=history, filters=filters, as_of=as_of))
+        return result_of(self.stream(question, mode, history=history, filters=filters, as_of=as_of))
 
     def stream(
         self,
@@ -487,15 +487,13 @@ class KnowledgeGraph:
         as_of: str | int | datetime | date | None = None,
     ) -> ShownContext:
         """What ``stream_context`` returns."""
-        stream = self.stream_context(
-            question, mode, only=only, history=history, filters=filters, as_of=as_of
+        from tgraph.engine.ask.streams import result_of
+
+        return result_of(
+            self.stream_context(
+                question, mode, only=only, history=history, filters=filters, as_of=as_of
+            )
         )
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                shown: ShownContext = end.value
-                return shown
 
     def suggest(self, count: int = 5, *, history: Sequence[Turn] | None = None) -> Answer:
         """Questions that the documents can answer: the sentences of the answer, each citing what
@@ -559,18 +557,12 @@ class KnowledgeGraph:
         self, question: str, mode: str = "auto", **options: Any
     ) -> AsyncIterator[GraphRagResponse]:
         """``stream`` without blocking the event loop; a stream that is left is interrupted."""
-        import asyncio
-        from concurrent.futures import ThreadPoolExecutor
+        from tgraph.engine.ask.streams import ThreadStream
 
-        stream = self.stream(question, mode, **options)
-        loop = asyncio.get_running_loop()
-        pool = ThreadPoolExecutor(1, "ask")  # one thread from beginning to end
-        try:
-            while (message := await loop.run_in_executor(pool, next, stream, None)) is not None:
+        messages = ThreadStream(self.stream(question, mode, **options)).messages()
+        async with aclosing(messages):
+            async for message in messages:
                 yield message
-        finally:
-            pool.submit(stream.close)
-            pool.shutdown(wait=True)
 
     async def apurge(self, document: str, **options: Any) -> Purge:
         """``purge`` without blocking the event loop."""

@@ -19,6 +19,7 @@ from tgraph.engine.ask.method_factory import (
 from tgraph.engine.ask.methods import Chosen, Method, without_retrieval
 from tgraph.engine.ask.parameters import ONLY, STANDS_ALONE, WRITER, recorded
 from tgraph.engine.ask.question_run import ContextStream, QuestionRun, Stream
+from tgraph.engine.ask.streams import result_of
 from tgraph.engine.index.chunk_context import lacks_contexts, update_contexts
 from tgraph.engine.index.embeddings import embed
 from tgraph.engine.index.run import Run, describe_run
@@ -185,18 +186,7 @@ def suggest(opened: OpenCollection, count: int, history: Sequence[Turn] | None) 
     question = f"Which {count} questions could be asked next?"
     asked = Question(question, _history(opened, history))
     state = AskedKnowledge(opened, NO_FILTERS)
-    return last(_asked(opened, asked, suggesting(opened.parts, count), state, count))
-
-
-def last(stream: Stream) -> Answer:
-    """What a stream returns when it has ended."""
-    while True:
-        try:
-            next(stream)
-        except StopIteration as end:
-            answer = end.value
-            assert isinstance(answer, Answer)
-            return answer
+    return result_of(_asked(opened, asked, suggesting(opened.parts, count), state, count))
 
 
 def prepare(opened: OpenCollection, mode: str) -> None:

@@ -215,7 +215,7 @@ class QuestionRun:
             question=question.text,
             mode=self._method.mode,
             rows=tuple(
-                ContextRow(identity, row, selected.candidate.evidence)
+                ContextRow(identity, row, selected)
                 for (identity, selected), row in zip(prompt.by_id.items(), lines, strict=True)
             ),
             text=prompt.text,

@@ -20,9 +20,10 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.answer.entailment import NEUTRAL, EntailmentChecker, Statement, StatementExtractor
-from tgraph.engine.ask.conversation import last, stream
+from tgraph.engine.ask.conversation import stream
 from tgraph.engine.ask.method_factory import method_of
 from tgraph.engine.ask.question_run import on_record
+from tgraph.engine.ask.streams import result_of
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
@@ -335,7 +336,7 @@ class GraphEvaluation:
 
     def _answered(self, item: EvaluationItem, mode: str) -> EvaluationItem:
         """The question with the graph's answer, and what that was made from."""
-        answer = last(stream(self._opened, item.query, mode, (), NO_FILTERS))
+        answer = result_of(stream(self._opened, item.query, mode, (), NO_FILTERS))
         self._asked.add(answer.session)
         ranking = None
         if item.gold_documents or item.gold_passages:
