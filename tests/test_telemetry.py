@@ -3,6 +3,7 @@ nothing unasked, and no backend can do any harm."""
 
 from __future__ import annotations
 
+import atexit
 import subprocess
 import sys
 import threading
@@ -100,12 +101,17 @@ def root(made: tuple[Path, list[ReadableSpan]]) -> Path:
     return made[0]
 
 
+def name(node: object) -> str:
+    assert isinstance(node, NamedNode)
+    return node.value
+
+
 def recorded(kg: KnowledgeGraph, whole: str) -> Tree:
     """The session or run and what is part of it, by PROV: steps and calls."""
     store = kg.read()
 
-    def time(activity: str, name: str) -> datetime | None:
-        found = next(store.match(NamedNode(activity), v.prov(name), None, None), None)
+    def time(activity: str, of: str) -> datetime | None:
+        found = next(store.match(NamedNode(activity), v.prov(of), None, None), None)
         if found is None:
             return None
         assert isinstance(found.object, Literal)
@@ -113,9 +119,9 @@ def recorded(kg: KnowledgeGraph, whole: str) -> Tree:
 
     part_of = v.dcterms("isPartOf")
     tree: Tree = {}
-    parts = [q.subject.value for q in store.match(None, part_of, NamedNode(whole), None)]
+    parts = [name(q.subject) for q in store.match(None, part_of, NamedNode(whole), None)]
     for part in [whole, *parts]:
-        of = {q.object.value for q in store.match(NamedNode(part), part_of, None, None)}
+        of = {name(q.object) for q in store.match(NamedNode(part), part_of, None, None)}
         began, ended = time(part, "startedAtTime"), time(part, "endedAtTime")
         if began is not None:
             assert ended is not None
@@ -166,7 +172,7 @@ def test_the_spans_of_an_index_run_are_its_phases_and_the_calls_on_record(made):
     run = root_of(spans)
     with opened(root, telemetry__enabled=False) as kg:
         tree = recorded(kg, said(run)[IRI])
-        calls = {q.subject.value for q in kg.read().match(None, v.RDF_TYPE, v.tg("Call"), None)}
+        calls = {name(q.subject) for q in kg.read().match(None, v.RDF_TYPE, v.tg("Call"), None)}
     assert calls
     on_record = {iri: told for iri, told in tree.items() if iri in {*calls, said(run)[IRI]}}
     assert spanned(spans) == on_record
@@ -362,9 +368,18 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Backend]]:
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
     yield Backend
     Backend.released.set()
+    if exporting._own_provider.cache_info().currsize and exporting._own_provider():
+        atexit.unregister(sending().finish)
     server.shutdown()
     server.server_close()
     exporting._own_provider.cache_clear()
+
+
+def sending() -> exporting._Sending:
+    """What sends the spans of this process."""
+    found = exporting._own_provider()
+    assert found is not None
+    return found
 
 
 def test_a_receiver_of_otlp_gets_the_spans(root, backend):
@@ -373,6 +388,7 @@ def test_a_receiver_of_otlp_gets_the_spans(root, backend):
         kg._opened.message = told.append
         answer = kg.ask(QUESTION, mode="graph")
         tree = recorded(kg, answer.session)
+    sending().finish()
     assert told == []
     ((path, headers, request),) = backend.received
     assert (path, headers["Content-Type"]) == ("/v1/traces", "application/x-protobuf")
@@ -404,7 +420,9 @@ def test_a_bad_backend_costs_its_spans_and_no_more(root, backend, monkeypatch, b
         kg._opened.message = told.append
         answer = kg.ask(QUESTION, mode="graph")
         count = len(recorded(kg, answer.session))
-    lost = f"{count} spans of this process have not reached the telemetry backend"
+    assert told == []
+    sending().finish()
+    lost = f"{count} spans have not reached the telemetry backend"
     assert told == [f"{lost} (OTEL_EXPORTER_OTLP_ENDPOINT)."]
     assert {path for path, _, _ in backend.received} <= {"/v1/traces"}
 

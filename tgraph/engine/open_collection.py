@@ -43,7 +43,7 @@ def new_uuid() -> str:
     return str(uuids.uuid4())
 
 
-class _Watched:
+class _RecordObservers:
     """The spans that are made of what is recorded, where the settings want any. Nothing of
     OpenTelemetry is imported before."""
 
@@ -60,9 +60,9 @@ class _Watched:
         return self._telemetry.observer()
 
     def end(self, message: OnMessage) -> None:
-        """Send what has not been sent."""
+        """Have sent what has not been sent; nobody waits for it here."""
         if self._telemetry is not None:
-            self._telemetry.flush(message)
+            self._telemetry.send(message)
 
     def _made(self) -> Telemetry:
         try:
@@ -103,7 +103,7 @@ class OpenCollection:
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
         self.parts = parts or Components(settings, self.folder.cache)
         self.turns: list[Turn] = []
-        self._watched = _Watched(settings.telemetry)
+        self._observers = _RecordObservers(settings.telemetry)
         self._states = PublishedStates(
             folder, self.ledger, lambda: self.parts.embedder, message, self.watching
         )
@@ -125,7 +125,7 @@ class OpenCollection:
         self.release()
         self.parts.close()
         self.fold()
-        self._watched.end(self.message)
+        self._observers.end(self.message)
 
     def fold(self) -> None:
         """Bring the sessions that have ended into the store."""
@@ -243,7 +243,7 @@ class OpenCollection:
 
     def observe(self) -> Observer:
         """Who observes a record; nobody unless the settings want spans."""
-        return self._watched.observer()
+        return self._observers.observer()
 
     def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
         """What a change of the graph is made with."""

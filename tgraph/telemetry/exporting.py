@@ -3,9 +3,12 @@ environment (``OTEL_*``) describes, by a queue of its own that nobody waits for.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -42,7 +45,6 @@ class Telemetry:
     def __init__(self, settings: TelemetrySettings) -> None:
         self._settings = settings
         self._harmed = 0
-        self._told = 0
         given = trace.get_tracer_provider()
         with _LOCK:
             self._sending = None if _is_real(given) else _own_provider()
@@ -53,24 +55,20 @@ class Telemetry:
         """The observer of one record, whose spans are children of the current one."""
         return SpanObserver(self._tracer, self._harm, content=self._settings.content)
 
-    def flush(self, message: Callable[[str], None]) -> None:
-        """Send what waits, for no longer than the settings allow; ``message`` is told how many
-        spans never reached anybody. An application sends its own."""
-        if self._sending is None:
-            return
-        self._sending.flush(self._settings.flush_seconds)
-        lost = self._sending.unsent + self._harmed
-        if lost > self._told:
-            message(f"{lost - self._told} spans of this process have not reached {self.backend}.")
-        self._told = lost
-
-    @property
-    def backend(self) -> str:
-        """Where the spans go, in words."""
-        return "the telemetry backend (OTEL_EXPORTER_OTLP_ENDPOINT)"
+    def send(self, message: Callable[[str], None]) -> None:
+        """Begin to send what waits. The end of the process waits for that as long as the settings
+        allow; ``message`` is told then how many spans reached nobody. An application sends its
+        own."""
+        if self._sending is not None:
+            self._sending.send(self._settings.flush_seconds, message)
 
     def _harm(self) -> None:
-        self._harmed += 1
+        if self._sending is not None:
+            self._sending.count()
+
+
+def _ignore(message: str) -> None:
+    """Nobody is there to be told."""
 
 
 def _is_real(provider: trace.TracerProvider) -> bool:
@@ -78,7 +76,7 @@ def _is_real(provider: trace.TracerProvider) -> bool:
     return not isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider)
 
 
-class _Counted(SpanExporter):
+class _DeliveryCounter(SpanExporter):
     """An exporter that fails in one way only, and counts what was delivered."""
 
     def __init__(self, inner: SpanExporter) -> None:
@@ -104,9 +102,15 @@ class _Sending(BatchSpanProcessor):
     """A queue of bounded length, emptied by a thread. What it can't hold is lost."""
 
     def __init__(self, exporter: SpanExporter) -> None:
-        self._counted = _Counted(exporter)
-        super().__init__(self._counted)
+        self._delivery = _DeliveryCounter(exporter)
+        super().__init__(self._delivery)
         self._made = 0
+        self._changing = threading.Lock()
+        self._asked, self._idle = threading.Event(), threading.Event()
+        self._idle.set()
+        self._until, self._message = 0.0, _ignore
+        threading.Thread(target=self._serve, name="tgraph-spans", daemon=True).start()
+        atexit.register(self.finish)
         # OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_* are read by what is made here
         self.provider = TracerProvider(resource=_resource(), shutdown_on_exit=False)
         self.provider.add_span_processor(self)
@@ -114,20 +118,43 @@ class _Sending(BatchSpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """As ``SpanProcessor.on_end``."""
         if span.context and span.context.trace_flags.sampled:
-            self._made += 1
+            self.count()
         super().on_end(span)
+
+    def count(self) -> None:
+        """A span was made, or should have been."""
+        with self._changing:
+            self._made += 1
 
     @property
     def unsent(self) -> int:
         """How many spans were made and not delivered."""
-        return self._made - self._counted.delivered
+        return self._made - self._delivery.delivered
 
-    def flush(self, seconds: float) -> None:
-        """Send what waits, or stop waiting for it. (The SDK's own flush knows no limit.)"""
+    def send(self, seconds: float, message: Callable[[str], None]) -> None:
+        """Have what waits sent; ``finish`` waits so long for it."""
+        with self._changing:
+            self._until, self._message = time.monotonic() + seconds, message
+            self._idle.clear()
+            self._asked.set()
+
+    def finish(self) -> None:
+        """Wait for what is being sent, and tell how much was not: the end of the process."""
+        self._idle.wait(max(0.0, self._until - time.monotonic()))
         if self.unsent:
-            sender = threading.Thread(target=self.force_flush, name="tgraph-spans", daemon=True)
-            sender.start()
-            sender.join(seconds)
+            self._message(
+                f"{self.unsent} spans have not reached the telemetry backend"
+                " (OTEL_EXPORTER_OTLP_ENDPOINT)."
+            )
+
+    def _serve(self) -> None:
+        """The SDK's own flush knows no limit of time, so it has a thread to itself."""
+        while self._asked.wait():
+            self._asked.clear()
+            self.force_flush()
+            with self._changing:
+                if not self._asked.is_set():
+                    self._idle.set()
 
 
 def _resource() -> Resource:
@@ -141,7 +168,7 @@ def _resource() -> Resource:
 @cache
 def _own_provider() -> _Sending | None:
     """The process's own; None where the environment wants no exporter."""
-    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # ``flush`` tells instead
+    logging.getLogger("opentelemetry").addHandler(logging.NullHandler())  # ``finish`` tells
     exporter = _exporter(os.environ.get(_WANTED, "otlp").strip().lower() or "otlp")
     return _Sending(exporter) if exporter is not None else None
 
@@ -150,7 +177,7 @@ def _exporter(wanted: str) -> SpanExporter | None:
     if wanted == "none":
         return None
     if wanted == "console":
-        return ConsoleSpanExporter()
+        return ConsoleSpanExporter(out=sys.stderr)
     if wanted != "otlp":
         raise UsageError(
             f"{_WANTED} is {wanted!r}, which tgraph has not.", "There are: otlp, console, none."
@@ -163,11 +190,11 @@ def _exporter(wanted: str) -> SpanExporter | None:
         )
     session = requests.Session()
     for scheme in ("http://", "https://"):
-        session.mount(scheme, _Unread())
+        session.mount(scheme, _StatusOnly())
     return OTLPSpanExporter(session=session)
 
 
-class _Unread(HTTPAdapter):
+class _StatusOnly(HTTPAdapter):
     """Takes the status of an answer and leaves its body, which may have no end. Spans go where they
     were sent and nowhere else; the exporter would take a redirection for success."""
 
