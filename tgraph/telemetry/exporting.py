@@ -108,7 +108,8 @@ class _Sending(BatchSpanProcessor):
         self._changing = threading.Lock()
         self._asked, self._idle = threading.Event(), threading.Event()
         self._idle.set()
-        self._until, self._message = 0.0, _ignore
+        self._until = 0.0
+        self._message: Callable[[str], None] = _ignore
         threading.Thread(target=self._serve, name="tgraph-spans", daemon=True).start()
         atexit.register(self.finish)
         # OTEL_TRACES_SAMPLER, OTEL_RESOURCE_ATTRIBUTES, OTEL_BSP_* are read by what is made here
