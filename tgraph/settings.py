@@ -263,6 +263,21 @@ class IntegritySettings(Section):
     )
 
 
+class TelemetrySettings(Section):
+    """Spans of questions and index runs for OpenTelemetry. Where they go is said by the standard
+    variables OTEL_*, or by the application that uses tgraph."""
+
+    enabled: bool = Field(False, description="make spans (extra `otel`)")
+    content: bool = Field(
+        False,
+        description="with questions, prompts, replies, texts and errors; else IRIs, counts, times,"
+        " tokens and the names of models alone",
+    )
+    flush_seconds: float = Field(
+        2.0, ge=0, description="how long the end waits for a backend that takes spans slowly"
+    )
+
+
 class _GraphFile(TomlConfigSettingsSource):
     """The graph's file, whose paths are relative to the folder that it stands in."""
 
@@ -322,6 +337,7 @@ class _CommonSettings(BaseSettings):
     communities: CommunitySettings = CommunitySettings()
     reports: ReportSettings = ReportSettings()
     graphs: ImportSettings = ImportSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
 
 
 class Settings(ModeSettings, _CommonSettings):

@@ -68,7 +68,7 @@ from tgraph.record.communities import (
 )
 from tgraph.record.ledger import Ledger
 from tgraph.record.merges import curation_quads, merge_quads, rejoin_quads, split_quads
-from tgraph.record.recorder import describe_call
+from tgraph.record.recorder import call_activity, describe_call
 from tgraph.record.session import SessionRecord
 from tgraph.record.sources import (
     ExtractionRecord,
@@ -259,7 +259,7 @@ class SampleRecord:
         ]
         for item in made:
             key = self.ledger.librarian.put_text(item.agent.name)
-            describe_call(out, RUN_UUID, RUN, item, key)
+            describe_call(out, call_activity(RUN_UUID, RUN, item), item, key)
         return out.quads
 
     # --- knowledge ---

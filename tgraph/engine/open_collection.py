@@ -19,17 +19,20 @@ from tgraph.errors import UsageError
 from tgraph.index.reports.report_cache import load_report_cache
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
+from tgraph.record.bundle import BundleRecord
 from tgraph.record.ledger import Ledger
+from tgraph.record.observer import Observer
 from tgraph.retrieve.base import Context
-from tgraph.settings import Settings
+from tgraph.settings import Settings, TelemetrySettings
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from tgraph.store.base import Store
+    from tgraph.telemetry.exporting import Telemetry
 
-R = TypeVar("R")
+R = TypeVar("R", bound=BundleRecord)
 
 
 def now() -> datetime:
@@ -38,6 +41,38 @@ def now() -> datetime:
 
 def new_uuid() -> str:
     return str(uuids.uuid4())
+
+
+class _RecordObservers:
+    """The spans that are made of what is recorded, where the settings want any. Nothing of
+    OpenTelemetry is imported before."""
+
+    def __init__(self, settings: TelemetrySettings) -> None:
+        self._settings = settings
+        self._telemetry: Telemetry | None = None
+
+    def observer(self) -> Observer:
+        """Who observes one record. ``UsageError`` where what makes spans isn't installed."""
+        if not self._settings.enabled:
+            return Observer()
+        if self._telemetry is None:
+            self._telemetry = self._made()
+        return self._telemetry.observer()
+
+    def end(self, message: OnMessage) -> None:
+        """Have sent what has not been sent; nobody waits for it here."""
+        if self._telemetry is not None:
+            self._telemetry.send(message)
+
+    def _made(self) -> Telemetry:
+        try:
+            from tgraph.telemetry.exporting import Telemetry
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"Telemetry is enabled, and {error.name} is not installed.",
+                "Run `pip install 'tgraph-rag[otel]'`, or set `telemetry.enabled` to false.",
+            ) from None
+        return Telemetry(self._settings)
 
 
 class OpenCollection:
@@ -68,6 +103,7 @@ class OpenCollection:
         self.ledger = Ledger(self.folder, self.catalogue, clock, signing_key)
         self.parts = parts or Components(settings, self.folder.cache)
         self.turns: list[Turn] = []
+        self._observers = _RecordObservers(settings.telemetry)
         self._states = PublishedStates(
             folder, self.ledger, lambda: self.parts.embedder, message, self.watching
         )
@@ -89,6 +125,7 @@ class OpenCollection:
         self.release()
         self.parts.close()
         self.fold()
+        self._observers.end(self.message)
 
     def fold(self) -> None:
         """Bring the sessions that have ended into the store."""
@@ -199,7 +236,14 @@ class OpenCollection:
 
     def record(self, kind: Callable[[Path, str, Callable[[], datetime]], R]) -> R:
         """A record of that kind, begun."""
-        return kind(self.folder.journals, self.uuid(), self.clock)
+        observer = self.observe()
+        made = kind(self.folder.journals, self.uuid(), self.clock)
+        made.observer = observer
+        return made
+
+    def observe(self) -> Observer:
+        """Who observes a record; nobody unless the settings want spans."""
+        return self._observers.observer()
 
     def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
         """What a change of the graph is made with."""
@@ -210,6 +254,7 @@ class OpenCollection:
             settings=self.settings,
             uuid=self.uuid(),
             clock=self.clock,
+            observe=self.observe,
             catalogue=self.catalogue,
             progress=progress,
             message=message or self.message,

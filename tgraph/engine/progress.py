@@ -13,6 +13,7 @@ from tgraph.model import NO_USAGE, Usage
 if TYPE_CHECKING:
     from tgraph.engine.components import Components
     from tgraph.record.ledger import Ledger
+    from tgraph.record.observer import Observer
     from tgraph.settings import Settings
 
 
@@ -44,13 +45,14 @@ def mute(message: str) -> None:
 @dataclass(frozen=True)
 class RunSetup:
     """What a change of a graph is made with. ``uuid`` names it, ``catalogue`` is where it is
-    listed."""
+    listed; ``observe`` makes who observes its record."""
 
     ledger: Ledger
     parts: Components
     settings: Settings
     uuid: str
     clock: Callable[[], datetime]
+    observe: Callable[[], Observer]
     catalogue: str
     progress: OnProgress
     message: OnMessage

@@ -26,6 +26,7 @@ from tgraph.record.activities import (
     state_entity,
     state_parameters,
 )
+from tgraph.record.observer import Ending
 from tgraph.record.recorder import Recorder
 from tgraph.store.journal import Journal
 from tgraph.store.statements import Pair, TriG, Value, iri, nquads
@@ -107,17 +108,22 @@ class BundleRecord(Recorder):
         if self._finished:
             return
         self._finished = True
-        self.out.add(
-            self.subject,
-            (v.prov("endedAtTime"), self._clock()),
+        ended = self._clock()
+        said: tuple[Pair, ...] = (
             (v.tg("status"), status),
-            (v.tg("error"), error or None),
             (v.tg("inToken"), self.usage.input_tokens),
             (v.tg("outToken"), self.usage.output_tokens),
             (v.tg("reasoningToken"), self.usage.reasoning_tokens or None),
             (v.tg("callCount"), self.usage.calls),
         )
+        self.out.add(
+            self.subject,
+            (v.prov("endedAtTime"), ended),
+            (v.tg("error"), error or None),
+            *said,
+        )
         self._write(type="end")
+        self.observer.ended(self.subject, Ending(ended, status, error), said)
 
     def part(self, kind: str, *parts: str | int) -> str:
         """The IRI of a part of what the bundle is about."""
@@ -158,6 +164,7 @@ class BundleRecord(Recorder):
     def close(self) -> None:
         """Let go of the journal; what did not ``finish`` will be recorded as aborted."""
         self._journal.close()
+        self.observer.left(self.subject)
 
     def call(self, call: Call, step: str | None = None) -> None:
         """A model or an embedder was called; its reply is kept before anybody uses it.
@@ -167,7 +174,9 @@ class BundleRecord(Recorder):
         the last that was begun.
         """
         with self._lock:
-            subject = self._state_call(self.out, self._numbered(call))
+            call = self._numbered(call)
+            activity = self._call_activity(call)
+            subject = self._state_call(self.out, activity, call)
             step = step or self._last_step
             self._count(call, self._step_names.get(step or "", ""))
             if step:
@@ -177,6 +186,7 @@ class BundleRecord(Recorder):
             if call.kind == "chat":
                 self._associate(self.subject, call.agent, prompts)
             self._write(sync=False)
+        self.observer.called(activity, call, step or "")
 
     def dropped(self, subject: str, counts: Mapping[str, int]) -> None:
         """What was left out on the way to the subject, by reason."""
@@ -216,6 +226,7 @@ class BundleRecord(Recorder):
             catalogue=v.collection_iri(explain_collection),
             started=began.isoformat(),
         )
+        self.observer.began(activity, pairs)
 
     def _associate(self, activity: str, agent: Agent, prompts: Sequence[Prompt] = ()) -> None:
         said = (activity, agent.iri, *(prompt.iri for prompt in prompts))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from threading import Lock
 
 from pyoxigraph import Quad
@@ -15,6 +17,7 @@ from tgraph.librarian import Librarian
 from tgraph.model import NO_USAGE, Agent, Prompt, StepUsage, Usage
 from tgraph.models.base import Call, canonical_json
 from tgraph.record.activities import Activity, agent_quads, prompt_quads
+from tgraph.record.observer import Ending, Observer
 from tgraph.store.statements import NQuads, Writer, iri
 from tgraph.store.writer import WorkingCopy
 
@@ -37,12 +40,10 @@ def call_iri(run: str, call: Call) -> str:
     return v.session_part_iri("call", run, call.request_hash[:40], call.occurrence)
 
 
-def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: str) -> str:
-    """State one call as an activity that is part of the session or run; returns its IRI."""
-    subject = call_iri(run, call)
-    milliseconds = max(0, round((call.ended - call.started).total_seconds() * 1000))
-    activity = Activity(
-        subject,
+def call_activity(run: str, whole: str, call: Call) -> Activity:
+    """One call as an activity that is part of the session or run."""
+    return Activity(
+        call_iri(run, call),
         ("Call",),
         f"{call.kind} call" + (f": {call.prompt.name}" if call.prompt else ""),
         call.started,
@@ -52,6 +53,11 @@ def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: s
         whole,
         error=str(call.reply["error"]) if "error" in call.reply else None,
     )
+
+
+def describe_call(out: Writer, activity: Activity, call: Call, content_hash: str) -> str:
+    """State one call as that activity, and of what it is part; returns its IRI."""
+    milliseconds = max(0, round((call.ended - call.started).total_seconds() * 1000))
     activity.state(
         out,
         (v.tg("callKind"), call.kind),
@@ -65,20 +71,22 @@ def describe_call(out: Writer, run: str, whole: str, call: Call, content_hash: s
         (v.tg("cached"), True if call.cached else None),
         (v.tg("repaired"), True if call.repaired else None),
     )
-    out.add(whole, (v.tg("call"), iri(subject)))
-    return subject
+    out.add(activity.part_of, (v.tg("call"), iri(activity.iri)))
+    return activity.iri
 
 
 class Recorder(ABC):
     """Numbers equal calls, describes agents and prompts once, and keeps what was said whole.
 
     ``usage`` is what the calls cost as far as they are stated. Calls may come from several threads.
+    ``observer`` is told what is stated.
     """
 
     def __init__(self, uuid: str, subject: str) -> None:
         self.uuid = uuid
         self.subject = subject
         self.usage = Usage()
+        self.observer = Observer()
         self._spent: dict[tuple[str, str], tuple[int, Usage]] = {}
         self._lock = Lock()
         self._occurrences: Counter[str] = Counter()
@@ -93,10 +101,14 @@ class Recorder(ABC):
         self._occurrences[call.request_hash] += 1
         return replace(call, occurrence=self._occurrences[call.request_hash] - 1)
 
-    def _state_call(self, out: Writer, call: Call) -> str:
+    def _state_call(self, out: Writer, activity: Activity, call: Call) -> str:
         """State a call that has its number, and keep it; its IRI."""
         self.usage += call.usage
-        return describe_call(out, self.uuid, self.subject, call, self.keep(call_content(call)))
+        return describe_call(out, activity, call, self.keep(call_content(call)))
+
+    def _call_activity(self, call: Call) -> Activity:
+        """A call that has its number, as a part of what is recorded."""
+        return call_activity(self.uuid, self.subject, call)
 
     @property
     def usage_by_step(self) -> tuple[StepUsage, ...]:
@@ -135,11 +147,34 @@ class RunRecord(Recorder):
         self.content: set[str] = set()
         self._librarian = librarian
         self._calls: list[Call] = []
+        self._ended: datetime | None = None
+
+    def begin(self, label: str, started: datetime) -> None:
+        """The run has begun. It goes on record when it ends (``run_quads``), if it changes
+        anything."""
+        self.observer.began(Activity(self.subject, ("IndexRun",), label, started))
+
+    def end(self, ended: datetime) -> None:
+        """The run is on record as having ended then."""
+        self._ended = ended
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Meanwhile the run goes on; at the end its observer is told how it ended."""
+        try:
+            yield
+        except BaseException as error:
+            self.observer.ended(self.subject, Ending.by(self._ended, error))
+            raise
+        status = "completed" if self._ended else "unchanged"
+        self.observer.ended(self.subject, Ending(self._ended, status))
 
     def call(self, call: Call) -> None:
         """Note a call, from any thread, until ``write_calls``."""
         with self._lock:
-            self._calls.append(self._numbered(call))
+            call = self._numbered(call)
+            self._calls.append(call)
+        self.observer.called(self._call_activity(call), call)
 
     def keep(self, content: str | bytes) -> str:
         """Give the librarian a text or bytes to keep; returns the hash they are kept under.
@@ -166,7 +201,7 @@ class RunRecord(Recorder):
         out = NQuads(v.SOURCE_GRAPH)
         people: list[Quad] = []
         for call in calls:
-            self._state_call(out, call)
+            self._state_call(out, self._call_activity(call), call)
             people += self._new([call.agent], [call.prompt] if call.prompt else [])
         copy.note(out.take())
         copy.add(people)

@@ -31,6 +31,7 @@ from tgraph.model import (
 )
 from tgraph.record.activities import SOFTWARE, Activity, responsible
 from tgraph.record.bundle import SESSION, BundleRecord, Clock
+from tgraph.record.observer import Ending
 from tgraph.store.statements import Pair, Value, iri, trig_row
 
 _KEPT = 8
@@ -143,24 +144,31 @@ class SessionRecord(BundleRecord):
         else by the step before it."""
         subject = self.part("step", self._steps)
         self._steps += 1
-        self._activity(
-            Activity(
-                subject,
-                (kind,),
-                _phrase(kind),
-                self._clock(),
-                agents=(agent,),
-                part_of=self.session,
-                used=used,
-                informed_by=after or self._last_step or "",
-            )
+        activity = Activity(
+            subject,
+            (kind,),
+            _phrase(kind),
+            self._clock(),
+            agents=(agent,),
+            part_of=self.session,
+            used=used,
+            informed_by=after or self._last_step or "",
         )
+        self._activity(activity)
+        self.observer.began(activity)
         self._last_step = subject
         self._step_names[subject] = kind
         try:
             yield subject
-        finally:
-            self.out.add(subject, (v.prov("endedAtTime"), self._clock()))
+        except BaseException as error:
+            self._end_step(subject, error)
+            raise
+        self._end_step(subject)
+
+    def _end_step(self, step: str, error: BaseException | None = None) -> None:
+        ended = self._clock()
+        self.out.add(step, (v.prov("endedAtTime"), ended))
+        self.observer.ended(step, Ending.by(ended, error))
 
     # --- what the steps of a question produce ---
 
@@ -282,6 +290,7 @@ class SessionRecord(BundleRecord):
         self.out.add_numbered(subject, v.tg("candidate"), self._prefix, rows.ends)
         self.out.add_rows(self._prefix, rows.said)
         self._write()
+        self.observer.retrieved(self._last_step or "", retrieval)
         return subject
 
     def judgement(self, step: str, judgement: Judgement | None) -> str:
@@ -320,6 +329,7 @@ class SessionRecord(BundleRecord):
             self._selected(selected)
         self._rejections(selection.rejected)
         self._write()
+        self.observer.selected(step, selection)
         return subject
 
     def _selected(self, selected: Selected) -> None:
@@ -392,6 +402,7 @@ class SessionRecord(BundleRecord):
         for index, note in enumerate(notes):
             self._note(subject, step, index, note)
         self._write()
+        self.observer.answered(step, text, sentences)
         return subject
 
     def _note(self, answer: str, step: str, index: int, note: Note) -> None:

@@ -49,7 +49,7 @@ class PrepareRun(Run):
     def prepare(self, need: Need) -> None:
         """Build it and publish the graph with it; nothing where another process has done so."""
         with self._workshop() as shop:
-            started = shop.clock()
+            started = shop.begin(self.label)
             if need.what == "contexts":
                 update_contexts(shop, wanted=True)
             if embed(shop, self._ledger, tree=need.what == "tree"):

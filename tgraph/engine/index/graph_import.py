@@ -72,7 +72,7 @@ class ImportRun(Run):
         """Take the graphs in and publish. Raises ``TgraphError`` where the run as a whole fails."""
         with self._workshop() as context:
             taking = _Taking(context, wanted)
-            started = context.clock()
+            started = context.begin(self.label)
             taking.take_all()
             report = self._conclude(
                 context, started, taking.intakes, taking.counts, 0, taking.brought

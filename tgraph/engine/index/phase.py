@@ -61,8 +61,15 @@ class IndexContext(RunSetup):
             standing_documents(self.copy.store)
         )
 
+    def begin(self, label: str) -> datetime:
+        """The run has begun; when."""
+        started = self.clock()
+        self.record.begin(label, started)
+        return started
+
     def show(self, stage: str, done: int, total: int, detail: str = "") -> None:
         """Tell who waits how far a stage is, and what the run has cost."""
+        self.record.observer.entered(stage)
         self.progress(Progress(stage, done, total, self.record.usage, detail))
 
 

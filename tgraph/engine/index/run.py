@@ -106,13 +106,15 @@ class Run:
             with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
                 copy = WorkingCopy(folder, self._setup.uuid, store)
             try:
-                with LazyTable(partial(tabulate, copy.store)) as table:
+                record = RunRecord(self._ledger.librarian, self.iri, self._setup.uuid)
+                record.observer = self._setup.observe()
+                with LazyTable(partial(tabulate, copy.store)) as table, record.under_way():
                     yield IndexContext(
                         **vars(self._setup),
                         run=self.iri,
                         copy=copy,
                         table=table,
-                        record=RunRecord(self._ledger.librarian, self.iri, self._setup.uuid),
+                        record=record,
                         extractor=self._led(copy.store),
                         embedder=self._embedder,
                     )
@@ -199,7 +201,7 @@ class IndexRun(Run):
     def _run(
         self, context: IndexContext, files: Iterable[FoundFile], reinstate: bool
     ) -> IndexReport:
-        started = context.clock()
+        started = context.begin(self.label)
         intakes = ingest_files(context, files, reinstate=reinstate)
         extracted = extract(context, intakes.taken, intakes.touched)
         claims = claim(context, intakes.touched)
@@ -211,5 +213,6 @@ def describe_run(context: IndexContext, started: datetime, label: str) -> None:
     agents = [SOFTWARE, context.extractor.agent, context.embedder.agent]
     context.copy.add(agent_quads(agents))
     context.copy.add(context.record.prompts(context.extractor.prompts))
-    dropped = dict(context.record.dropped)
-    context.copy.add(run_quads(context.run, label, started, context.clock(), agents, dropped))
+    dropped, ended = dict(context.record.dropped), context.clock()
+    context.copy.add(run_quads(context.run, label, started, ended, agents, dropped))
+    context.record.end(ended)
