@@ -20,7 +20,7 @@ from tests.workers import LineParts
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.server.access import Access, Right, Token, Tokens, new_token, token_hash, write_tokens
 from tgraph.server.app import create_app
-from tgraph.server.service import Limits, Service
+from tgraph.server.service import ServerLimits, Service
 from tgraph.settings import load_settings
 
 TEXT = "Marie Curie discovered polonium.\nMarie Curie discovered radium.\n"
@@ -63,7 +63,7 @@ def running(
         file = root.parent / f"{root.name}-tokens.toml"
         known = [Token(token_hash(texts[name]), access) for name, access in tokens.items()]
         write_tokens(file, known)
-    service = Service(root, Limits(**limits), VALUES, parts=small_parts(root / "cache"))
+    service = Service(root, ServerLimits(**limits), VALUES, parts=small_parts(root / "cache"))
     app = create_app(service, Tokens(file) if file else None)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

@@ -85,7 +85,9 @@ def serve(**options: Any) -> None:
       tgraph serve --host 0.0.0.0 --tokens tokens.toml --workers 2
     """
     run = _server("run")
-    limits = _server("service").Limits(asking=options["asking"], upload_mb=options["upload_mb"])
+    limits = _server("service").ServerLimits(
+        asking=options["asking"], upload_mb=options["upload_mb"]
+    )
     flags = {name: options[name] for name in options if name in _SETTINGS}
     collection = common_option("collection")
     serving = run.Serving(

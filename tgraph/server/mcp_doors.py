@@ -17,7 +17,7 @@ from tgraph.errors import TgraphError
 from tgraph.server.access import Access
 from tgraph.server.mcp_server import mcp_server
 from tgraph.server.problems import problem_of, problem_response
-from tgraph.server.service import Limits, Service
+from tgraph.server.service import ServerLimits, Service
 from tgraph.server.sign_in import access_of
 
 PATH = "/mcp"
@@ -38,7 +38,7 @@ class HttpDoor:
     def routes(self) -> list[BaseRoute]:
         for route in self._app.routes:
             assert isinstance(route, Route)
-            route.app = _Known(route.app)
+            route.app = _WithAccess(route.app)
         return list(self._app.routes)
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -46,7 +46,7 @@ class HttpDoor:
         return self._server.session_manager.run()
 
 
-class _Known:
+class _WithAccess:
     """Middleware that answers nobody who has not said who they are, or may do nothing at all."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -74,7 +74,7 @@ def over_stdio(root: Path, settings: Mapping[str, Any]) -> None:
     for the person of the settings."""
     import anyio
 
-    service = Service(root, Limits(), settings)
+    service = Service(root, ServerLimits(), settings)
     server = mcp_server(service, lambda context: Access(service.person))
 
     async def serve() -> None:

@@ -27,6 +27,7 @@ from tgraph.rendering import one_line
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.server.access import Access, Right
 from tgraph.server.operations import plain
+from tgraph.server.rest.asking import TurnIn
 from tgraph.server.service import Message, Service
 from tgraph.version import __version__
 from tgraph.vocabulary import document_iri
@@ -130,13 +131,6 @@ def mcp_server(service: Service, access: Callable[[Context], Access]) -> MCPServ
 Mode = Annotated[str, Field(description=f"one of: {', '.join((AUTO, *MODES))}")]
 Collection = Annotated[str | None, Field(description="the collection; default: the server's")]
 Session = Annotated[str, Field(description="a session's IRI, the beginning of its id, or last")]
-
-
-class TurnIn(BaseModel):
-    """A turn of the conversation before."""
-
-    question: str
-    answer: str
 
 
 def _told(text: str, structured: Mapping[str, Any]) -> CallToolResult:

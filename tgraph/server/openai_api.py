@@ -36,7 +36,7 @@ _MOST = 1_000_000
 """Characters of a conversation."""
 
 
-class _Part(BaseModel):
+class _ContentPart(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     type: str
@@ -47,7 +47,7 @@ class _ChatMessage(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[_Part] | None = None
+    content: str | list[_ContentPart] | None = None
 
     @property
     def text(self) -> str:
@@ -62,7 +62,7 @@ class _StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class _Request(BaseModel):
+class _ChatRequest(BaseModel):
     """What of a request counts; what else clients send, such as a temperature, has no meaning for
     an answer that is made of quotes, or is set where the server is."""
 
@@ -106,7 +106,7 @@ def _turns(said: Sequence[_ChatMessage]) -> list[Turn]:
 
 
 @dataclass
-class _Reply:
+class _ChatReply:
     """A reply as far as it is written: its text, and where in it is proven by what."""
 
     request: Request
@@ -275,14 +275,14 @@ async def _completions(service: Service, cited: bool, request: Request) -> Respo
     access = access_of(request)
     access.check("ask")
     try:
-        asked = _Request.model_validate(await json_body(request, service))
+        asked = _ChatRequest.model_validate(await json_body(request, service))
     except ValidationError as error:
         said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
         raise UsageError(f"The request is wrong: {said}.") from None
     mode, collection = _parsed(service, asked.model)
     access.check("ask", collection)
     question, history = asked.asked()
-    reply = _Reply(request, collection, asked.model, cited)
+    reply = _ChatReply(request, collection, asked.model, cited)
 
     def begin(graph: KnowledgeGraph) -> Any:
         return graph.stream(question, mode, history=history)
@@ -300,7 +300,7 @@ async def _completions(service: Service, cited: bool, request: Request) -> Respo
 Messages = AsyncIterator[Message[GraphRagResponse] | Answer]
 
 
-async def _whole(reply: _Reply, messages: Messages) -> dict[str, Any]:
+async def _whole(reply: _ChatReply, messages: Messages) -> dict[str, Any]:
     usage = Usage(0, 0, 0)
     async for told in messages:
         if isinstance(told, Message):
@@ -322,7 +322,7 @@ def _streamed(chunks: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(alive(chunks), headers=headers, media_type="text/event-stream")
 
 
-async def _chunks(reply: _Reply, messages: Messages, *, usage: bool) -> AsyncIterator[bytes]:
+async def _chunks(reply: _ChatReply, messages: Messages, *, usage: bool) -> AsyncIterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"delta": delta, "finish_reason": finish}
         return event(reply.body("chat.completion.chunk", choice, None))

@@ -32,7 +32,7 @@ _PROBLEM = {
 
 def openapi(operations: Sequence[Operation]) -> dict[str, Any]:
     """The document (OpenAPI 3.1.0)."""
-    components = _Components()
+    components = _Schemas()
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = _PARAMETER.sub(r"{\1}", operation.path)
@@ -57,7 +57,7 @@ def openapi(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
-class _Components:
+class _Schemas:
     """Schemas by name, those that they refer to beside them."""
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ def _reference(target: Any, names: Mapping[str, str]) -> str:
     return f"#/components/schemas/{names.get(part, part)}"
 
 
-def _operation(operation: Operation, components: _Components) -> dict[str, Any]:
+def _operation(operation: Operation, components: _Schemas) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -152,7 +152,7 @@ def _parameters(operation: Operation) -> Iterator[dict[str, Any]]:
         yield {"name": name, "in": "query", "required": name in required, **about, "schema": told}
 
 
-def _responses(operation: Operation, components: _Components) -> dict[str, Any]:
+def _responses(operation: Operation, components: _Schemas) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if operation.answer is not None:
         content["application/json"] = {"schema": components.of(operation.answer)}

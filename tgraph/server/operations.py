@@ -36,7 +36,7 @@ class NoParameters(Parameters):
 
 
 @dataclass
-class Call:
+class RestCall:
     """A request to an operation: who asks what, and what it is answered with."""
 
     service: Service
@@ -55,7 +55,7 @@ class Call:
         return await self.service.run(self.access, self.collection, work, pool=pool)
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[RestCall], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Operation:
         body = None
         if self.body is not None:
             body = validated(self.body, await json_body(request, service), "body")
-        told = await self.handler(Call(service, request, access, collection, query, body))
+        told = await self.handler(RestCall(service, request, access, collection, query, body))
         if isinstance(told, Response):
             return told
         if told is None:

@@ -17,7 +17,7 @@ import uvicorn
 from tgraph.errors import UsageError
 from tgraph.server.access import Tokens
 from tgraph.server.app import create_app
-from tgraph.server.service import Limits, Service
+from tgraph.server.service import ServerLimits, Service
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _DRAIN = 60
@@ -34,7 +34,7 @@ class Serving:
     tokens: Path | None = None
     hosts: tuple[str, ...] = ()
     settings: Mapping[str, Any] | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     workers: int = 1
 
     def check(self) -> None:
@@ -42,8 +42,8 @@ class Serving:
         if self.host not in LOOPBACK and self.tokens is None:
             raise UsageError(
                 f"Whoever reaches {self.host} could read and change the graph.",
-                "Make tokens (`tgraph tokens create FILE`) and give them with --tokens FILE, or "
-                "leave --host out.",
+                "Make tokens (`tgraph tokens create FILE`) and serve with them (`--tokens FILE`), or "
+                "listen on this machine alone.",
             )
 
 
@@ -86,7 +86,7 @@ def _listen(serving: Serving) -> socket.socket:
         listening.close()
         raise UsageError(
             f"Nobody can listen at {serving.host}:{serving.port}: {error.strerror}.",
-            "Choose another --port.",
+            "Choose another port (`--port`).",
         ) from error
     listening.listen(256)
     return listening

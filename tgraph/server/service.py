@@ -54,7 +54,7 @@ _AHEAD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """What a server takes on: questions, readings and audits at the same time and how many of each
     may wait; the megabytes of an upload and of any other request; seconds of a query."""
 
@@ -128,7 +128,7 @@ class Service:
     def __init__(
         self,
         root: str | Path,
-        limits: Limits = Limits(),
+        limits: ServerLimits = ServerLimits(),
         settings: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:

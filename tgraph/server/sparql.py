@@ -75,7 +75,7 @@ def _collection(service: Service, request: Request) -> str:
     return str(request.path_params.get("collection") or service.default_collection)
 
 
-class _Operation:
+class _SparqlRequest:
     """What a request asks for, in whichever of the protocol's ways."""
 
     def __init__(
@@ -119,13 +119,13 @@ def _iri(text: str) -> str:
         raise UsageError(f"{text[:200]!r} is no IRI.") from error
 
 
-async def _read(service: Service, request: Request) -> _Operation:
+async def _read(service: Service, request: Request) -> _SparqlRequest:
     """The operation of a request (SPARQL 1.1 Protocol, 2.1 and 2.2)."""
     parameters = list(request.query_params.multi_items())
     if request.method == "GET":
         if any(key == "update" for key, _ in parameters):
             raise UsageError("An update is sent by POST.")
-        return _Operation(parameters, None, None)
+        return _SparqlRequest(parameters, None, None)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     data = await read_body(request, service.limits.request_kb * 1024)
     try:
@@ -133,12 +133,12 @@ async def _read(service: Service, request: Request) -> _Operation:
     except UnicodeDecodeError as error:
         raise UsageError("The request is not in UTF-8.") from error
     if kind == _FORM:
-        return _Operation(parameters + parse_qsl(text, keep_blank_values=True), None, None)
+        return _SparqlRequest(parameters + parse_qsl(text, keep_blank_values=True), None, None)
     if kind not in (_QUERY, _UPDATE):
         raise HTTPException(415, f"Send {_FORM}, {_QUERY} or {_UPDATE}.")
     if any(key in ("query", "update") for key, _ in parameters):
         raise UsageError("The query is in the body already.")
-    return _Operation(
+    return _SparqlRequest(
         parameters, text if kind == _QUERY else None, text if kind == _UPDATE else None
     )
 
@@ -158,7 +158,12 @@ async def _sparql(service: Service, request: Request) -> Response:
 
 
 async def _answer(
-    service: Service, access: Access, collection: str, operation: _Operation, media: str, name: str
+    service: Service,
+    access: Access,
+    collection: str,
+    operation: _SparqlRequest,
+    media: str,
+    name: str,
 ) -> Response:
     query, dataset = operation.query, operation.dataset
     asked = "ntriples" if name in _CONVERTED else name
@@ -203,7 +208,7 @@ async def _after(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[by
 
 
 async def _update(
-    service: Service, access: Access, collection: str, operation: _Operation
+    service: Service, access: Access, collection: str, operation: _SparqlRequest
 ) -> Response:
     """Under the rules of ``tgraph sparql --update``; recorded, with who it was."""
     access.check("govern", collection)

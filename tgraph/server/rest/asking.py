@@ -17,7 +17,7 @@ from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.registry import AUTO, MODES, ModeSettings
 from tgraph.server.events import event, event_stream
 from tgraph.server.linked_data import provenance_links
-from tgraph.server.operations import Call, Operation, Parameters
+from tgraph.server.operations import Operation, Parameters, RestCall
 from tgraph.server.service import Message
 
 _NOT_THEIRS = {"base_url", "api_key", "provider", "model"}
@@ -50,7 +50,7 @@ class FiltersIn(Parameters):
         return Filters(documents, self.since, self.until, types, languages, self.valid_at)
 
 
-class Question(Parameters):
+class QuestionIn(Parameters):
     """A question, and how it is to be answered."""
 
     question: str = Field(min_length=1, max_length=20_000, description="the question")
@@ -87,11 +87,11 @@ class Question(Parameters):
         return dict(self.settings)
 
 
-class Asking(Question):
+class Asking(QuestionIn):
     stream: bool = Field(False, description="server-sent events, as it happens")
 
 
-class ContextAsked(Question):
+class ContextAsked(QuestionIn):
     only: Literal["context", "prompt"] = Field("context", description="or the whole prompt")
 
 
@@ -102,7 +102,7 @@ class Suggesting(Parameters):
     history: list[TurnIn] = Field([], max_length=200)
 
 
-async def ask(call: Call) -> Any:
+async def ask(call: RestCall) -> Any:
     """The answer, or its stream."""
     asking: Asking = call.body
     settings = asking.overrides()
@@ -123,7 +123,9 @@ async def ask(call: Call) -> Any:
     return JSONResponse(ASK.plain(answer), headers={"Link": links})
 
 
-async def _events(call: Call, asking: Asking, settings: Mapping[str, Any]) -> AsyncIterator[bytes]:
+async def _events(
+    call: RestCall, asking: Asking, settings: Mapping[str, Any]
+) -> AsyncIterator[bytes]:
     """The specification's messages in its order; the last has the whole answer."""
     stream = call.service.stream(
         call.access,
@@ -145,7 +147,7 @@ async def _events(call: Call, asking: Asking, settings: Mapping[str, Any]) -> As
             yield event(event_json(last, None, told))
 
 
-async def context(call: Call) -> Any:
+async def context(call: RestCall) -> Any:
     """What the writer of an answer would be shown."""
     asked: ContextAsked = call.body
     settings = asked.overrides()
@@ -156,7 +158,7 @@ async def context(call: Call) -> Any:
     return await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)
 
 
-async def suggest(call: Call) -> Any:
+async def suggest(call: RestCall) -> Any:
     """Questions that the documents can answer."""
     asked: Suggesting = call.body
     history = tuple(Turn(turn.question, turn.answer) for turn in asked.history)

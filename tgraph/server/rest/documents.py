@@ -14,7 +14,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.trace.documents import DocumentSummary
 from tgraph.server.events import event, event_stream
 from tgraph.server.jobs import Job, Jobs
-from tgraph.server.operations import Call, Operation, Parameters
+from tgraph.server.operations import Operation, Parameters, RestCall
 from tgraph.server.uploads import received
 
 
@@ -42,7 +42,7 @@ class Uploading(Parameters):
     reinstate: bool = Field(False, description="take in again what was retracted")
 
 
-async def documents(call: Call) -> Any:
+async def documents(call: RestCall) -> Any:
     """The documents."""
     everything = call.query.all
 
@@ -52,26 +52,26 @@ async def documents(call: Call) -> Any:
     return await call.graph(work)
 
 
-async def source(call: Call) -> Any:
+async def source(call: RestCall) -> Any:
     """What was extracted from a document, and where."""
     name = call.path("document")
     return await call.graph(lambda graph: asdict(graph.source(name)))
 
 
-async def text(call: Call) -> Response:
+async def text(call: RestCall) -> Response:
     """The text that citations count in."""
     name, page = call.path("document"), call.query.page
     found = await call.graph(lambda graph: graph.source_text(name, page))
     return Response(found, media_type="text/plain; charset=utf-8")
 
 
-async def impact(call: Call) -> Any:
+async def impact(call: RestCall) -> Any:
     """What would fall with it."""
     name = call.path("document")
     return await call.graph(lambda graph: graph.impact(name))
 
 
-async def retract(call: Call) -> Any:
+async def retract(call: RestCall) -> Any:
     """Take it back."""
     name, reason = call.path("document"), call.body.reason
 
@@ -82,7 +82,7 @@ async def retract(call: Call) -> Any:
     return await call.graph(work, "audit")
 
 
-async def weigh(call: Call) -> Any:
+async def weigh(call: RestCall) -> Any:
     """Say how much it is to be believed."""
     name, asked = call.path("document"), call.body
 
@@ -93,7 +93,7 @@ async def weigh(call: Call) -> Any:
     return await call.graph(work, "audit")
 
 
-async def upload(call: Call) -> Response:
+async def upload(call: RestCall) -> Response:
     """Take files in; a job indexes them."""
     from starlette.responses import JSONResponse
 
@@ -112,41 +112,41 @@ async def upload(call: Call) -> Response:
     return JSONResponse(asdict(queued), HTTP_202_ACCEPTED, headers)
 
 
-def jobs_of(call: Call) -> Jobs:
+def jobs_of(call: RestCall) -> Jobs:
     """The jobs of the server."""
     found: Jobs = call.request.app.state.jobs
     return found
 
 
-async def jobs(call: Call) -> Any:
+async def jobs(call: RestCall) -> Any:
     """The jobs of the collection, the newest first."""
     known = jobs_of(call)
     return await call.service.call(lambda: known.of(call.collection))
 
 
-async def job(call: Call) -> Any:
+async def job(call: RestCall) -> Any:
     """A job."""
     return await _found(call)
 
 
-async def cancel(call: Call) -> Any:
+async def cancel(call: RestCall) -> Any:
     """End it; what it had extracted is kept, and nothing half-done is published."""
     found = await _found(call)
     return await call.service.call(lambda: jobs_of(call).cancel(found))
 
 
-async def progress(call: Call) -> Any:
+async def progress(call: RestCall) -> Any:
     """Its progress, until it ends."""
     found = await _found(call)
     return event_stream(_progress(call, found))
 
 
-async def _progress(call: Call, job: Job) -> AsyncIterator[bytes]:
+async def _progress(call: RestCall, job: Job) -> AsyncIterator[bytes]:
     async for state in jobs_of(call).follow(job, call.service):
         yield event(asdict(state))
 
 
-async def _found(call: Call) -> Job:
+async def _found(call: RestCall) -> Job:
     known, name = jobs_of(call), call.path("job")
     return await call.service.call(lambda: known.find(call.collection, name))
 

@@ -14,7 +14,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
 from tgraph.explain.audit.named_audits import Audit, list_audits
 from tgraph.retrieve.entity_matching import entity_names
-from tgraph.server.operations import Call, Operation, Parameters
+from tgraph.server.operations import Operation, Parameters, RestCall
 from tgraph.server.rest.documents import Reason
 
 _KNOWLEDGE = {
@@ -29,7 +29,7 @@ else:
     KnowledgeFormat = Literal[tuple(_KNOWLEDGE)]
 
 
-class Name(Parameters):
+class CollectionName(Parameters):
     """The name of a collection."""
 
     name: str = Field(min_length=1, max_length=100)
@@ -40,7 +40,7 @@ class Searching(Parameters):
     limit: int = Field(50, ge=1, le=1_000)
 
 
-class Arguments(Parameters):
+class AuditArguments(Parameters):
     arguments: str = Field("", max_length=2_000, description="of the audit, parted by commas")
 
 
@@ -56,7 +56,7 @@ class Splitting(Reason):
     other: str | None = None
 
 
-class Exporting(Parameters):
+class KnowledgeExport(Parameters):
     format: KnowledgeFormat = "trig"
     sources: bool = Field(False, description="with the quotes that it rests on")
 
@@ -64,14 +64,14 @@ class Exporting(Parameters):
 # --- collections ---
 
 
-async def collections(call: Call) -> Any:
+async def collections(call: RestCall) -> Any:
     """Those that the token is for."""
     root, access = call.service.root, call.access
     found = await call.service.call(lambda: of_folder.list_collections(root))
     return [each for each in found if access.admits(each.name)]
 
 
-async def create(call: Call) -> Any:
+async def create(call: RestCall) -> Any:
     """An empty one."""
     name = call.body.name
     call.access.check("govern", name)
@@ -79,7 +79,7 @@ async def create(call: Call) -> Any:
     return {"name": name}
 
 
-async def copy(call: Call) -> Any:
+async def copy(call: RestCall) -> Any:
     """A copy with the record."""
     name = call.body.name
     call.access.check("govern", name)
@@ -88,7 +88,7 @@ async def copy(call: Call) -> Any:
     return {"name": name}
 
 
-async def delete(call: Call) -> Any:
+async def delete(call: RestCall) -> Any:
     """For good."""
     service, name = call.service, call.collection
 
@@ -102,7 +102,7 @@ async def delete(call: Call) -> Any:
 # --- entities ---
 
 
-async def entities(call: Call) -> Any:
+async def entities(call: RestCall) -> Any:
     """Their names."""
     asked = call.query
     wanted = asked.text.casefold()
@@ -114,23 +114,23 @@ async def entities(call: Call) -> Any:
     return (await call.graph(work))[: asked.limit]
 
 
-async def facts(call: Call) -> Any:
+async def facts(call: RestCall) -> Any:
     """The facts about one."""
     name = call.path("entity")
     return await call.graph(lambda graph: graph.facts(name))
 
 
-async def merges(call: Call) -> Any:
+async def merges(call: RestCall) -> Any:
     """Names that stand for another entity."""
     return await call.graph(lambda graph: graph.merges())
 
 
-async def splits(call: Call) -> Any:
+async def splits(call: RestCall) -> Any:
     """Names that were told apart."""
     return await call.graph(lambda graph: graph.splits())
 
 
-async def split(call: Call) -> Any:
+async def split(call: RestCall) -> Any:
     """Tell two names apart."""
     asked: Splitting = call.body
     made = await call.graph(
@@ -139,7 +139,7 @@ async def split(call: Call) -> Any:
     return {"split": made}
 
 
-async def rejoin(call: Call) -> Any:
+async def rejoin(call: RestCall) -> Any:
     """Take a split back."""
     asked: Splitting = call.body
     if asked.other is None:
@@ -151,7 +151,7 @@ async def rejoin(call: Call) -> Any:
     return {"split": made}
 
 
-async def curations(call: Call) -> Any:
+async def curations(call: RestCall) -> Any:
     """What people decided."""
     return await call.graph(lambda graph: graph.curations())
 
@@ -159,12 +159,12 @@ async def curations(call: Call) -> Any:
 # --- audits and time ---
 
 
-async def audits(call: Call) -> Any:
+async def audits(call: RestCall) -> Any:
     """The audits that there are."""
     return await call.service.call(list_audits)
 
 
-async def audit(call: Call) -> Any:
+async def audit(call: RestCall) -> Any:
     """The rows of one."""
     name = call.path("audit")
     arguments = [each.strip() for each in call.query.arguments.split(",") if each.strip()]
@@ -178,12 +178,12 @@ async def audit(call: Call) -> Any:
     return await call.graph(work, "audit")
 
 
-async def history(call: Call) -> Any:
+async def history(call: RestCall) -> Any:
     """The generations of knowledge."""
     return await call.graph(lambda graph: graph.history())
 
 
-async def knowledge_diff(call: Call) -> Any:
+async def knowledge_diff(call: RestCall) -> Any:
     """What came and went between two of them."""
     asked: Between = call.query
 
@@ -194,11 +194,11 @@ async def knowledge_diff(call: Call) -> Any:
     return await call.graph(work, "audit")
 
 
-async def export_knowledge(call: Call) -> Response:
+async def export_knowledge(call: RestCall) -> Response:
     """What the graph knows."""
     from io import BytesIO
 
-    asked: Exporting = call.query
+    asked: KnowledgeExport = call.query
 
     def work(graph: KnowledgeGraph) -> bytes:
         out = BytesIO()
@@ -218,11 +218,11 @@ OPERATIONS = (
     ),
     Operation(
         "POST", _ROOT, "create_collection", "Make an empty collection", create, "govern", _OBJECT,
-        body=Name, status=201, tags=("collections",),
+        body=CollectionName, status=201, tags=("collections",),
     ),
     Operation(
         "POST", f"{_ONE}/copies", "copy_collection", "Copy a collection with its record", copy,
-        "govern", _OBJECT, body=Name, status=201, tags=("collections",),
+        "govern", _OBJECT, body=CollectionName, status=201, tags=("collections",),
     ),
     Operation(
         "DELETE", _ONE, "delete_collection", "Delete a collection, for good", delete, "govern",
@@ -262,7 +262,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_ONE}/audits/{{audit}}", "audit", "Run an audit", audit, answer=_OBJECT,
-        query=Arguments, tags=("audits",),
+        query=AuditArguments, tags=("audits",),
     ),
     Operation(
         "GET", f"{_ONE}/history", "history", "The generations of knowledge", history,
@@ -274,6 +274,6 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_ONE}/knowledge", "export_knowledge", "What the graph knows", export_knowledge,
-        query=Exporting, media=tuple(_KNOWLEDGE.values()), tags=("knowledge",),
+        query=KnowledgeExport, media=tuple(_KNOWLEDGE.values()), tags=("knowledge",),
     ),
 )  # fmt: skip

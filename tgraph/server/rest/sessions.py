@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.schemas import replay_shape, session_shape, verification_shape
-from tgraph.server.operations import Call, Operation, Parameters
+from tgraph.server.operations import Operation, Parameters, RestCall
 
 MEDIA_TYPES = {
     "trig": "application/trig",
@@ -35,14 +35,14 @@ class Listing(Parameters):
     limit: int = Field(50, ge=1, le=1_000, description="how many, the newest first")
 
 
-class Exporting(Parameters):
+class RecordExport(Parameters):
     format: RecordFormat = Field("trig", description="of RDF or PROV, or a picture")
     vocabulary: Literal["tgraph", "trustgraph"] = "tgraph"
     classic: bool = Field(False, description="edges without triple terms")
     core: bool = Field(False, description="without calls, ratings and what was rejected")
 
 
-class Expected(Parameters):
+class WhyNotAsked(Parameters):
     text: str = Field(min_length=1, max_length=20_000, description="what was expected")
 
 
@@ -58,26 +58,26 @@ class Replaying(Parameters):
     live: bool = False
 
 
-async def sessions(call: Call) -> Any:
+async def sessions(call: RestCall) -> Any:
     """The sessions, the newest first."""
     shape = session_shape()
     limit = call.query.limit
     return await call.graph(lambda graph: [shape.plain(each) for each in graph.sessions(limit)])
 
 
-async def session(call: Call) -> Any:
+async def session(call: RestCall) -> Any:
     """One of them."""
     shape, name = session_shape(), call.path("session")
     return await call.graph(lambda graph: shape.plain(graph.find_session(name)))
 
 
-async def trace(call: Call) -> Any:
+async def trace(call: RestCall) -> Any:
     """Everything that is on record of it."""
     name = call.path("session")
     return await call.graph(lambda graph: graph.trace(name).as_dict())
 
 
-async def report(call: Call) -> Response:
+async def report(call: RestCall) -> Response:
     """The same as one HTML file."""
     name = call.path("session")
     text = await call.graph(lambda graph: graph.report(name))
@@ -85,7 +85,7 @@ async def report(call: Call) -> Response:
     return Response(text, media_type="text/html", headers={"Content-Security-Policy": policy})
 
 
-async def export(call: Call) -> Response:
+async def export(call: RestCall) -> Response:
     """The record in a format of others."""
     name, asked = call.path("session"), call.query
 
@@ -96,27 +96,27 @@ async def export(call: Call) -> Response:
     return Response(await call.graph(work), media_type=MEDIA_TYPES[asked.format])
 
 
-async def why_not(call: Call) -> Any:
+async def why_not(call: RestCall) -> Any:
     """Why something is not in the answer."""
     name, expected = call.path("session"), call.query.text
     return await call.graph(lambda graph: graph.why_not(name, expected))
 
 
-async def verify(call: Call) -> Any:
+async def verify(call: RestCall) -> Any:
     """Whether each sentence is entailed by what it cites."""
     name, lexical = call.path("session"), call.body.lexical
     shape = verification_shape()
     return await call.graph(lambda graph: shape.plain(graph.verify(name, lexical=lexical)), "audit")
 
 
-async def replay(call: Call) -> Any:
+async def replay(call: RestCall) -> Any:
     """The session asked once more, and compared."""
     name, live = call.path("session"), call.body.live
     shape = replay_shape()
     return await call.graph(lambda graph: shape.plain(graph.replay(name, live=live)), "audit")
 
 
-async def diff(call: Call) -> Any:
+async def diff(call: RestCall) -> Any:
     """What differs between two sessions."""
     from dataclasses import asdict
 
@@ -151,11 +151,11 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_ONE}/export", "export", "The record in formats of RDF and PROV", export,
-        query=Exporting, media=_RDF, tags=_TAGS,
+        query=RecordExport, media=_RDF, tags=_TAGS,
     ),
     Operation(
         "GET", f"{_ONE}/why-not", "why_not", "Why something is not in the answer", why_not,
-        answer="why-not", query=Expected, tags=_TAGS,
+        answer="why-not", query=WhyNotAsked, tags=_TAGS,
     ),
     Operation(
         "GET", f"{_ONE}/diff/{{other}}", "diff", "What differs between two sessions", diff,
