@@ -8,7 +8,7 @@ line, so that nothing is without a place.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -129,18 +129,34 @@ def documents_of(
 ) -> Iterator[ImportedDocument]:
     """The documents with what was read from each: those of the graph, stretches that are not found
     in any, and the rows of what rests on no stretch."""
+
+    def read(chunk: Chunk, units: Sequence[str]) -> Extraction:
+        stretch = UnitText(chunk.text, chunk.start, readings.also)
+        return _extraction(chunk, stretch, map(readings.complete, units))
+
+    yield from texts_of(documents, units, read, path)
+    if rest := _rows(readings, f"{path}/rows without a text"):
+        yield rest
+
+
+ReadUnits = Callable[[Chunk, Sequence[str]], Extraction]
+"""What is said to have been read in a chunk, which one or more stretches, by their ids, are."""
+
+
+def texts_of(
+    documents: Sequence[TextDocument], units: Sequence[TextUnit], read: ReadUnits, path: str
+) -> Iterator[ImportedDocument]:
+    """The documents, and the stretches that are in none, with what was read from each."""
     placed, apart = _placed(documents, units)
     names = _paths(path, [(d.id, d.title or d.id) for d in documents])
     for document in documents:
         if document.text:
-            yield _document(names[document.id], document, placed.get(document.id, ()), readings)
+            yield _document(names[document.id], document, placed.get(document.id, ()), read)
     names = _paths(path, [(unit.id, f"text unit {unit.id}") for unit in apart])
     for unit in apart:
         if unit.text:
             whole = TextDocument(unit.id, f"Text unit {unit.id}", unit.text)
-            yield _document(names[unit.id], whole, [(unit, 0)], readings)
-    if rest := _rows(readings, f"{path}/rows without a text"):
-        yield rest
+            yield _document(names[unit.id], whole, [(unit, 0)], read)
 
 
 def _placed(
@@ -182,7 +198,7 @@ def _document(
     path: str,
     document: TextDocument,
     units: Iterable[tuple[TextUnit, int]],
-    readings: UnitReadings,
+    read: ReadUnits,
 ) -> ImportedDocument:
     content = document.text.encode("utf-8", "replace")
     text = content.decode()
@@ -190,20 +206,19 @@ def _document(
     page = Page(None, text)
     kept = Document(digest, document.title, "text/plain", (page,))
     ordered = sorted(units, key=lambda pair: (pair[1], len(pair[0].text), pair[0].id))
-    return ImportedDocument(path, content, kept, _readings(digest, text, ordered, readings))
+    return ImportedDocument(path, content, kept, _readings(digest, text, ordered, read))
 
 
 def _readings(
-    digest: str, text: str, units: Iterable[tuple[TextUnit, int]], readings: UnitReadings
+    digest: str, text: str, units: Iterable[tuple[TextUnit, int]], read: ReadUnits
 ) -> Iterator[Reading]:
-    merged: dict[tuple[int, int], list[UnitReading]] = {}
+    merged: dict[tuple[int, int], list[str]] = {}
     for unit, start in units:  # units of one text are one chunk
-        place = start, start + len(unit.text)
-        merged.setdefault(place, []).append(readings.complete(unit.id))
-    for index, ((start, end), read) in enumerate(merged.items()):
-        stretch = UnitText(text[start:end], start, readings.also)
-        chunk = Chunk(digest, None, index, start, end, stretch.text, count_tokens(stretch.text))
-        yield Reading(chunk, _extraction(chunk, stretch, read))
+        merged.setdefault((start, start + len(unit.text)), []).append(unit.id)
+    for index, ((start, end), ids) in enumerate(merged.items()):
+        stretch = text[start:end]
+        chunk = Chunk(digest, None, index, start, end, stretch, count_tokens(stretch))
+        yield Reading(chunk, read(chunk, ids))
 
 
 def _extraction(chunk: Chunk, stretch: UnitText, read: Iterable[UnitReading]) -> Extraction:
