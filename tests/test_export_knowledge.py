@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,11 @@ def written(graph: tgraph.KnowledgeGraph, name: str, **how: bool) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("name", ["trig", "turtle", "nquads"])
-@pytest.mark.parametrize("sources", [False, True], ids=["bare", "with sources"])
-def test_rdf_comes_back_the_same(
+@pytest.mark.parametrize(
+    ("name", "sources"),
+    [*product(("trig", "turtle", "nquads"), (False, True)), ("graphml", False)],
+)
+def test_it_comes_back_the_same(
     graph: tgraph.KnowledgeGraph, name: str, sources: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / f"knowledge.{SUFFIX[name]}"

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
+from pyoxigraph import Literal, NamedNode
+
 from tgraph.extract.graphs.base import ImportedDocument, Reading
 from tgraph.extract.graphs.mentions import UnitText, parts_of_name
 from tgraph.model import (
@@ -284,7 +286,8 @@ def _rows(readings: UnitReadings, path: str) -> ImportedDocument | None:
         return None
     items: list[_Item] = [*dict.fromkeys(read.entities), *_summed(read.relationships)]
     items += [sourced.claim for sourced in read.claims]
-    lines = list(map(_line, items))
+    names = {entity.iri: entity.name for entity in read.entities if entity.iri}
+    lines = [_line(item, names) for item in items]
     text = "\n".join(lines) + "\n"
     content = text.encode("utf-8", "replace")
     digest = sha256(content).hexdigest()
@@ -298,7 +301,7 @@ def _row_readings(
     items: Sequence[_Item],
     read: UnitReading,
 ) -> Iterator[Reading]:
-    entities = {normalise_name(each.name): each for each in read.entities}
+    entities = {each.iri or normalise_name(each.name): each for each in read.entities}
     at = 0
     for index, (line, item) in enumerate(zip(lines, items, strict=True)):
         span = Span(at, at + len(line), line)
@@ -315,23 +318,37 @@ def _row(
 ) -> Extraction:
     if isinstance(item, ExtractedEntity):
         return Extraction(chunk.iri, (replace(item, span=span),), ())
-    names = [normalise_name(str(name)) for name in (item.subject, item.object) if name]
-    ends = tuple(
-        replace(entities[name], span=span, description="") for name in names if name in entities
-    )
+    named = (entities.get(name) for name in map(_key, _ends(item)))
+    ends = tuple(replace(end, span=span, description="") for end in named if end)
     if isinstance(item, ExtractedClaim):
         return Extraction(chunk.iri, ends, (), claims=(replace(item, span=span),))
     return Extraction(chunk.iri, ends, (replace(item, span=span),))
 
 
-def _line(item: _Item) -> str:
+def _ends(item: ExtractedRelationship | ExtractedClaim) -> tuple[str | NamedNode | Literal, ...]:
+    if isinstance(item, ExtractedRelationship):
+        return item.subject, item.object
+    ends = ((item.subject, item.subject_iri), (item.object, item.object_iri))
+    return tuple(NamedNode(iri) if iri else name for name, iri in ends)
+
+
+def _key(end: str | NamedNode | Literal) -> str:
+    """What an entity is known by; empty for a value."""
+    if isinstance(end, NamedNode):
+        return end.value
+    return normalise_name(end) if isinstance(end, str) else ""
+
+
+def _line(item: _Item, names: Mapping[str, str]) -> str:
     if isinstance(item, ExtractedEntity):
         said = {"entity": item.name, "type": item.type, "description": item.description}
     else:
+        told = item.type if isinstance(item, ExtractedClaim) else item.label or str(item.predicate)
+        subject, obj = (names.get(_key(end)) or str(end) for end in (item.subject, item.object))
         said = {
-            "subject": str(item.subject),
-            "relation": item.type if isinstance(item, ExtractedClaim) else str(item.predicate),
-            "object": str(item.object),
+            "subject": subject,
+            "relation": told,
+            "object": obj,
             "description": item.description,
         }
     return json.dumps({k: value for k, value in said.items() if value}, ensure_ascii=False)
