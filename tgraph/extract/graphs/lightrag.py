@@ -10,6 +10,7 @@ it has no texts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,7 @@ class _PropertyGraph:
         aliases = tuple(_texts(row, "aliases"))
         for said in _texts(row, "description") or [""]:
             entity = ExtractedEntity(
-                name, kind, said, aliases, iri=_own_iri(row), classes=tuple(_texts(row, "classes"))
+                name, kind, said, aliases, iri=_own_iri(row), classes=_classes(row)
             )
             readings.add_entity(entity, _texts(row, "source_id"))
 
@@ -220,7 +221,10 @@ class _PropertyGraph:
         self._skipped(SkippedRow(self._path, row, reason))
 
 
-_DATES = {0: "gYear", 1: "gYearMonth"}
+_DATE = re.compile(
+    r"-?\d{4,}(?P<month>-\d\d(?P<day>-\d\d(?P<time>T\d\d:\d\d:\d\d(\.\d+)?)?)?)?"
+    r"(Z|[+-]\d\d:\d\d)?"
+)
 _STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 _ENDS = (("source", "src_id"), ("target", "tgt_id"))
 
@@ -232,26 +236,40 @@ def _value(node: Row) -> Literal:
     return Literal(text, datatype=NamedNode(kind)) if kind else Literal(text)
 
 
+def _is_open(iri: str) -> bool:
+    """Whether it is an IRI that others may say things of."""
+    return v.is_iri(iri) and not is_reserved(iri)
+
+
+def _classes(node: Row) -> tuple[str, ...]:
+    known = _texts(node, "classes") if _text(node, "kind") == "Entity" else ()
+    return tuple(filter(_is_open, known))
+
+
 def _own_iri(node: Row) -> str:
     """The IRI of an entity that tgraph exported; empty for one that its name makes again."""
     iri = _text(node, "id")
-    if _text(node, "kind") != "Entity" or is_reserved(iri) or not v.is_iri(iri):
+    if _text(node, "kind") != "Entity" or not _is_open(iri):
         return ""
     return "" if iri == v.entity_iri(_name(node)) else iri
 
 
 def _relation(row: Row) -> str | NamedNode:
     label, iri = _text(row, "label", "relation") or RELATED, _text(row, "relation")
-    if not _text(row, "label") or not v.is_iri(iri) or is_reserved(iri):
+    if not _text(row, "label") or not _is_open(iri):
         return label
     return label if iri == v.relation_iri(label) else NamedNode(iri)
 
 
 def _date(text: str) -> Literal | None:
-    """A date as exact as it is written."""
-    if not text:
+    """A date as exact as it is written; None where it is none."""
+    found = _DATE.fullmatch(text)
+    if found is None:
         return None
-    kind = "dateTime" if "T" in text else _DATES.get(text.removeprefix("-").count("-"), "date")
+    kinds = zip(
+        ("dateTime", "date", "gYearMonth"), found.group("time", "day", "month"), strict=True
+    )
+    kind = next((kind for kind, part in kinds if part), "gYear")
     return Literal(text, datatype=NamedNode(v.XSD + kind))
 
 
