@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from io import BytesIO
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -73,9 +74,11 @@ def written(graph: tgraph.KnowledgeGraph, name: str, **how: bool) -> bytes:
     return out.getvalue()
 
 
-@pytest.mark.parametrize("name", ["trig", "turtle", "nquads"])
-@pytest.mark.parametrize("sources", [False, True], ids=["bare", "with sources"])
-def test_rdf_comes_back_the_same(
+@pytest.mark.parametrize(
+    ("name", "sources"),
+    [*product(("trig", "turtle", "nquads"), (False, True)), ("graphml", False)],
+)
+def test_it_comes_back_the_same(
     graph: tgraph.KnowledgeGraph, name: str, sources: bool, tmp_path: Path
 ) -> None:
     file = tmp_path / f"knowledge.{SUFFIX[name]}"
@@ -226,3 +229,29 @@ def test_the_command(graph: tgraph.KnowledgeGraph, root: Path, tmp_path: Path) -
     ):
         assert run(root, *wrong)[0] == 2, wrong
     json.dumps(known._asdict())
+
+
+def test_graphml_names_iris_only_as_others_may(tmp_path: Path) -> None:
+    from networkx import MultiDiGraph, write_graphml
+
+    made = MultiDiGraph()
+    made.add_node(
+        "urn:trustgraph:edge:1", kind="Entity", label="Bad", classes=f"no iri<SEP>{v.TG}Edge"
+    )
+    made.add_node("http://example.org/fine", kind="Entity", label="Fine")
+    made.add_node("said", kind="Claim", label="Charge", status="TRUE", started="soon")
+    made.add_node("unsaid", kind="Claim", label="Charge", status="perhaps")
+    made.add_edge(
+        "http://example.org/fine", "urn:trustgraph:edge:1", label="knows", relation="no iri"
+    )
+    made.add_edge("said", "http://example.org/fine", label="subject")
+    write_graphml(made, tmp_path / "a.graphml")
+    with graphs.opened(tmp_path / "g") as graph:
+        report = graph.import_graph([tmp_path / "a.graphml"])
+        assert [row.row for row in report.skipped] == [4]
+        found = {row["e"].value for row in rows_of(graph, "SELECT ?e WHERE { ?e a tg:Entity }")}
+        assert found == {"http://example.org/fine", v.entity_iri("bad")}
+        query = "SELECT ?s WHERE { ?c a tg:Claim ; tg:subject ?s MINUS { ?c tg:claimStart ?d } }"
+        assert [row["s"].value for row in rows_of(graph, query)] == ["http://example.org/fine"]
+        assert graph.audit("shapes").passed
+        assert graph.audit("knowledge").passed

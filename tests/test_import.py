@@ -7,6 +7,7 @@ import gzip
 import json
 import random
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pyoxigraph import (
     parse,
     serialize,
 )
+from rich.console import Console
 
 import tgraph
 from tests.workers import knowledge
@@ -35,6 +37,7 @@ from tgraph.engine.graph import KnowledgeGraph
 from tgraph.engine.index import graph_import
 from tgraph.engine.index.graph_import import ImportReport
 from tgraph.errors import IngestError, UsageError
+from tgraph.explain.render.text_trees import source_tree, trace_tree
 from tgraph.extract.graphs.rdf_syntax import SYNTAXES, RdfText, Syntax, whole_lines
 from tgraph.extract.resolution import Name, resolve
 from tgraph.store import writer
@@ -180,6 +183,19 @@ def test_statements_about_statements_and_named_graphs_keep_where_they_are_from(g
     assert told(v.prov("hadPrimarySource")) == {"http://books.org/1"}
     assert told(v.tg("graph")) == {EX + "g"}
     assert len(quotes(graph, met)) == 2  # the reifier's and rdf:Statement's line
+    graph.ask("Whom did a meet?", "graph")
+    trace = graph.trace()
+    tree = graph.source("a.trig")
+    shown = [each for page in tree.pages for chunk in page.chunks for each in chunk.edges]
+    cited = [place for sentence in trace.sentences for place in sentence.citations]
+    assert {(EX + "g", ("http://books.org/1",))} <= {(each.graph, each.sources) for each in shown}
+    assert (EX + "g", ()) in {(each.graph, each.sources) for each in cited}
+    origin = f"by the file: in the graph {EX}g"
+    assert origin in graph.report()
+    drawn = StringIO()
+    Console(width=200, file=drawn).print(trace_tree(trace), source_tree(tree))
+    assert f"{origin}; derived from http://books.org/1" in drawn.getvalue()
+    assert f"{origin}\n" in drawn.getvalue()
     assert said(graph, "r", v.RDFS_LABEL) == {"a met b"}
     assert said(graph, "r", NamedNode(EX + "sure")) == {"0.9"}
     assert not said(graph, "a", NamedNode(EX + "fears"))  # which nobody asserts

@@ -231,6 +231,22 @@ def recorded_place(store: Store, evidence: str) -> RecordedPlace:
     return RecordedPlace(chunk, start, start + length, None if quote is None else text_of(quote))
 
 
+class StatedOrigin(NamedTuple):
+    """Where a graph of others has a statement from, by its own word: the named ``graph`` that makes
+    it (empty for none), and what it derives it from, by IRI."""
+
+    graph: str
+    sources: tuple[str, ...]
+
+
+def recorded_origin(store: Store, evidence: str) -> StatedOrigin:
+    """What is on record of the origin of an evidence."""
+    node = NamedNode(evidence)
+    sources = store.match(node, v.prov("hadPrimarySource"), None, v.SOURCE_GRAPH)
+    graph = text_value(store, evidence, v.tg("graph"))
+    return StatedOrigin(graph, tuple(sorted(text_of(quad.object) for quad in sources)))
+
+
 def evidence_of_row(row: EvidenceRow, named: tuple[str, str], texts: Texts) -> Evidence:
     """The evidence of a row; ``named`` are the title and path of its document. ``EvidenceError``
     where the row is not what the stored text says."""

@@ -217,7 +217,8 @@ class EvidenceRecord:
         )
 
     def _claim(self, claim: ExtractedClaim) -> None:
-        subject, other = (_node(name, v.entity_iri).value for name in (claim.subject, claim.object))
+        subject = claim.subject_iri or v.entity_iri(claim.subject)
+        other = claim.object_iri or v.entity_iri(claim.object)
         dates = (str(v.canonical(date)) if date else "" for date in (claim.started, claim.ended))
         said = (claim.type, claim.status, claim.description, *dates)
         subjects = (subject, other) if claim.object else (subject, "")

@@ -62,7 +62,7 @@ class _StreamOptions(BaseModel):
     include_usage: bool = False
 
 
-class _ChatRequest(BaseModel):
+class _Completion(BaseModel):
     """What of a request counts; what else clients send, such as a temperature, has no meaning for
     an answer that is made of quotes, or is set where the server is."""
 
@@ -106,7 +106,7 @@ def _turns(said: Sequence[_ChatMessage]) -> list[Turn]:
 
 
 @dataclass
-class _ChatReply:
+class _CompletionReply:
     """A reply as far as it is written: its text, and where in it is proven by what."""
 
     request: Request
@@ -275,14 +275,14 @@ async def _completions(service: Service, cited: bool, request: Request) -> Respo
     access = access_of(request)
     access.check("ask")
     try:
-        asked = _ChatRequest.model_validate(await json_body(request, service))
+        asked = _Completion.model_validate(await json_body(request, service))
     except ValidationError as error:
         said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
         raise UsageError(f"The request is wrong: {said}.") from None
     mode, collection = _parsed(service, asked.model)
     access.check("ask", collection)
     question, history = asked.asked()
-    reply = _ChatReply(request, collection, asked.model, cited)
+    reply = _CompletionReply(request, collection, asked.model, cited)
 
     def begin(graph: KnowledgeGraph) -> Any:
         return graph.stream(question, mode, history=history)
@@ -300,7 +300,7 @@ async def _completions(service: Service, cited: bool, request: Request) -> Respo
 Messages = AsyncIterator[Message[GraphRagResponse] | Answer]
 
 
-async def _whole(reply: _ChatReply, messages: Messages) -> dict[str, Any]:
+async def _whole(reply: _CompletionReply, messages: Messages) -> dict[str, Any]:
     usage = Usage(0, 0, 0)
     async for told in messages:
         if isinstance(told, Message):
@@ -322,7 +322,7 @@ def _streamed(chunks: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(alive(chunks), headers=headers, media_type="text/event-stream")
 
 
-async def _chunks(reply: _ChatReply, messages: Messages, *, usage: bool) -> AsyncIterator[bytes]:
+async def _chunks(reply: _CompletionReply, messages: Messages, *, usage: bool) -> AsyncIterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"delta": delta, "finish_reason": finish}
         return event(reply.body("chat.completion.chunk", choice, None))

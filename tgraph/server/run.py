@@ -42,8 +42,8 @@ class Serving:
         if self.host not in LOOPBACK and self.tokens is None:
             raise UsageError(
                 f"Whoever reaches {self.host} could read and change the graph.",
-                "Make tokens (`tgraph tokens create FILE`) and serve with them (`--tokens FILE`), or "
-                "listen on this machine alone.",
+                "Make tokens (`tgraph tokens create FILE`) and serve with them "
+                "(`--tokens FILE`), or listen on this machine alone.",
             )
 
 

@@ -27,6 +27,8 @@ _NOTHING = '{"entities": [], "relationships": [], "attributes": []}'
 _ENOUGH = 0.08
 _MOST_REPORTS = 5
 _MOST_CITED = 5
+_MOST_RESTING = 2
+_HAN = re.compile(r"[\u4e00-\u9fff]")
 _FOREIGN = re.compile(r"\s*\[Data:[^\]]*\]")
 
 
@@ -47,11 +49,12 @@ class RecordedModel(ScriptedModel):
     """A ``ChatModel`` whose replies were recorded: no key, no network, the same every time.
 
     ``replies`` are sorted by what they are: extractions in the tuple format, community reports,
-    and the rest, descriptions. A passage (the block ``TEXT`` of ``extract_graph``) gets the
-    extraction that fits it best, the round for what was missed the one that fits second best; a
+    answers, and the rest, descriptions. A passage (the block ``TEXT`` of ``extract_graph``) gets
+    the extraction that fits it best, the round for what was missed the one that fits second best; a
     passage that none fits gets an extraction of nothing. ``community_report`` gets the report that
     fits its data best. Its findings cite what they name: the ids that were recorded belong to
-    another graph. Steps that were not recorded, and data that no report fits, are answered as by
+    another graph. A question gets the answer that fits it best, whose sentences cite the evidence
+    that fits each. Steps that were not recorded, and data that no report fits, are answered as by
     ``ScriptedModel``. ``used`` holds every recorded reply that was given.
     """
 
@@ -59,6 +62,7 @@ class RecordedModel(ScriptedModel):
         given = list(replies)
         self._extractions = _Matcher([reply for reply in given if "<|>" in reply])
         self._reports = _Matcher(list(filter(_is_report, given)))
+        self._answers = _Matcher([reply for reply in given if _sentences(reply)])
         self.used: set[str] = set()
         super().__init__(name=name)
 
@@ -77,6 +81,12 @@ class RecordedModel(ScriptedModel):
                 if cited:
                     self.used.add(report)
                     return cited
+        if step == "synthesise_answer":
+            data = blocks(request.messages)
+            for answer in self._answers.fitting(data.get("QUESTION", ""), 1):
+                if answered := resting(answer, data):
+                    self.used.add(answer)
+                    return answered
         return super()._say(request)
 
 
@@ -105,6 +115,29 @@ def citing(report: str, data: Mapping[str, str]) -> str:
     return json.dumps({**content, "findings": findings}, ensure_ascii=False)
 
 
+def _sentences(reply: str) -> list[dict[str, Any]]:
+    """The sentences of a recorded answer; none where it isn't one."""
+    try:
+        rows = [json.loads(line) for line in reply.splitlines()]
+    except ValueError:
+        return []
+    return rows if all(isinstance(row, dict) and "sentence" in row for row in rows) else []
+
+
+def resting(answer: str, data: Mapping[str, str]) -> str:
+    """A recorded answer whose sentences cite, of the prompt's evidence, what says most of the same.
+    Empty where nothing does of one of them."""
+    shown = {json.dumps(row, ensure_ascii=False): row for row in rows_of(data.get("EVIDENCE", ""))}
+    evidence = _Matcher(list(shown))
+    lines = []
+    for row in _sentences(answer):
+        ids = [shown[text]["id"] for text in evidence.fitting(row["sentence"], _MOST_RESTING)]
+        if not ids:
+            return ""
+        lines.append(json.dumps({**row, "citations": ids}, ensure_ascii=False))
+    return "\n".join(lines)
+
+
 def _ends(row: Mapping[str, Any]) -> list[str]:
     subject, *_, obj = str(row.get("edge", "")).split("|")
     return [_plain(subject), _plain(obj)]
@@ -116,8 +149,12 @@ def _plain(text: str) -> str:
 
 def _named(named: Mapping[str, Sequence[str]], said: str) -> list[str]:
     """The ids all whose names stand in the text, as whole words."""
-    found = (i for i, names in named.items() if all(n and f" {n} " in said for n in names))
+    found = (i for i, names in named.items() if all(n and _stands(n, said) for n in names))
     return list(islice(found, _MOST_CITED))
+
+
+def _stands(name: str, said: str) -> bool:
+    return (name if _HAN.search(name) else f" {name} ") in said
 
 
 class _Matcher:
@@ -149,5 +186,10 @@ class _Matcher:
 
 
 def _terms(text: str) -> frozenset[Term]:
-    words = _WORD.findall(text.lower())
+    words = [part for word in _WORD.findall(text.lower()) for part in _parts(word)]
     return frozenset([*words, *pairwise(words)])
+
+
+def _parts(word: str) -> Iterable[str]:
+    """The word, or its characters where it is of a script without spaces."""
+    return word if _HAN.search(word) else (word,)

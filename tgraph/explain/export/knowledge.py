@@ -25,6 +25,7 @@ from tgraph.model import Evidence
 from tgraph.store.base import Store, Term, text_of
 from tgraph.store.statements import edge_of, nquads, stated
 
+_OURS = (v.TG, v.type_iri(""))
 _KINDS = ("EntityType", "Relation", "Entity", "Edge", "Claim")
 _INTO_THE_RECORD = frozenset((v.tg("summary"), v.tg("original")))
 _AT_ONCE = 256
@@ -46,13 +47,14 @@ class KnowledgeHash(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportedEntity:
-    """An entity. ``type`` is the name of its type, ``iri`` says of which."""
+    """An entity. ``type`` is the name of its type, ``classes`` are types of other vocabularies."""
 
     iri: str
     label: str
     type: str
     aliases: tuple[str, ...] = ()
     descriptions: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +195,7 @@ class Knowledge:
                 next(filter(None, sorted(kinds)), ""),
                 _texts(said, v.SKOS_ALT_LABEL.value),
                 _texts(said, "description"),
+                tuple(one for one in _texts(said, v.RDF_TYPE.value) if not one.startswith(_OURS)),
             )
 
     def edges(self) -> Iterator[ExportedEdge]:

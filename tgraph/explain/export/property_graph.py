@@ -77,6 +77,7 @@ def _entity(entity: ExportedEntity) -> PropertyNode:
     values: dict[str, Value] = {
         "label": entity.label,
         "entity_type": entity.type,
+        "classes": entity.classes,
         "aliases": entity.aliases,
         "description": entity.descriptions,
     }

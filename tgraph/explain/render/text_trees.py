@@ -19,6 +19,7 @@ from tgraph.explain.render.wording import (
     knowledge_text,
     label_text,
     matches_text,
+    origin_text,
     place_text,
     point_text,
     rating_text,
@@ -229,6 +230,8 @@ def _item(
         if place.way:
             leaf.add(_text(f"by way of {way_text(place)}"))
         leaf.add(_text(place_text(place)))
+        if origin := origin_text(place):
+            leaf.add(_text((origin, _FAINT)))
         if whole:
             leaf.add(_text((place.chunk, _FAINT)))
     if item.bridge is not None:
@@ -437,17 +440,20 @@ def _statements(tree: Tree, chunk: SourceChunk, path: str) -> None:
     if chunk.entities:
         tree.add(_text(f"Entities ({len(chunk.entities)}): {', '.join(chunk.entities)}"))
     branch = tree.add(_text(f"Edges ({len(chunk.edges)})"))
-    by_place: dict[tuple[int, int], list[str]] = {}
+    by_place: dict[tuple[int, int], dict[str, str]] = {}
     quotes: dict[tuple[int, int], Text] = {}
     for edge in chunk.edges:
         labels = (edge.subject_label, edge.predicate_label, edge.object_label)
         place = (edge.start, edge.end)
-        by_place.setdefault(place, []).append(" — ".join(map(one_line, labels)) + _led(edge))
+        line = " — ".join(map(one_line, labels)) + _led(edge)
+        by_place.setdefault(place, {}).setdefault(line, origin_text(edge))
         quotes[place] = _extracted(edge, path)
     for (start, end), edges in by_place.items():
         leaf = branch.add(quotes[start, end])
-        for line in dict.fromkeys(edges):
-            leaf.add(_text((line, _ITEM)))
+        for line, origin in edges.items():
+            item = leaf.add(_text((line, _ITEM)))
+            if origin:
+                item.add(_text((origin, _FAINT)))
     if chunk.claims:
         branch = tree.add(_text(f"Claims ({len(chunk.claims)})"))
     for claim in chunk.claims:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from tgraph import vocabulary as v
 from tgraph.explain.render.markup import plain_text
@@ -29,6 +30,7 @@ _MOST_QUOTE = 200
 _MOST_LABEL = 100
 _MOST_POINT = 160
 _BEST = 5
+_ORIGINS = 3
 _LISTED = 8
 _PLURALS = {"entity": "entities", "summary": "summaries"}
 
@@ -233,6 +235,25 @@ def place_text(place: TraceQuotation) -> str:
     start, end = range_of_chunk(place.chunk)
     where = f"characters {place.start}–{place.end} (chunk {start}–{end})"
     return f"{where}{page} of {flat(place.title)}{path}"
+
+
+class HasOrigin(Protocol):
+    """What an imported graph may say the origin of."""
+
+    @property
+    def graph(self) -> str: ...
+    @property
+    def sources(self) -> tuple[str, ...]: ...
+
+
+def origin_text(stated: HasOrigin) -> str:
+    """Where an imported graph has a statement from; empty where it doesn't say."""
+    parts = [f"in the graph {flat(stated.graph)}"] if stated.graph else []
+    if stated.sources:
+        more = len(stated.sources) - _ORIGINS
+        named = ", ".join(map(flat, stated.sources[:_ORIGINS]))
+        parts.append(f"derived from {named}{f' and {more} more' if more > 0 else ''}")
+    return f"by the file: {'; '.join(parts)}" if parts else ""
 
 
 def bridge_text(place: TraceQuotation) -> str:

@@ -18,7 +18,7 @@ from tgraph.explain.as_of.names import NamesAsOf
 from tgraph.explain.as_of.ontology import OntologyAsOf
 from tgraph.explain.integrity.erasures import Erasure, erasure_of_document
 from tgraph.index.authority import FULL, read_authorities
-from tgraph.index.evidence import recorded_place
+from tgraph.index.evidence import recorded_origin, recorded_place
 from tgraph.index.sources import Texts, derived, is_mark, range_of_chunk, text_value
 from tgraph.librarian import Librarian
 from tgraph.model import SegmentKind
@@ -141,7 +141,8 @@ def _distinct(found: Iterable[DocumentSummary]) -> list[DocumentSummary]:
 @dataclass(frozen=True, slots=True)
 class ExtractedEdge:
     """A statement that a chunk makes; ``quote`` is ``text[start:end]`` of the page. ``property`` is
-    the label of that of an ontology which it is in knowledge, ``outside`` why it fits none."""
+    the label of that of an ontology which it is in knowledge, ``outside`` why it fits none.
+    ``graph`` and ``sources`` are where an imported graph has it from, by its own word."""
 
     edge: str
     subject: str
@@ -157,6 +158,8 @@ class ExtractedEdge:
     segment_kind: SegmentKind | None = None
     property: str = ""
     outside: str = ""
+    graph: str = ""
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +274,7 @@ def _chunk(
             edge=item["edge"],
             property=ontology.meaning(item["edge"]),
             outside=ontology.outside(item["edge"]),
+            **recorded_origin(store, item["evidence"])._asdict(),
             **quoted(item) | edges[item["edge"]].named_terms,
         )
         for item in evidence

@@ -37,7 +37,7 @@ from tgraph.explain.trace.values import (
     TraceSentence,
     TraceStepAnswer,
 )
-from tgraph.index.evidence import RecordedPlace, recorded_place
+from tgraph.index.evidence import RecordedPlace, recorded_origin, recorded_place
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
@@ -358,7 +358,9 @@ class TraceReader:
                 self._pages.check(document, page, start, end, quote)
         title, path = self._names.recalled.document(document)
         found = TraceQuotation(evidence, chunk, document, title, path, page, start, end, quote)
-        return replace(found, segment_kind=self._pages.segment_kind(chunk, start, end))
+        kind = self._pages.segment_kind(chunk, start, end)
+        origin = recorded_origin(self._store, evidence)
+        return replace(found, segment_kind=kind, **origin._asdict())
 
     def _item(
         self,

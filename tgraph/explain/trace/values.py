@@ -21,11 +21,14 @@ class TraceQuotation(Quotation):
 
     ``edge_selection`` is what a citation rests on; it is empty for the evidence of an edge. ``via``
     leads from what was selected, such as a report, down to the place; ``way`` is the same in words.
+    ``graph`` and ``sources`` are where an imported graph has the statement from, by its own word.
     """
 
     edge_selection: str = ""
     via: tuple[str, ...] = ()
     way: tuple[str, ...] = ()
+    graph: str = ""
+    sources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

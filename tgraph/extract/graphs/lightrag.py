@@ -10,6 +10,7 @@ it has no texts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,16 @@ from pyoxigraph import Literal, NamedNode
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
 from tgraph.extract.graphs.base import ImportedGraph, OnSkipped, SkippedRow
+from tgraph.extract.graphs.rdf_terms import is_reserved
 from tgraph.extract.graphs.text_units import (
     RELATED,
+    SourcedClaim,
     TextDocument,
     TextUnit,
     UnitReadings,
     documents_of,
 )
-from tgraph.model import ExtractedEntity, ExtractedRelationship
+from tgraph.model import ClaimStatus, ExtractedClaim, ExtractedEntity, ExtractedRelationship
 
 SEPARATOR = "<SEP>"
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -111,6 +114,7 @@ class _PropertyGraph:
         self._path = path
         self._skipped = skipped
         self._nodes: dict[str, Row] = {}
+        self._about: dict[str, dict[str, str | NamedNode | Literal]] = {}
 
     def read(self, nodes: Numbered, edges: Numbered, kind: str) -> ImportedGraph:
         readings = UnitReadings(unit.id for unit in self.units)
@@ -118,6 +122,9 @@ class _PropertyGraph:
             self._read_node(number, row, readings)
         for number, row in edges:
             self._read_edge(number, row, readings)
+        for number, row in nodes:
+            if _text(row, "kind") == "Claim":
+                self._read_claim(number, row, readings)
         found = documents_of(self.documents, self.units, readings, self._path)
         return ImportedGraph(kind, found)
 
@@ -125,8 +132,6 @@ class _PropertyGraph:
         name = _name(row)
         self._nodes[_text(row, "id") or name] = row
         if _text(row, "kind") in ("Literal", "Claim"):
-            if _text(row, "kind") == "Claim":
-                self._skip(number, "a claim, which GraphML has no edges for")
             return
         if not v.normalise_name(name):
             self._skip(number, "a node without a name")
@@ -134,10 +139,15 @@ class _PropertyGraph:
         kind = _text(row, "entity_type", "type") or "concept"
         aliases = tuple(_texts(row, "aliases"))
         for said in _texts(row, "description") or [""]:
-            entity = ExtractedEntity(name, kind, said, aliases)
+            entity = ExtractedEntity(
+                name, kind, said, aliases, iri=_own_iri(row), classes=_classes(row)
+            )
             readings.add_entity(entity, _texts(row, "source_id"))
 
     def _read_edge(self, number: int, row: Row, readings: UnitReadings) -> None:
+        if claim := self._claim_of(row):
+            self._about.setdefault(claim, {})[_text(row, "label")] = self._end(row, *_ENDS[1])
+            return
         subject, other = (self._end(row, *names) for names in _ENDS)
         if not subject or isinstance(subject, Literal) or not other:
             self._skip(number, "an edge without two ends that are known")
@@ -150,18 +160,51 @@ class _PropertyGraph:
             readings.add_relationship(
                 ExtractedRelationship(
                     subject,
-                    _text(row, "label", "relation") or RELATED,
+                    _relation(row),
                     other,
                     said,
                     tuple(words),
                     strength,
+                    label=_text(row, "label"),
                 ),
                 _texts(row, "source_id"),
             )
             strength, words = 0.0, []
 
-    def _end(self, row: Row, *names: str) -> str | Literal:
-        """The name of the node at an end, or the value that it is; empty for a claim."""
+    def _claim_of(self, row: Row) -> str:
+        """The claim that the edge says the subject or object of; empty for any other edge."""
+        identity = _text(row, *_ENDS[0])
+        return identity if _text(self._nodes.get(identity, {}), "kind") == "Claim" else ""
+
+    def _read_claim(self, number: int, row: Row, readings: UnitReadings) -> None:
+        about = self._about.get(_text(row, "id"), {})
+        subject, other = about.get("subject", ""), about.get("object", "")
+        status = _STATUSES.get(_text(row, "status"))
+        if not subject or status is None or isinstance(subject, Literal):
+            self._skip(number, "a claim without a subject or status")
+            return
+        (name, iri), (object_name, object_iri) = map(self._called, (subject, other))
+        claim = ExtractedClaim(
+            name,
+            object_name,
+            _text(row, "label"),
+            status,
+            _text(row, "description"),
+            _date(_text(row, "started")),
+            _date(_text(row, "ended")),
+            subject_iri=iri,
+            object_iri=object_iri,
+        )
+        readings.add_claim(SourcedClaim(claim), ())
+
+    def _called(self, end: str | NamedNode | Literal) -> tuple[str, str]:
+        """The name and the IRI of an end; that of a minted one is its name's."""
+        if isinstance(end, NamedNode):
+            return _name(self._nodes[end.value]), end.value
+        return str(end), ""
+
+    def _end(self, row: Row, *names: str) -> str | NamedNode | Literal:
+        """The name or IRI of the node at an end, or the value that it is; empty for a claim."""
         identity = _text(row, *names)
         node = self._nodes.get(identity)
         if node is None:
@@ -169,12 +212,20 @@ class _PropertyGraph:
         kind = _text(node, "kind")
         if kind == "Claim":
             return ""
-        return _value(node) if kind == "Literal" else _name(node)
+        if kind == "Literal":
+            return _value(node)
+        iri = _own_iri(node)
+        return NamedNode(iri) if iri else _name(node)
 
     def _skip(self, row: int, reason: str) -> None:
         self._skipped(SkippedRow(self._path, row, reason))
 
 
+_DATE = re.compile(
+    r"-?\d{4,}(?P<month>-\d\d(?P<day>-\d\d(?P<time>T\d\d:\d\d:\d\d(\.\d+)?)?)?)?"
+    r"(Z|[+-]\d\d:\d\d)?"
+)
+_STATUSES: dict[str, ClaimStatus] = {"TRUE": "TRUE", "FALSE": "FALSE", "SUSPECTED": "SUSPECTED"}
 _ENDS = (("source", "src_id"), ("target", "tgt_id"))
 
 
@@ -183,6 +234,43 @@ def _value(node: Row) -> Literal:
     if language:
         return Literal(text, language=language)
     return Literal(text, datatype=NamedNode(kind)) if kind else Literal(text)
+
+
+def _is_open(iri: str) -> bool:
+    """Whether it is an IRI that others may say things of."""
+    return v.is_iri(iri) and not is_reserved(iri)
+
+
+def _classes(node: Row) -> tuple[str, ...]:
+    known = _texts(node, "classes") if _text(node, "kind") == "Entity" else ()
+    return tuple(filter(_is_open, known))
+
+
+def _own_iri(node: Row) -> str:
+    """The IRI of an entity that tgraph exported; empty for one that its name makes again."""
+    iri = _text(node, "id")
+    if _text(node, "kind") != "Entity" or not _is_open(iri):
+        return ""
+    return "" if iri == v.entity_iri(_name(node)) else iri
+
+
+def _relation(row: Row) -> str | NamedNode:
+    label, iri = _text(row, "label", "relation") or RELATED, _text(row, "relation")
+    if not _text(row, "label") or not _is_open(iri):
+        return label
+    return label if iri == v.relation_iri(label) else NamedNode(iri)
+
+
+def _date(text: str) -> Literal | None:
+    """A date as exact as it is written; None where it is none."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return None
+    kinds = zip(
+        ("dateTime", "date", "gYearMonth"), found.group("time", "day", "month"), strict=True
+    )
+    kind = next((kind for kind, part in kinds if part), "gYear")
+    return Literal(text, datatype=NamedNode(v.XSD + kind))
 
 
 def _name(row: Row) -> str:

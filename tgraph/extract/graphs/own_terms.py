@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.graphs.rdf_syntax import StatedTriple, Term
+from tgraph.extract.graphs.rdf_terms import is_reserved
 from tgraph.model import (
     Chunk,
     ClaimStatus,
@@ -195,7 +196,7 @@ class _ChunkStatements:
 
     def _take_claim(self, said: StatedTriple, thing: _DescribedThing) -> None:
         subject, other = thing.text(v.tg("subject")), thing.text(v.tg("object"))
-        if not subject:
+        if not all(v.is_iri(end) and not is_reserved(end) for end in (subject, other or subject)):
             return
         span = self._span(said)
         for end in filter(None, (subject, other)):

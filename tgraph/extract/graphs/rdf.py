@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from io import BytesIO
@@ -163,10 +163,18 @@ def _text(data: bytes, name: str, limits: FileLimits) -> str:
 
 
 class RdfGraph:
-    """What a text states, stretch by stretch, for the record of evidence."""
+    """What a text states, stretch by stretch, for the record of evidence; but for what stands
+    ``elsewhere`` better, by where it begins here."""
 
-    def __init__(self, text: RdfText, languages: Sequence[str], encoding: str) -> None:
+    def __init__(
+        self,
+        text: RdfText,
+        languages: Sequence[str],
+        encoding: str,
+        elsewhere: Container[int] = (),
+    ) -> None:
         self._text = text
+        self._elsewhere = elsewhere
         self._resources = Resources(languages)
         self._encoding = encoding
         self._key = v.digest("rdf 1", *languages, "", text.base)
@@ -183,11 +191,11 @@ class RdfGraph:
         for index, run in enumerate(self._runs()):
             chunk = self._chunk(run, index)
             left = [said for said in run if not own.takes(said)] if own else run
-            found = _StretchReader(resources, self._text.text).extraction(chunk, left, self._key)
+            found = StretchReader(resources, self._text.text).extraction(chunk, left, self._key)
             if own:
                 found = _joined(own.extraction(chunk, run, self._text.text, self._key), found)
             if subgraphs:
-                found = _sourced(found, subgraphs)
+                found = subgraphs.sourced(found)
             yield Reading(chunk, found)
 
     def _runs(self) -> Iterator[list[StatedTriple]]:
@@ -195,6 +203,8 @@ class RdfGraph:
         run: list[StatedTriple] = []
         end = 0
         for said in self._text.stated():
+            if said.start in self._elsewhere:
+                continue
             if run and said.start >= end and said.end - run[0].start > CHUNK:
                 yield run
                 run = []
@@ -210,15 +220,6 @@ class RdfGraph:
         return Chunk(self._text.key, None, index, start, end, text, tokens)
 
 
-def _sourced(found: Extraction, subgraphs: SubgraphProvenance) -> Extraction:
-    """The extraction with what subgraphs say of where its statements are from."""
-    relationships = tuple(
-        replace(one, sources=tuple(dict.fromkeys((*one.sources, *subgraphs.sources(one)))))
-        for one in found.relationships
-    )
-    return replace(found, relationships=relationships)
-
-
 def _joined(own: Extraction, other: Extraction) -> Extraction:
     """What an export states, and what else its text does."""
     return replace(
@@ -229,7 +230,7 @@ def _joined(own: Extraction, other: Extraction) -> Extraction:
     )
 
 
-class _StretchReader:
+class StretchReader:
     """Turns triples into what evidence is recorded for: entities, with what is said of them, and
     relationships."""
 

@@ -51,7 +51,9 @@ SYNTAXES = (
     Syntax("rdfxml", RdfFormat.RDF_XML, (".rdf", ".owl")),
     Syntax("jsonld", RdfFormat.JSON_LD, (".jsonld",)),
 )
-MEDIA_TYPES = frozenset(syntax.media_type for syntax in SYNTAXES)
+CORE = "application/vnd.msgpack"
+"""TrustGraph's knowledge cores, which are rendered as N-Quads too."""
+MEDIA_TYPES = frozenset((CORE, *(syntax.media_type for syntax in SYNTAXES)))
 
 
 class StatedTriple(NamedTuple):

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from tgraph.errors import IngestError, UsageError
 from tgraph.extract.graphs.base import GraphReader
+from tgraph.extract.graphs.cores import CoreReader
 from tgraph.extract.graphs.graphrag import GraphRagReader
 from tgraph.extract.graphs.lightrag import GraphMlReader, LightRagReader
 from tgraph.extract.graphs.rdf import RdfReader
 from tgraph.extract.graphs.rdf_syntax import SYNTAXES
 from tgraph.ingest.base import FileLimits
 
-FORMATS = ("rdf", *(syntax.name for syntax in SYNTAXES), "graphrag", "lightrag", "graphml")
+FORMATS = ("rdf", *(syntax.name for syntax in SYNTAXES), "graphrag", "lightrag", "graphml", "core")
 
 
 def graph_readers(
@@ -24,9 +25,9 @@ def graph_readers(
     made: Iterable[GraphReader] = (
         RdfReader(tuple(languages), base, limits, encoding, name) for name in names
     )
-    return dict(
-        zip(FORMATS, (*made, GraphRagReader(), LightRagReader(), GraphMlReader()), strict=True)
-    )
+    core = CoreReader(tuple(languages), limits, encoding)
+    others = (GraphRagReader(), LightRagReader(), GraphMlReader(), core)
+    return dict(zip(FORMATS, (*made, *others), strict=True))
 
 
 def reader_named(readers: dict[str, GraphReader], name: str) -> GraphReader:

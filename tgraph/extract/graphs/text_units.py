@@ -8,9 +8,11 @@ line, so that nothing is without a place.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+
+from pyoxigraph import Literal, NamedNode
 
 from tgraph.extract.graphs.base import ImportedDocument, Reading
 from tgraph.extract.graphs.mentions import UnitText, parts_of_name
@@ -129,18 +131,34 @@ def documents_of(
 ) -> Iterator[ImportedDocument]:
     """The documents with what was read from each: those of the graph, stretches that are not found
     in any, and the rows of what rests on no stretch."""
+
+    def read(chunk: Chunk, units: Sequence[str]) -> Extraction:
+        stretch = UnitText(chunk.text, chunk.start, readings.also)
+        return _extraction(chunk, stretch, map(readings.complete, units))
+
+    yield from texts_of(documents, units, read, path)
+    if rest := _rows(readings, f"{path}/rows without a text"):
+        yield rest
+
+
+ReadUnits = Callable[[Chunk, Sequence[str]], Extraction]
+"""What is said to have been read in a chunk, which one or more stretches, by their ids, are."""
+
+
+def texts_of(
+    documents: Sequence[TextDocument], units: Sequence[TextUnit], read: ReadUnits, path: str
+) -> Iterator[ImportedDocument]:
+    """The documents, and the stretches that are in none, with what was read from each."""
     placed, apart = _placed(documents, units)
     names = _paths(path, [(d.id, d.title or d.id) for d in documents])
     for document in documents:
         if document.text:
-            yield _document(names[document.id], document, placed.get(document.id, ()), readings)
+            yield _document(names[document.id], document, placed.get(document.id, ()), read)
     names = _paths(path, [(unit.id, f"text unit {unit.id}") for unit in apart])
     for unit in apart:
         if unit.text:
             whole = TextDocument(unit.id, f"Text unit {unit.id}", unit.text)
-            yield _document(names[unit.id], whole, [(unit, 0)], readings)
-    if rest := _rows(readings, f"{path}/rows without a text"):
-        yield rest
+            yield _document(names[unit.id], whole, [(unit, 0)], read)
 
 
 def _placed(
@@ -182,7 +200,7 @@ def _document(
     path: str,
     document: TextDocument,
     units: Iterable[tuple[TextUnit, int]],
-    readings: UnitReadings,
+    read: ReadUnits,
 ) -> ImportedDocument:
     content = document.text.encode("utf-8", "replace")
     text = content.decode()
@@ -190,20 +208,19 @@ def _document(
     page = Page(None, text)
     kept = Document(digest, document.title, "text/plain", (page,))
     ordered = sorted(units, key=lambda pair: (pair[1], len(pair[0].text), pair[0].id))
-    return ImportedDocument(path, content, kept, _readings(digest, text, ordered, readings))
+    return ImportedDocument(path, content, kept, _readings(digest, text, ordered, read))
 
 
 def _readings(
-    digest: str, text: str, units: Iterable[tuple[TextUnit, int]], readings: UnitReadings
+    digest: str, text: str, units: Iterable[tuple[TextUnit, int]], read: ReadUnits
 ) -> Iterator[Reading]:
-    merged: dict[tuple[int, int], list[UnitReading]] = {}
+    merged: dict[tuple[int, int], list[str]] = {}
     for unit, start in units:  # units of one text are one chunk
-        place = start, start + len(unit.text)
-        merged.setdefault(place, []).append(readings.complete(unit.id))
-    for index, ((start, end), read) in enumerate(merged.items()):
-        stretch = UnitText(text[start:end], start, readings.also)
-        chunk = Chunk(digest, None, index, start, end, stretch.text, count_tokens(stretch.text))
-        yield Reading(chunk, _extraction(chunk, stretch, read))
+        merged.setdefault((start, start + len(unit.text)), []).append(unit.id)
+    for index, ((start, end), ids) in enumerate(merged.items()):
+        stretch = text[start:end]
+        chunk = Chunk(digest, None, index, start, end, stretch, count_tokens(stretch))
+        yield Reading(chunk, read(chunk, ids))
 
 
 def _extraction(chunk: Chunk, stretch: UnitText, read: Iterable[UnitReading]) -> Extraction:
@@ -269,7 +286,8 @@ def _rows(readings: UnitReadings, path: str) -> ImportedDocument | None:
         return None
     items: list[_Item] = [*dict.fromkeys(read.entities), *_summed(read.relationships)]
     items += [sourced.claim for sourced in read.claims]
-    lines = list(map(_line, items))
+    names = {entity.iri: entity.name for entity in read.entities if entity.iri}
+    lines = [_line(item, names) for item in items]
     text = "\n".join(lines) + "\n"
     content = text.encode("utf-8", "replace")
     digest = sha256(content).hexdigest()
@@ -283,7 +301,7 @@ def _row_readings(
     items: Sequence[_Item],
     read: UnitReading,
 ) -> Iterator[Reading]:
-    entities = {normalise_name(each.name): each for each in read.entities}
+    entities = {each.iri or normalise_name(each.name): each for each in read.entities}
     at = 0
     for index, (line, item) in enumerate(zip(lines, items, strict=True)):
         span = Span(at, at + len(line), line)
@@ -300,23 +318,37 @@ def _row(
 ) -> Extraction:
     if isinstance(item, ExtractedEntity):
         return Extraction(chunk.iri, (replace(item, span=span),), ())
-    names = [normalise_name(str(name)) for name in (item.subject, item.object) if name]
-    ends = tuple(
-        replace(entities[name], span=span, description="") for name in names if name in entities
-    )
+    named = (entities.get(name) for name in map(_key, _ends(item)))
+    ends = tuple(replace(end, span=span, description="") for end in named if end)
     if isinstance(item, ExtractedClaim):
         return Extraction(chunk.iri, ends, (), claims=(replace(item, span=span),))
     return Extraction(chunk.iri, ends, (replace(item, span=span),))
 
 
-def _line(item: _Item) -> str:
+def _ends(item: ExtractedRelationship | ExtractedClaim) -> tuple[str | NamedNode | Literal, ...]:
+    if isinstance(item, ExtractedRelationship):
+        return item.subject, item.object
+    ends = ((item.subject, item.subject_iri), (item.object, item.object_iri))
+    return tuple(NamedNode(iri) if iri else name for name, iri in ends)
+
+
+def _key(end: str | NamedNode | Literal) -> str:
+    """What an entity is known by; empty for a value."""
+    if isinstance(end, NamedNode):
+        return end.value
+    return normalise_name(end) if isinstance(end, str) else ""
+
+
+def _line(item: _Item, names: Mapping[str, str]) -> str:
     if isinstance(item, ExtractedEntity):
         said = {"entity": item.name, "type": item.type, "description": item.description}
     else:
+        told = item.type if isinstance(item, ExtractedClaim) else item.label or str(item.predicate)
+        subject, obj = (names.get(_key(end)) or str(end) for end in (item.subject, item.object))
         said = {
-            "subject": str(item.subject),
-            "relation": item.type if isinstance(item, ExtractedClaim) else str(item.predicate),
-            "object": str(item.object),
+            "subject": subject,
+            "relation": told,
+            "object": obj,
             "description": item.description,
         }
     return json.dumps({k: value for k, value in said.items() if value}, ensure_ascii=False)

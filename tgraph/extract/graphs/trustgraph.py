@@ -9,12 +9,13 @@ literals there without datatype or language, so triples are compared without the
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from pyoxigraph import Literal, NamedNode, Triple
 
 from tgraph import vocabulary as v
 from tgraph.extract.graphs.rdf_syntax import StatedTriple
-from tgraph.model import ExtractedRelationship
+from tgraph.model import ExtractedRelationship, Extraction
 
 _HOLDS = frozenset(NamedNode(v.TG + name) for name in ("contains", "reifies"))
 _DERIVED = v.prov("wasDerivedFrom")
@@ -39,8 +40,21 @@ class SubgraphProvenance:
     def __bool__(self) -> bool:
         return bool(self._holders)
 
-    def sources(self, relationship: ExtractedRelationship) -> tuple[str, ...]:
-        """The chunks that the relationship was read in, each with the document that it is of."""
+    def sourced(self, found: Extraction) -> Extraction:
+        """The extraction with the chunks that its statements were read in, each with the document
+        that it is of."""
+        relationships = tuple(
+            replace(one, sources=tuple(dict.fromkeys((*one.sources, *self._sources(one)))))
+            for one in found.relationships
+        )
+        return replace(found, relationships=relationships)
+
+    def chunks(self, said: StatedTriple) -> tuple[str, ...]:
+        """The chunks that a triple was read in."""
+        ways = map(self._way, self._holders.get(_key(*said[:3]), ()))
+        return tuple(dict.fromkeys(way[0] for way in ways if way))
+
+    def _sources(self, relationship: ExtractedRelationship) -> tuple[str, ...]:
         key = _key(relationship.subject, relationship.predicate, relationship.object)
         found: dict[str, None] = {}
         for holder in self._holders.get(key, ()):
