@@ -322,7 +322,9 @@ def _streamed(chunks: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(alive(chunks), headers=headers, media_type="text/event-stream")
 
 
-async def _chunks(reply: _CompletionReply, messages: Messages, *, usage: bool) -> AsyncIterator[bytes]:
+async def _chunks(
+    reply: _CompletionReply, messages: Messages, *, usage: bool
+) -> AsyncIterator[bytes]:
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"delta": delta, "finish_reason": finish}
         return event(reply.body("chat.completion.chunk", choice, None))
