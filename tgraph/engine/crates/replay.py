@@ -43,7 +43,6 @@ from tgraph.models.base import Call, CallSink, no_sink
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import Settings
-from tgraph.store.oxigraph import OxigraphStore
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -101,6 +100,7 @@ class NotedReplay(_AsChosen):
     _plain: Context | None = None
     _noted: Context | None = None
     _found: list[RetrievalRead] = field(default_factory=list)
+    _texts: NotingLibrarian = field(init=False)
 
     def read(self) -> WhatWasRead:
         """Replay, and what that read."""
@@ -211,16 +211,12 @@ class ReplayFromCrate(_AsChosen):
 
 
 def what_is_replayed(session: RecordedSession, reads: Reads) -> str:
-    """What of the session was taken from the record, and what was done again, in a sentence."""
-    again = "selection" if session.parameters.get(ONLY) else "selection and writing"
-    replies = "" if session.chat is None else " with the model's recorded replies"
-    if reads.retrievals:
-        return f"Retrieval is taken from the record; {again} were done again{replies}.".replace(
-            "selection were", "selection was"
-        )
-    return f"Nothing is taken from the record but what was called; {again} were done again{replies}."
+    """What of the session was taken from the record, and what was done again."""
+    taken = "Retrieval is taken from the record" if reads.retrievals else _NOTHING_RETRIEVED
+    only = session.parameters.get(ONLY)
+    again = "selection was done again" if only else "selection and writing were done again"
+    replies = ", with the model's recorded replies" if session.chat is not None and not only else ""
+    return f"{taken}; {again}{replies}."
 
 
-def memory_store(quads: frozenset[Quad]) -> OxigraphStore:
-    """The quads as a store."""
-    return OxigraphStore.memory(sorted(quads, key=str))
+_NOTHING_RETRIEVED = "No retrieval is taken from the record: what was read is in the package"
