@@ -46,7 +46,7 @@ def verify_crate(file: Path, public_key: Path | None, as_json: bool) -> None:
       tgraph verify-crate evidence.zip
       tgraph verify-crate evidence.zip --public-key record.pub
     """
-    from tgraph.engine.crates.verify import verify_package
+    from tgraph.engine.crates.verify_worker import verify_package
 
     print_verification(verify_package(file, public_key), as_json=as_json)
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from tgraph.engine.change.prompt_tuning import Selecting, Tuning
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
-    from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.crates.package import EvidencePackage
+    from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -678,9 +678,9 @@ class KnowledgeGraph:
         return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
 
     def package(self, session: str = "last", *, texts: bool = True) -> EvidencePackage:
-        """The session as an evidence package, a Provenance Run Crate: answer, quotes, pages, record,
-        prompts, calls and report. The same session gives the same bytes. Without ``texts`` it has
-        the hashes of pages and calls only. ``tgraph.verify_package`` checks and replays it.
+        """The session as an evidence package, a Provenance Run Crate: answer, quotes, pages,
+        record, prompts, calls and report. The same session gives the same bytes. Without ``texts``
+        it has the hashes of pages and calls only. ``tgraph.verify_package`` checks and replays it.
 
         ``EvidenceError`` where a quote in the record is not what the stored text says.
         """

@@ -21,7 +21,7 @@ MOST_BYTES = 512 << 20
 MOST_FILES = 20_000
 
 _NAME = re.compile(
-    r"(?:ro-crate-metadata\.json|crate\.json|method\.json|answer\.txt|report\.html|record\.nq"
+    r"(?:ro-crate-metadata\.json|crate\.json|method\.json|answer\.txt|README\.md|report\.html|record\.nq"
     r"|knowledge\.nq|reads\.json|manifest-sha256\.txt"
     r"|calls/[0-9a-f]{64}\.json|prompts/[0-9a-f]{64}\.md|(?:pages|texts)/[0-9a-f]{64}\.txt)"
 )
@@ -31,9 +31,14 @@ _ODD = (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError, EOFEr
 
 def pack(files: Mapping[str, bytes]) -> bytes:
     """The package with these files and the manifest of them: the same files, the same bytes."""
+    return packed({**files, MANIFEST: manifest(files)})
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """The files as a zip that has one possible form."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for name, data in sorted({**files, MANIFEST: manifest(files)}.items()):
+        for name, data in sorted(files.items()):
             member = zipfile.ZipInfo(name)  # of 1980, as a zip without times is
             member.create_system, member.external_attr = 3, 0o100600 << 16
             archive.writestr(member, data)

@@ -10,9 +10,9 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from hashlib import sha256
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
 
@@ -20,14 +20,14 @@ from tgraph import vocabulary as v
 from tgraph.engine.crates.container import MANIFEST
 from tgraph.engine.crates.reads import LibrarianInMemory
 from tgraph.engine.session_reader import report_of
-from tgraph.errors import StoreError
+from tgraph.errors import EvidenceError
 from tgraph.explain.integrity.entries import ChainEntry, read_entries, term_text
 from tgraph.explain.trace.bundle_reader import BundleReader
 from tgraph.explain.trace.reader import Trace, TraceReader
 from tgraph.explain.trace.recorded_session import read_request
 from tgraph.explain.trace.sessions import SessionSummary, find_session
 from tgraph.explain.trace.values import TraceCall
-from tgraph.index.sources import Texts, parts_of_page, text_value
+from tgraph.index.sources import Texts, text_value
 from tgraph.librarian import Librarian
 from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
@@ -35,12 +35,8 @@ from tgraph.store.statements import to_bytes
 
 FORMAT = 1
 ABOUT, RECORD, KNOWLEDGE, READS = "crate.json", "record.nq", "knowledge.nq", "reads.json"
-ANSWER, REPORT, METHOD, METADATA = (
-    "answer.txt",
-    "report.html",
-    "method.json",
-    "ro-crate-metadata.json",
-)
+ANSWER, REPORT, README = "answer.txt", "report.html", "README.md"
+METHOD, METADATA = "method.json", "ro-crate-metadata.json"
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LITERAL = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
@@ -88,7 +84,8 @@ class About:
 
 
 class TextsOfPackage(Texts):
-    """The texts of the pages that a package has; what is quoted of others is as recorded."""
+    """The texts of the pages that a package has. What is quoted is as recorded: whether it stands
+    there, the check of the quotes says."""
 
     def has(self, document: str, page: int | None) -> bool:
         key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))
@@ -97,19 +94,14 @@ class TextsOfPackage(Texts):
     def check(
         self, document: str, page: int | None, start: int, end: int, recorded: str | None
     ) -> str:
-        """As ``Texts.check``, of a page that is there."""
-        if not self.has(document, page):
-            return recorded or ""
-        return super().check(document, page, start, end, recorded)
+        with suppress(EvidenceError):
+            return super().check(document, page, start, end, recorded)
+        return recorded or ""
 
     def quote(self, chunk: str, start: int, end: int, recorded: str | None) -> str:
-        try:
+        with suppress(EvidenceError):
             return super().quote(chunk, start, end, recorded)
-        except StoreError:
-            page = parts_of_page(chunk.rpartition(":")[0].replace(":chunk:", ":page:"))
-            if self.has(*page):
-                raise
-            return recorded or ""
+        return recorded or ""
 
 
 class PackageContents:
@@ -124,10 +116,14 @@ class PackageContents:
         self.store.extend(read_quads(files.get(KNOWLEDGE, b"")))
         named = ((_HASHED.fullmatch(name), data) for name, data in files.items())
         kept = {found.group(2): data for found, data in named if found}
-        if answer := files.get(ANSWER):
-            kept[sha256(answer).hexdigest()] = answer
+        if ANSWER in files:
+            kept[self._answer_key] = files[ANSWER]
         self.librarian: Librarian = LibrarianInMemory(kept)
         self.texts = TextsOfPackage(self.store, self.librarian)
+
+    @property
+    def _answer_key(self) -> str:
+        return self.said.one(v.answer_text_iri(self.about.uuid), "contentHash")
 
     @cached_property
     def entries(self) -> list[ChainEntry]:
@@ -152,12 +148,16 @@ class PackageContents:
 
     def drawn(self) -> dict[str, bytes]:
         """The files that are drawn from the others."""
-        from tgraph.engine.crates.metadata import metadata, method
+        from tgraph.engine.crates.metadata import metadata, method, read_me
 
-        trace = self.trace
-        drawn = {METHOD: method(trace), REPORT: self._report(trace)}
+        trace, about = self.trace, self.about
+        drawn = {
+            METHOD: method(trace),
+            README: read_me(trace, about),
+            REPORT: self._report(trace),
+        }
         others = {name: data for name, data in self.files.items() if name not in _DRAWN}
-        drawn[METADATA] = metadata(trace, self.about, {**others, **drawn})
+        drawn[METADATA] = metadata(trace, about, {**others, **drawn})
         return drawn
 
     def _report(self, trace: Trace) -> bytes:
@@ -184,7 +184,15 @@ class PackageContents:
 
 
 Quotes = Mapping[tuple[str, int | None], set[tuple[int, str]]]
-_DRAWN = (REPORT, METHOD, METADATA, MANIFEST)
+_DRAWN = (README, REPORT, METHOD, METADATA, MANIFEST)
+
+
+def misnamed(files: Iterable[str], sums: Mapping[str, str]) -> Iterator[str]:
+    """The files that are named by a SHA-256 which is not theirs."""
+    for name in files:
+        found = _HASHED.fullmatch(name)
+        if found and found.group(2) != sums[name]:
+            yield name
 
 
 def _quotes(trace: Trace) -> Quotes:
@@ -198,9 +206,7 @@ def trace_of(store: Store, librarian: Librarian, about: About, texts: Texts) -> 
     """The session as its own bundle tells it: nothing that was said of it later."""
     quads = store.match(None, None, None, NamedNode(about.bundle))
     collection = about.catalogue.removeprefix(v.collection_iri(""))
-    return TraceReader(
-        store, librarian.get_text, about.session, quads, collection, texts
-    ).read()
+    return TraceReader(store, librarian.get_text, about.session, quads, collection, texts).read()
 
 
 def written(quads: Iterable[Quad]) -> bytes:
@@ -243,7 +249,7 @@ def accessions_of(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
         if quad.predicate == v.RDF_TYPE and quad.object == v.tg("Document")
     }
     for document in documents:
-        found = store.match(None, v.prov("specializationOf"), document, v.SOURCE_GRAPH)  # type: ignore[arg-type]
+        found = store.match(None, v.prov("specializationOf"), document, v.SOURCE_GRAPH)
         for accession in [quad.subject for quad in found]:
             yield from store.match(accession, None, None, v.SOURCE_GRAPH)
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from tgraph.engine.crates.container import MANIFEST
+from tgraph.explain.render.templates import template
 from tgraph.rendering import one_line
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ _FILES: Mapping[str, tuple[str, str, str]] = {
         "application/json",
         "What was retrieved, and what else a replay reads.",
     ),
+    "README.md": ("Read me", "text/markdown", "What this is, and how it is checked."),
     "crate.json": ("About", "application/json", "Which session this is of, and what it holds."),
     MANIFEST: ("Manifest", "text/plain", "The SHA-256 of every other file."),
 }
@@ -73,6 +76,13 @@ def method(trace: Trace) -> bytes:
         "parameters": dict(trace.parameters),
     }
     return _json(said)
+
+
+def read_me(trace: Trace, about: About) -> bytes:
+    """What the package is, for whoever unpacks it."""
+    replay = f"It can't be replayed from itself: {about.no_replay}" if about.no_replay else ""
+    said = template("package.md").render(trace=trace, about=about, replay=replay, one_line=one_line)
+    return said.encode("utf-8", "replace")
 
 
 def metadata(trace: Trace, about: About, files: Mapping[str, bytes]) -> bytes:
@@ -121,7 +131,7 @@ def _root(trace: Trace, files: Mapping[str, bytes], mentioned: list[str]) -> Ent
             f"The answer of the session {trace.explain_id} with the quotes that it rests on and"
             " the record of how it came about. `tgraph verify-crate` checks and replays it."
         ),
-        "datePublished": trace.ended or trace.started,
+        "datePublished": _iso(trace.ended or trace.started),
         "license": _to(_RIGHTS),
         "conformsTo": [_to(profile) for profile in _PROFILES],
         "mainEntity": _to("method.json"),
@@ -141,10 +151,11 @@ def _workflow(trace: Trace, tools: Mapping[str, Entity], data: bytes) -> Entity:
         "sha256": sha256(data).hexdigest(),
         "programmingLanguage": _to(_LANGUAGE),
         "license": _to(_RIGHTS),
-        "input": [_to(_QUESTION)],
-        "output": [_to(_ANSWER)],
-        "step": [_to(f"#step-{n}") for n in range(1, len(trace.steps) + 1)],
-        "hasPart": [_to(each) for each in tools],
+        "conformsTo": _to(_BIOSCHEMAS),
+        "input": _to(_QUESTION),
+        "output": _to(_ANSWER),
+        "step": _one_or_more([_to(f"#step-{n}") for n in range(1, len(trace.steps) + 1)]),
+        "hasPart": _one_or_more([_to(each) for each in tools]),
     }
 
 
@@ -179,14 +190,16 @@ def _about_it(about: About) -> Iterator[Entity]:
             "valueRequired": name == "question",
             "conformsTo": _to(_PARAMETER),
         }
-    yield {
-        "@id": _PARAMETER,
-        "@type": "CreativeWork",
-        "name": "FormalParameter",
-        "version": "1.0-RELEASE",
-    }
+    for profile in (_PARAMETER, _BIOSCHEMAS):
+        yield {
+            "@id": profile,
+            "@type": "CreativeWork",
+            "name": profile.split("/")[-2],
+            "version": "1.0-RELEASE",
+        }
 
 
+_BIOSCHEMAS = "https://bioschemas.org/profiles/ComputationalWorkflow/1.0-RELEASE"
 _PARAMETER = "https://bioschemas.org/profiles/FormalParameter/1.0-RELEASE"
 
 
@@ -233,8 +246,9 @@ def _run(
         "name": f"Session {about.uuid}",
         "identifier": about.session,
         "instrument": _to("method.json"),
-        "object": [_to(f"{_QUESTION}-asked")],
-        "result": [_to(name) for name in results],
+        "description": f"The question asked in the mode {trace.mode}: {trace.status}.",
+        "object": _to(f"{_QUESTION}-asked"),
+        "result": _one_or_more([_to(name) for name in results]),
         **_when(trace.started, trace.ended, trace.error),
     }
     yield {
@@ -251,8 +265,9 @@ def _run(
             "name": step.label or step.kind,
             "identifier": step.iri,
             "instrument": _to(by_name[_tool_of(step)]),
-            "object": [_to(name) for name in _used(trace, step, files)] or [_to(f"{_QUESTION}-asked")],
-            "result": [_to("record.nq")],
+            "description": f"Step {number} of the method, by {', '.join(step.agents) or 'tgraph'}.",
+            "object": _one_or_more([_to(name) for name in _used(trace, step, files)]),
+            "result": _to("record.nq"),
             **_when(step.started, step.ended, trace.error if not step.ended else ""),
         }
         yield {
@@ -261,14 +276,14 @@ def _run(
             "name": f"Starts step {number}",
             "instrument": _to(f"#step-{number}"),
             "object": _to(f"#run-{number}"),
-            "actionStatus": _to(_DONE),
+            "actionStatus": _DONE,
         }
     yield {
         "@id": "#organise",
         "@type": "OrganizeAction",
         "name": "Runs the method",
         "instrument": _to(_ENGINE),
-        "object": [_to(f"#control-{n}") for n in range(1, len(trace.steps) + 1)],
+        "object": _one_or_more([_to(f"#control-{n}") for n in range(1, len(trace.steps) + 1)]),
         "result": _to(_RUN),
         **_when(trace.started, trace.ended, trace.error),
     }
@@ -280,13 +295,24 @@ def _used(trace: Trace, step: TraceStep, files: Mapping[str, bytes]) -> list[str
     prompts = {prompt.name: prompt.hash for prompt in trace.prompts}
     names = [f"prompts/{prompts[c.prompt]}.md" for c in calls if c.prompt in prompts]
     names += [f"calls/{call.content}.json" for call in calls]
-    return [name for name in dict.fromkeys(names) if name in files]
+    return [name for name in dict.fromkeys(names) if name in files] or [f"{_QUESTION}-asked"]
+
+
+def _one_or_more(targets: list[Entity]) -> Entity | list[Entity]:
+    """As RO-Crate writes what may be several."""
+    return targets[0] if len(targets) == 1 else targets
 
 
 def _when(started: str, ended: str, error: str) -> Entity:
-    status = {"actionStatus": _to(_FAILED), "error": error} if error else {"actionStatus": _to(_DONE)}
     times = {"startTime": started, "endTime": ended}
-    return {**{name: time for name, time in times.items() if time}, **status}
+    known: Entity = {name: _iso(time) for name, time in times.items() if time}
+    status = {"actionStatus": _FAILED, "error": error} if error else {"actionStatus": _DONE}
+    return known | status
+
+
+def _iso(time: str) -> str:
+    """The time to milliseconds, with the offset in figures, as readers of crates expect it."""
+    return datetime.fromisoformat(time).isoformat(timespec="milliseconds")
 
 
 def _file(name: str, data: bytes | None) -> Entity:
@@ -303,4 +329,6 @@ def _file(name: str, data: bytes | None) -> Entity:
         found |= {"contentSize": str(len(data)), "sha256": sha256(data).hexdigest()}
     if name == "answer.txt":
         found["exampleOfWork"] = _to(_ANSWER)
+    if name == "README.md":
+        found["about"] = _to("./")
     return found

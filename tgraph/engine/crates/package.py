@@ -26,8 +26,8 @@ from tgraph.engine.crates.contents import (
     trace_of,
     written,
 )
-from tgraph.engine.crates.reads import NotingLibrarian, NotingStore, Reads
-from tgraph.errors import StoreError, TgraphError, UsageError
+from tgraph.engine.crates.reads import NotingLibrarian, NotingStore
+from tgraph.errors import StoreError, TgraphError
 from tgraph.explain.integrity.entries import term_text
 from tgraph.explain.integrity.erasures import check_whole
 from tgraph.explain.integrity.texts import check_quotes
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvidencePackage:
-    """A package that was made: its bytes, how many files it has, the SHA-256 of its manifest, why it
-    does not replay from itself (empty where it does), and what a reader should know of it."""
+    """A package that was made: its bytes, how many files it has, the SHA-256 of its manifest, why
+    it does not replay from itself (empty where it does), and what a reader should know of it."""
 
     data: bytes
     files: int
@@ -130,15 +130,13 @@ def _files(
         no_replay = "It was made without texts, which a replay reads."
     if texts and read is not None:
         quads |= read.quads
-        files |= _named(read.texts, record)
+        files |= _named(read.texts, [*record, *quads])
         files[READS] = read.reads.to_json()
     files[RECORD], files[KNOWLEDGE] = written(record), written(quads - set(record))
     return files, no_replay
 
 
-def _replay(
-    opened: OpenCollection, session: SessionSummary
-) -> tuple[WhatWasRead | None, str]:
+def _replay(opened: OpenCollection, session: SessionSummary) -> tuple[WhatWasRead | None, str]:
     """What a replay of the session reads, or why there can't be any."""
     from tgraph.engine.crates.replay import NotedReplay
 

@@ -6,8 +6,10 @@ ends in a finding, never in the program's end.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal as OneOf
@@ -15,16 +17,18 @@ from typing import Literal as OneOf
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.engine.crates.container import MANIFEST, manifest, pack, read_package
+from tgraph.engine.crates.container import MANIFEST, manifest, packed, read_package
 from tgraph.engine.crates.contents import (
     ANSWER,
     READS,
     RECORD,
     PackageContents,
+    TextsOfPackage,
+    misnamed,
 )
 from tgraph.engine.crates.reads import Reads
 from tgraph.engine.rerun.replay import Replay
-from tgraph.errors import ErasedTextError, EvidenceError, StoreError, TgraphError
+from tgraph.errors import ErasedTextError, EvidenceError, TgraphError
 from tgraph.explain.integrity.entries import (
     Problem,
     broken_links,
@@ -35,10 +39,10 @@ from tgraph.explain.integrity.erasures import Rewritings
 from tgraph.explain.integrity.texts import check_citation
 from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.index.evidence import recorded_place
-from tgraph.index.sources import document_of_chunk, page_of_chunk, parts_of_page, text_value
+from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, parts_of_page
 from tgraph.model import Evidence
 from tgraph.record.chain import Head, hash_of_graph
-from tgraph.record.signing import KIND, PublicKey, load_public_key, statement_of
+from tgraph.record.signing import KIND, PublicKey, statement_of
 from tgraph.rendering import many
 from tgraph.store.statements import edge_of
 from tgraph.version import __version__
@@ -73,28 +77,27 @@ class PackageVerification:
         return [problem for check in self.checks for problem in check.problems]
 
 
-def verify_package(file: str | Path, public_key: str | Path | None = None) -> PackageVerification:
-    """Check the package, and replay it: from the file alone, without a graph, network or key.
+def check_files(file: Path) -> PackageCheck:
+    """Whether the package is, byte for byte, what its manifest lists. ``UsageError`` where there is
+    no such file, ``StoreError`` where it is no package of tgraph's."""
+    return _checked("Files", partial(_files, *read_package(file)))
 
-    ``UsageError`` where there is no such file or the public key can't be read, ``StoreError`` where
-    the file is no package of tgraph's.
-    """
-    key = load_public_key(Path(public_key)) if public_key is not None else None
-    files, data = read_package(Path(file))
+
+def check_package(file: Path, key: PublicKey | None = None) -> PackageVerification:
+    """Check the package, and replay it, in this process. Raises as ``check_files``."""
+    files, data = read_package(file)
     known = sha256(files.get(MANIFEST, b"")).hexdigest()
-    first = _checked("Files", lambda: _files(files, data))
+    first = _checked("Files", partial(_files, files, data))
     try:
         contents = PackageContents(files)
-        trace = contents.trace
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes lead to
+        question = contents.trace.question
+    except Exception as error:
         problem = Problem("altered", "package", RECORD, f"It can't be read: {_brief(error)}")
         checks = (first, PackageCheck("Record", "failed", "It can't be read.", (problem,)))
         return PackageVerification(False, str(file), "", "", known, checks)
-    checks = (first, *_all(contents, key))
-    ok = not any(check.state == "failed" for check in checks)
-    return PackageVerification(
-        ok, str(file), contents.about.session, trace.question, known, checks
-    )
+    every = (first, *_all(contents, key))
+    ok = not any(check.state == "failed" for check in every)
+    return PackageVerification(ok, str(file), contents.about.session, question, known, every)
 
 
 Found = tuple[State, str, list[Problem]]
@@ -117,7 +120,7 @@ def _all(contents: PackageContents, key: PublicKey | None) -> Iterator[PackageCh
 def _checked(name: str, check: Callable[[], Found]) -> PackageCheck:
     try:
         state, said, problems = check()
-    except Exception as error:  # noqa: BLE001 - whatever a stranger's bytes lead to
+    except Exception as error:
         said = f"It can't be checked: {_brief(error)}"
         return PackageCheck(name, "failed", said, (Problem("altered", "package", name, said),))
     return PackageCheck(name, "failed" if problems else state, said, tuple(problems))
@@ -132,9 +135,12 @@ def _brief(error: Exception) -> str:
 
 
 def _files(files: Mapping[str, bytes], data: bytes) -> Found:
-    listed = files.get(MANIFEST, b"")
-    problems = list(_differing(listed, manifest(files)))
-    if pack({name: each for name, each in files.items() if name != MANIFEST}) != data and not problems:
+    problems = list(_differing(files.get(MANIFEST, b""), manifest(files)))
+    sums = {name: sha256(each).hexdigest() for name, each in files.items()}
+    for name in misnamed(files, sums):
+        if name not in {problem.subject for problem in problems}:
+            problems.append(Problem("altered", "file", name, "Its name is not its SHA-256."))
+    if not problems and packed(files) != data:
         detail = "Bytes around its files are not as tgraph writes them."
         problems.append(Problem("altered", "file", "the package", detail))
     count = many(len(files) - 1, "file is", "files are")
@@ -202,10 +208,10 @@ def _strangers(contents: PackageContents) -> Iterator[Problem]:
 def _misnamed(quads: list[Quad]) -> Iterator[Problem]:
     """Edges whose name is not that of their triple."""
     for quad in quads:
-        if quad.predicate == v.RDF_REIFIES and isinstance(quad.object, Triple):
-            if edge_of(quad.object) != term_text(quad.subject):
-                detail = "Its name is not that of its triple."
-                yield Problem("altered", "edge", term_text(quad.subject), detail)
+        named, triple = term_text(quad.subject), quad.object
+        is_edge = quad.predicate == v.RDF_REIFIES and isinstance(triple, Triple)
+        if is_edge and edge_of(triple) != named:
+            yield Problem("altered", "edge", named, "Its name is not that of its triple.")
 
 
 def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
@@ -223,7 +229,11 @@ def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
             which = f"entry {entry.sequence - 1}, signed {entry.time}"
             return "ok", f"The key {key.id[:16]} signed the chain up to {which}.", []
         detail = "It is no signature by this key over the chain before it."
-        return "ok", "A signature is wrong.", [Problem("altered", "signature", entry.subject, detail)]
+        return (
+            "ok",
+            "A signature is wrong.",
+            [Problem("altered", "signature", entry.subject, detail)],
+        )
     detail = "No entry in the package was signed with this key."
     return "ok", detail, [Problem("missing", "signature", key.agent, detail)]
 
@@ -231,35 +241,46 @@ def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
 # --- quotes and answer ---
 
 
-def _quotes(contents: PackageContents) -> Found:
-    store, texts = contents.store, contents.texts
-    problems: list[Problem] = []
-    counts = {"there": 0, "not there": 0, "erased": 0}
+@dataclass
+class _QuoteCheck:
+    """Compares what is quoted with the pages that the package has, and counts."""
 
-    def check(what: str, subject: str, page: tuple[str, int | None], told: Callable[[], object]) -> None:
-        if not texts.has(*page):
-            counts["not there"] += 1
+    texts: TextsOfPackage
+    counts: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+
+    def __call__(
+        self, what: str, subject: str, page: tuple[str, int | None], compare: Callable[[], object]
+    ) -> None:
+        if not self.texts.has(*page):
+            self.counts["not there"] += 1
             return
         try:
-            told()
-            counts["there"] += 1
+            compare()
+            self.counts["there"] += 1
         except ErasedTextError:
-            counts["erased"] += 1
+            self.counts["erased"] += 1
         except EvidenceError as error:
-            problems.append(Problem("altered", what, subject, error.message))
+            self.problems.append(Problem("altered", what, subject, error.message))
 
+
+def _quotes(contents: PackageContents) -> Found:
+    store, texts = contents.store, Texts(contents.store, contents.librarian)
+    check = _QuoteCheck(contents.texts)
     for quad in store.match(None, v.oa("exact"), None, NamedNode(contents.about.bundle)):
         citation = term_text(quad.subject).removesuffix(":quote")
         page = _page_of_citation(contents, citation)
-        check("citation", citation, page, lambda quad=quad: check_citation(store, texts, quad))
+        check("citation", citation, page, partial(check_citation, store, texts, quad))
     for quad in store.match(None, v.RDF_TYPE, v.tg("Evidence"), v.SOURCE_GRAPH):
         place = recorded_place(store, term_text(quad.subject))
         page = document_of_chunk(place.chunk), page_of_chunk(place.chunk)
-        check("evidence", term_text(quad.subject), page, lambda p=place: texts.quote(*p))
+        check("evidence", term_text(quad.subject), page, partial(texts.quote, *place))
     for each in _retrieved(contents):
-        told = (each.document, each.page, each.start, each.end, each.quote)
-        check("candidate", each.iri, told[:2], lambda t=told: texts.check(*t))
-    return ("ok" if counts["there"] else "not checked"), _counted(contents, counts), problems
+        page = each.document, each.page
+        told = partial(texts.check, *page, each.start, each.end, each.quote)
+        check("candidate", each.iri, page, told)
+    state: State = "ok" if contents.about.texts else "not checked"
+    return state, _counted(contents, check.counts), check.problems
 
 
 def _page_of_citation(contents: PackageContents, citation: str) -> tuple[str, int | None]:
