@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
 from tgraph.engine.crates.container import MANIFEST
@@ -204,7 +204,7 @@ def _quotes(trace: Trace) -> Quotes:
 
 def trace_of(store: Store, librarian: Librarian, about: About, texts: Texts) -> Trace:
     """The session as its own bundle tells it: nothing that was said of it later."""
-    quads = store.match(None, None, None, NamedNode(about.bundle))
+    quads = sorted(store.match(None, None, None, NamedNode(about.bundle)), key=str)
     collection = about.catalogue.removeprefix(v.collection_iri(""))
     return TraceReader(store, librarian.get_text, about.session, quads, collection, texts).read()
 
@@ -252,6 +252,18 @@ def accessions_of(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
         found = store.match(None, v.prov("specializationOf"), document, v.SOURCE_GRAPH)
         for accession in [quad.subject for quad in found]:
             yield from store.match(accession, None, None, v.SOURCE_GRAPH)
+
+
+def label_quads(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
+    """What knowledge calls the things that the quads name."""
+    terms: set[object] = set()
+    for quad in quads:
+        terms |= {quad.subject, quad.object}
+        if isinstance(quad.object, Triple):
+            terms |= {*quad.object}
+    for term in terms:
+        if isinstance(term, NamedNode):
+            yield from store.match(term, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
 
 
 def chain_quads(store: Store, catalogue: str, bundle: str, erased: Iterable[str]) -> list[Quad]:

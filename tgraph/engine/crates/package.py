@@ -23,6 +23,7 @@ from tgraph.engine.crates.contents import (
     chain_quads,
     content_keys,
     erasure_bundles,
+    label_quads,
     trace_of,
     written,
 )
@@ -119,7 +120,7 @@ def _files(
     record += chain_quads(store, opened.catalogue, bundle, erased)
     seen, contents = _seen(store, librarian, session, opened.catalogue)
     read, no_replay = _replay(opened, session)
-    quads = set(seen)
+    quads = {*seen, *label_quads(store, record)}
     files = _named(
         _contents(librarian, [*content_keys(record, bundle), *_prompt_keys(record)]), record
     )
