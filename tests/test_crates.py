@@ -16,16 +16,22 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyoxigraph import NamedNode
 
 import tgraph
+from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
 from tgraph.engine.crates.container import MANIFEST, pack, packed
+from tgraph.engine.crates.contents import read_quads, written
 from tgraph.engine.crates.verify import PackageVerification, check_files, check_package
 from tgraph.errors import StoreError, UsageError
+from tgraph.explain.integrity.entries import read_entries
+from tgraph.record.chain import Chain, Head, hash_of_graph
 from tgraph.record.signing import load_public_key, make_keys
 from tgraph.retrieve.filters import Filters
 from tgraph.settings import load_settings
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import HashingEmbedder, ScriptedModel, ticking_clock
 
 TEXTS = {
@@ -243,6 +249,27 @@ def test_a_chain_made_anew_lacks_the_signature(home, tmp_path):
     key = load_public_key(home / "key.pub")
     assert states(check_package(tmp_path / "e.zip", key))["Signature"] == "failed"
     assert states(check_package(home / "model-graph.zip", key))["Signature"] == "ok"
+
+
+def test_a_session_behind_the_signature_is_not_covered_by_it(home, tmp_path):
+    """A session that was forged and appended to a true, signed chain."""
+    files = files_of(home / "model-graph.zip")
+    session = json.loads(files["crate.json"])["session"]
+    bundle, catalogue = session.replace("session", "bundle"), v.collection_iri("explainability")
+    quads = read_quads(files["record.nq"].replace(b'"Where did', b'"When did'))
+    left = [
+        q for q in quads if q.graph_name != NamedNode(catalogue) or q.subject != NamedNode(bundle)
+    ]
+    store = OxigraphStore.memory(left)
+    chain = Chain(store, catalogue, ticking_clock())
+    last = read_entries(store, catalogue)[-1]
+    chain.back_to(Head(last.sequence, last.chain))
+    hashed = hash_of_graph(store, NamedNode(bundle)).hash
+    entry = chain.entry(bundle, "session", hashed, (v.tg("session"), NamedNode(session)))
+    files["record.nq"] = written([*left, *entry])
+    (tmp_path / "e.zip").write_bytes(pack(files))
+    found = states(check_package(tmp_path / "e.zip", load_public_key(home / "key.pub")))
+    assert (found["Record"], found["Signature"]) == ("ok", "failed")
 
 
 # --- what anybody may send ------------------------------------------------------------------------

@@ -267,13 +267,14 @@ def label_quads(store: Store, quads: Iterable[Quad]) -> Iterator[Quad]:
 
 
 def chain_quads(store: Store, catalogue: str, bundle: str, erased: Iterable[str]) -> list[Quad]:
-    """The entry of the bundle, and those after it up to the first signature and to the bundles of
-    the erasures that changed it."""
+    """The entry of the bundle, and those after it up to those of the erasures that changed it, and
+    on to the first signature that covers them all."""
     entries = read_entries(store, catalogue)
+    wanted = {bundle, *erased}
+    held = [entry.sequence for entry in entries if entry.subject in wanted]
+    signed = [entry.sequence for entry in entries if entry.kind == "signature"]
+    last = next((number for number in signed if number > max(held)), max(held))
     own = next(entry.sequence for entry in entries if entry.subject == bundle)
-    signed = [e.sequence for e in entries if e.kind == "signature" and e.sequence > own]
-    changed = [entry.sequence for entry in entries if entry.subject in set(erased)]
-    last = max([own, *signed[:1], *changed])
     return [quad for entry in entries if own <= entry.sequence <= last for quad in entry.quads]
 
 

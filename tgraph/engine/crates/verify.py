@@ -30,6 +30,7 @@ from tgraph.engine.crates.reads import Reads
 from tgraph.engine.rerun.replay import Replay
 from tgraph.errors import ErasedTextError, EvidenceError, TgraphError
 from tgraph.explain.integrity.entries import (
+    ChainEntry,
     Problem,
     broken_links,
     stated,
@@ -41,6 +42,7 @@ from tgraph.explain.trace.recorded_session import RecordedSession, read_recorded
 from tgraph.index.evidence import recorded_place
 from tgraph.index.sources import Texts, document_of_chunk, page_of_chunk, parts_of_page
 from tgraph.model import Evidence
+from tgraph.record.bundle import ERASURE
 from tgraph.record.chain import Head, hash_of_graph
 from tgraph.record.signing import KIND, PublicKey, statement_of
 from tgraph.rendering import many
@@ -166,42 +168,42 @@ def _differing(listed: bytes, found: bytes) -> Iterator[Problem]:
 
 
 def _record(contents: PackageContents) -> Found:
-    entries, about, store = contents.entries, contents.about, contents.store
+    entries, about = contents.entries, contents.about
     own = next((entry for entry in entries if entry.subject == about.bundle), None)
     if own is None:
         detail = "The package has no entry of the chain for it."
         return "ok", "It was sealed nowhere.", [Problem("missing", "entry", about.bundle, detail)]
     before = "missing", entries[0].subject  # those before the first are in the graph alone
     problems = [p for p in broken_links(entries) if (p.kind, p.subject) != before]
-    rewritings = Rewritings(store, entries)
-    sealed = rewritings.hash_of(own.subject, own.hash)
-    for subject, wanted in [(own.subject, sealed), *((d.what.erasure, "") for d in rewritings.all)]:
-        bundle = subject if wanted else _bundle_of(subject)
-        wanted = wanted or next(e.hash for e in entries if e.subject == bundle)
-        if hash_of_graph(store, NamedNode(bundle)).hash != wanted:
+    rewritings = Rewritings(contents.store, entries)
+    for entry in _sealed(contents):
+        wanted = rewritings.hash_of(entry.subject, entry.hash)
+        if hash_of_graph(contents.store, NamedNode(entry.subject)).hash != wanted:
             detail = f"Its quads were changed; it was sealed as {wanted}."
-            problems.append(Problem("altered", "bundle", bundle, detail))
-    problems += _strangers(contents)
-    problems += _misnamed(contents.record)
+            problems.append(Problem("altered", "bundle", entry.subject, detail))
+    problems += [*_strangers(contents), *_misnamed(contents.record)]
     said = f"The session's RDFC-1.0 hash is that of entry {own.sequence} of the chain"
-    if sealed != own.hash:
-        when = ", ".join(done.what.time[:10] for done in rewritings.all)
+    if rewritings.hash_of(own.subject, own.hash) != own.hash:
+        when = ", ".join(done.what.time[:10] for done in rewritings.all if done.hashes)
         said += f", rewritten by an erasure on {when}, not tampered with"
     return "ok", f"{said}. Head after it: {own.chain}.", problems
 
 
-def _bundle_of(erasure: str) -> str:
-    return v.bundle_iri(erasure.removeprefix(v.erasure_iri("")))
+def _sealed(contents: PackageContents) -> list[ChainEntry]:
+    """The entries whose bundles the package has: the session's, and those of erasures that changed
+    it. What others sealed may be in the chain too; it is not in the package."""
+    held = {term_text(quad.graph_name) for quad in contents.record}
+    own = contents.about.bundle
+    kinds = ((e, e.subject == own or e.kind == ERASURE.name) for e in contents.entries)
+    return [entry for entry, wanted in kinds if wanted and entry.subject in held]
 
 
 def _strangers(contents: PackageContents) -> Iterator[Problem]:
     """Quads in graphs that no package has."""
-    about = contents.about
-    sealed = {entry.subject for entry in contents.entries}
+    known = {entry.subject for entry in _sealed(contents)}
+    known |= {v.SOURCE_GRAPH.value, contents.about.catalogue}
     for quad in contents.record:
-        graph = term_text(quad.graph_name)
-        known = graph in (v.SOURCE_GRAPH.value, about.catalogue) or graph in sealed
-        if not known:
+        if term_text(quad.graph_name) not in known:
             yield Problem("added", "quad", str(quad), "It is in a graph that is not sealed.")
 
 
@@ -209,8 +211,9 @@ def _misnamed(quads: list[Quad]) -> Iterator[Problem]:
     """Edges whose name is not that of their triple."""
     for quad in quads:
         named, triple = term_text(quad.subject), quad.object
-        is_edge = quad.predicate == v.RDF_REIFIES and isinstance(triple, Triple)
-        if is_edge and edge_of(triple) != named:
+        if quad.predicate != v.RDF_REIFIES or not isinstance(triple, Triple):
+            continue
+        if edge_of(triple) != named:
             yield Problem("altered", "edge", named, "Its name is not that of its triple.")
 
 
@@ -220,10 +223,11 @@ def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
     if key is None:
         signed = "It is signed; name the key with --public-key." if made else "It is not signed."
         return "not checked", f"{signed} What nobody signed could have been made anew.", []
+    last = max((entry.sequence for entry in _sealed(contents)), default=0)
     for entry in made:
         said = stated(entry.quads)
-        if said.get(v.prov("wasAttributedTo")) != key.agent:
-            continue
+        if entry.sequence <= last or said.get(v.prov("wasAttributedTo")) != key.agent:
+            continue  # it covers only what stands before it
         statement = statement_of(contents.about.catalogue, Head(entry.sequence - 1, entry.previous))
         if key.signed(statement, said.get(v.tg("signature"), "")):
             which = f"entry {entry.sequence - 1}, signed {entry.time}"
@@ -234,7 +238,7 @@ def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
             "A signature is wrong.",
             [Problem("altered", "signature", entry.subject, detail)],
         )
-    detail = "No entry in the package was signed with this key."
+    detail = "No signature with this key in the package covers the session's entry."
     return "ok", detail, [Problem("missing", "signature", key.agent, detail)]
 
 
@@ -344,18 +348,18 @@ def _was_removed(contents: PackageContents, key: str) -> bool:
 
 def _drawn(contents: PackageContents) -> Found:
     """Report, method and metadata are what is drawn from the record anew."""
-    about = contents.about
-    if about.tgraph != __version__:
-        said = (
-            f"Report and metadata were drawn by tgraph {about.tgraph}, this is {__version__}:"
-            " only their hashes were compared."
-        )
-        return "not checked", said, []
+    made = contents.about.tgraph
     problems = [
         Problem("altered", "file", name, "It is not what is drawn from the record.")
         for name, data in contents.drawn().items()
         if contents.files.get(name) != data
     ]
+    if problems and made != __version__:
+        said = (
+            f"Report and metadata are not what tgraph {__version__} draws from the record. They say"
+            f" that {made} drew them: don't rely on them before that has checked the package."
+        )
+        return "not checked", said, []
     return "ok", "Report, method and metadata are what is drawn from the record.", problems
 
 
