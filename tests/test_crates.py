@@ -22,9 +22,9 @@ import tgraph
 from tgraph import vocabulary as v
 from tgraph.cli.main import cli
 from tgraph.engine.components import Components
-from tgraph.engine.crates.container import MANIFEST, pack, packed
-from tgraph.engine.crates.contents import read_quads, written
-from tgraph.engine.crates.verify import PackageVerification, check_files, check_package
+from tgraph.engine.rerun.crates.container import MANIFEST, pack, packed
+from tgraph.engine.rerun.crates.contents import read_quads, written
+from tgraph.engine.rerun.crates.verify import PackageVerification, check_files, check_package
 from tgraph.errors import StoreError, UsageError
 from tgraph.explain.integrity.entries import read_entries
 from tgraph.record.chain import Chain, Head, hash_of_graph

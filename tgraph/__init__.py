@@ -26,10 +26,10 @@ if TYPE_CHECKING:
         list_collections,
         rename_collection,
     )
-    from tgraph.engine.crates.verify_worker import verify_package
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
     from tgraph.engine.graphrag_settings import import_graphrag_settings
+    from tgraph.engine.rerun.crates.verify_worker import verify_package
     from tgraph.engine.settings_file import init_graph
     from tgraph.errors import TgraphError
     from tgraph.model import (
@@ -77,7 +77,7 @@ _HOMES = {
     "import_graphrag_settings": ("tgraph.engine.graphrag_settings", "import_graphrag_settings"),
     "init_graph": ("tgraph.engine.settings_file", "init_graph"),
     "restore": ("tgraph.engine.backup", "restore"),
-    "verify_package": ("tgraph.engine.crates.verify_worker", "verify_package"),
+    "verify_package": ("tgraph.engine.rerun.crates.verify_worker", "verify_package"),
     **{
         name: ("tgraph.engine.collections", name)
         for name in (

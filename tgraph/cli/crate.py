@@ -14,7 +14,7 @@ from tgraph.cli.terminal import many, one_line, print_json, print_lines, say
 from tgraph.errors import VerificationError
 
 if TYPE_CHECKING:
-    from tgraph.engine.crates.verify import PackageVerification
+    from tgraph.engine.rerun.crates.verify import PackageVerification
 
 _SHOWN = 20
 """Problems of one check that are listed as text; JSON has all of them."""
@@ -46,7 +46,7 @@ def verify_crate(file: Path, public_key: Path | None, as_json: bool) -> None:
       tgraph verify-crate evidence.zip
       tgraph verify-crate evidence.zip --public-key record.pub
     """
-    from tgraph.engine.crates.verify_worker import verify_package
+    from tgraph.engine.rerun.crates.verify_worker import verify_package
 
     print_verification(verify_package(file, public_key), as_json=as_json)
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from tgraph.engine.change.prompt_tuning import Selecting, Tuning
     from tgraph.engine.change.purge import Purge
     from tgraph.engine.checks import HealthFinding
-    from tgraph.engine.crates.package import EvidencePackage
     from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
+    from tgraph.engine.rerun.crates.package import EvidencePackage
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
     from tgraph.engine.rerun.replay import Replay
@@ -684,7 +684,7 @@ class KnowledgeGraph:
 
         ``EvidenceError`` where a quote in the record is not what the stored text says.
         """
-        from tgraph.engine.crates.package import make_package
+        from tgraph.engine.rerun.crates.package import make_package
 
         return make_package(self._opened, self.find_session(session), texts=texts)
 

@@ -6,19 +6,20 @@ are drawn from these alone, by the same function when the package is made and wh
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 
 from tgraph import vocabulary as v
-from tgraph.engine.crates.container import MANIFEST
-from tgraph.engine.crates.reads import LibrarianInMemory
+from tgraph.engine.rerun.crates.about import About
+from tgraph.engine.rerun.crates.container import MANIFEST
+from tgraph.engine.rerun.crates.metadata import metadata, method, read_me
+from tgraph.engine.rerun.crates.reads import LibrarianInMemory
 from tgraph.engine.session_reader import report_of
 from tgraph.errors import EvidenceError
 from tgraph.explain.integrity.entries import ChainEntry, read_entries, term_text
@@ -33,54 +34,12 @@ from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import to_bytes
 
-FORMAT = 1
 ABOUT, RECORD, KNOWLEDGE, READS = "crate.json", "record.nq", "knowledge.nq", "reads.json"
 ANSWER, REPORT, README = "answer.txt", "report.html", "README.md"
 METHOD, METADATA = "method.json", "ro-crate-metadata.json"
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LITERAL = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
 _HASHED = re.compile(r"(pages|calls|prompts|texts)/([0-9a-f]{64})\.\w+")
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """What a package says of itself. ``texts`` is whether it has the pages and calls, ``no_replay``
-    why it can't be replayed; empty where it can."""
-
-    session: str
-    catalogue: str
-    tgraph: str
-    texts: bool
-    no_replay: str = ""
-    format: int = FORMAT
-
-    def to_json(self) -> bytes:
-        said = {name: getattr(self, name) for name in self.__slots__}
-        return (json.dumps(said, ensure_ascii=False, sort_keys=True, indent=1) + "\n").encode()
-
-    @classmethod
-    def from_json(cls, data: bytes) -> About:
-        """``ValueError`` or ``TypeError`` where it is odd or of a later format."""
-        about = cls(**json.loads(data))
-        uuid = about.session.removeprefix(v.session_iri(""))
-        if v.session_iri(uuid) != about.session or not _UUID.fullmatch(uuid):
-            raise ValueError("it names no session")
-        if about.format != FORMAT:
-            raise ValueError("it was made by a newer tgraph")
-        if not about.catalogue.startswith(v.collection_iri("")) or not v.is_iri(about.catalogue):
-            raise ValueError("it names no catalogue")
-        if not isinstance(about.texts, bool) or not isinstance(about.no_replay, str):
-            raise ValueError("it does not say what it holds")
-        return about
-
-    @property
-    def uuid(self) -> str:
-        return self.session.removeprefix(v.session_iri(""))
-
-    @property
-    def bundle(self) -> str:
-        return v.bundle_iri(self.uuid)
 
 
 class TextsOfPackage(Texts):
@@ -148,8 +107,6 @@ class PackageContents:
 
     def drawn(self) -> dict[str, bytes]:
         """The files that are drawn from the others."""
-        from tgraph.engine.crates.metadata import metadata, method, read_me
-
         trace, about = self.trace, self.about
         drawn = {
             METHOD: method(trace),

@@ -17,8 +17,8 @@ from typing import Literal as OneOf
 from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
-from tgraph.engine.crates.container import MANIFEST, manifest, packed, read_package
-from tgraph.engine.crates.contents import (
+from tgraph.engine.rerun.crates.container import MANIFEST, manifest, packed, read_package
+from tgraph.engine.rerun.crates.contents import (
     ANSWER,
     READS,
     RECORD,
@@ -26,7 +26,7 @@ from tgraph.engine.crates.contents import (
     TextsOfPackage,
     misnamed,
 )
-from tgraph.engine.crates.reads import Reads
+from tgraph.engine.rerun.crates.reads import Reads
 from tgraph.engine.rerun.replay import Replay
 from tgraph.errors import ErasedTextError, EvidenceError, TgraphError
 from tgraph.explain.integrity.entries import (
@@ -221,7 +221,9 @@ def _signature(contents: PackageContents, key: PublicKey | None) -> Found:
     entries = contents.entries
     made = [entry for entry in entries if entry.kind == KIND]
     if key is None:
-        signed = "It is signed; name the key with --public-key." if made else "It is not signed."
+        signed = (
+            "It is signed; name the public key to verify that." if made else "It is not signed."
+        )
         return "not checked", f"{signed} What nobody signed could have been made anew.", []
     last = max((entry.sequence for entry in _sealed(contents)), default=0)
     for entry in made:
@@ -400,7 +402,7 @@ def _recorded(contents: PackageContents) -> RecordedSession:
 
 def replayed(contents: PackageContents) -> Replay:
     """The session asked again from the package. ``UsageError`` where calls are not in it."""
-    from tgraph.engine.crates.replay import ReplayFromCrate
+    from tgraph.engine.rerun.crates.replay import ReplayFromCrate
 
     reads = Reads.from_json(contents.files[READS])
     session = _recorded(contents)
@@ -412,6 +414,6 @@ def replayed(contents: PackageContents) -> Replay:
 
 def what_was_replayed(contents: PackageContents) -> str:
     """What was taken from the record, and what was done again."""
-    from tgraph.engine.crates.replay import what_is_replayed
+    from tgraph.engine.rerun.crates.replay import what_is_replayed
 
     return what_is_replayed(_recorded(contents), Reads.from_json(contents.files[READS]))

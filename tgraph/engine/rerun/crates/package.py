@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
-from tgraph.engine.crates.container import manifest, pack
-from tgraph.engine.crates.contents import (
+from tgraph.engine.rerun.crates.about import About
+from tgraph.engine.rerun.crates.container import manifest, pack
+from tgraph.engine.rerun.crates.contents import (
     ABOUT,
     ANSWER,
     KNOWLEDGE,
     READS,
     RECORD,
-    About,
     PackageContents,
     accessions_of,
     chain_quads,
@@ -27,7 +27,7 @@ from tgraph.engine.crates.contents import (
     trace_of,
     written,
 )
-from tgraph.engine.crates.reads import NotingLibrarian, NotingStore
+from tgraph.engine.rerun.crates.reads import NotingLibrarian, NotingStore
 from tgraph.errors import StoreError, TgraphError
 from tgraph.explain.integrity.entries import term_text
 from tgraph.explain.integrity.erasures import check_whole
@@ -39,8 +39,8 @@ from tgraph.store.base import Store
 from tgraph.version import __version__
 
 if TYPE_CHECKING:
-    from tgraph.engine.crates.replay import WhatWasRead
     from tgraph.engine.open_collection import OpenCollection
+    from tgraph.engine.rerun.crates.replay import WhatWasRead
     from tgraph.explain.trace.sessions import SessionSummary
 
 
@@ -83,7 +83,7 @@ def _whole(files: Mapping[str, bytes], about: About) -> dict[str, bytes]:
 
 def _difference(files: Mapping[str, bytes]) -> str:
     """Why the package does not replay by itself; empty where it does."""
-    from tgraph.engine.crates.verify import replayed
+    from tgraph.engine.rerun.crates.verify import replayed
 
     found = replayed(PackageContents(files))
     if found.same:
@@ -139,7 +139,7 @@ def _files(
 
 def _replay(opened: OpenCollection, session: SessionSummary) -> tuple[WhatWasRead | None, str]:
     """What a replay of the session reads, or why there can't be any."""
-    from tgraph.engine.crates.replay import NotedReplay
+    from tgraph.engine.rerun.crates.replay import NotedReplay
 
     try:
         check_whole(opened.read(), session.bundle, session.explain_id)

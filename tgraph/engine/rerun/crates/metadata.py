@@ -12,12 +12,12 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from tgraph.engine.crates.container import MANIFEST
+from tgraph.engine.rerun.crates.container import MANIFEST
 from tgraph.explain.render.templates import template
 from tgraph.rendering import one_line
 
 if TYPE_CHECKING:
-    from tgraph.engine.crates.contents import About
+    from tgraph.engine.rerun.crates.about import About
     from tgraph.explain.trace.values import Trace, TraceStep
 
 Entity = dict[str, Any]

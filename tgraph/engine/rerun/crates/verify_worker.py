@@ -12,8 +12,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from tgraph.engine.crates.plain import made, plain
-from tgraph.engine.crates.verify import PackageVerification, check_package
+from tgraph.engine.rerun.crates.plain import made, plain
+from tgraph.engine.rerun.crates.verify import PackageVerification, check_package
 from tgraph.errors import StoreError, TgraphError, UsageError, VerificationError
 from tgraph.isolation import forbid_sockets, limit_memory, limit_time, start
 from tgraph.record.signing import PublicKey, load_public_key
@@ -31,7 +31,7 @@ def verify_package(file: str | Path, public_key: str | Path | None = None) -> Pa
     """
     key = load_public_key(Path(public_key)).raw.hex() if public_key is not None else None
     job = json.dumps({"file": str(Path(file).absolute()), "key": key}).encode()
-    process = start("tgraph.engine.crates.verify_worker", subprocess.DEVNULL)
+    process = start("tgraph.engine.rerun.crates.verify_worker", subprocess.DEVNULL)
     try:
         out, _ = process.communicate(job)
     finally:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pyoxigraph import DefaultGraph, NamedNode, Quad, Variable
 
-from tgraph.engine.crates.plain import made, plain, term
+from tgraph.engine.rerun.crates.plain import made, plain, term
 from tgraph.errors import StoreError
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.files import HnswParameters

@@ -20,7 +20,7 @@ from tgraph.engine.ask.method_factory import in_steps, method_of
 from tgraph.engine.ask.methods import Chosen, Method
 from tgraph.engine.ask.parameters import ONLY, was_chosen
 from tgraph.engine.components import Components
-from tgraph.engine.crates.reads import (
+from tgraph.engine.rerun.crates.reads import (
     EmbedderRead,
     NotingLibrarian,
     NotingRetriever,
