@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.graph import open_graph as open
     from tgraph.engine.graphrag_settings import import_graphrag_settings
+    from tgraph.engine.rerun.crates.verify_worker import verify_package
     from tgraph.engine.settings_file import init_graph
     from tgraph.errors import TgraphError
     from tgraph.model import (
@@ -63,6 +64,7 @@ __all__ = [
     "open",
     "rename_collection",
     "restore",
+    "verify_package",
 ]
 
 RENDERERS["notebook"] = "tgraph.explain.render.templates:notebook"
@@ -75,6 +77,7 @@ _HOMES = {
     "import_graphrag_settings": ("tgraph.engine.graphrag_settings", "import_graphrag_settings"),
     "init_graph": ("tgraph.engine.settings_file", "init_graph"),
     "restore": ("tgraph.engine.backup", "restore"),
+    "verify_package": ("tgraph.engine.rerun.crates.verify_worker", "verify_package"),
     **{
         name: ("tgraph.engine.collections", name)
         for name in (

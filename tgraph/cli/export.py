@@ -15,7 +15,8 @@ from tgraph.cli.trace import RECORD_FORMATS
 from tgraph.errors import UsageError
 
 KNOWLEDGE_FORMATS = ("trig", "turtle", "nquads", "graphml", "csv", "graphrag", "markdown")
-_EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS)))
+CRATE = "crate"
+_EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS, CRATE)))
 
 
 @command("export")
@@ -37,6 +38,11 @@ _EVERY = tuple(dict.fromkeys((*RECORD_FORMATS, *KNOWLEDGE_FORMATS)))
 @click.option("--knowledge", is_flag=True, help="What the graph knows, instead of a session.")
 @click.option("--with-sources", is_flag=True, help="With --knowledge: also where it is stated.")
 @click.option("--hash", "hash_only", is_flag=True, help="With --knowledge: print its hash alone.")
+@click.option(
+    "--without-texts",
+    is_flag=True,
+    help="With the format crate: only the hashes of pages and calls.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a new folder.")
 @common
 def export(
@@ -48,12 +54,17 @@ def export(
     knowledge: bool,
     with_sources: bool,
     hash_only: bool,
+    without_texts: bool,
     output: Path | None,
 ) -> None:
     """Write the record of a session, with all that it refers to; or what the graph knows.
 
     Of a session TriG and N-Quads keep the graphs; JSON-LD, RDF/XML and PROV have no triple terms,
     so edges are written the classic way there. DOT and SVG draw how the answer came about.
+
+    The format crate is an evidence package, for whoever has no access to the graph: a zip with the
+    answer, the quotes, the pages, the record, the prompts, the calls and the report, which `tgraph
+    verify-crate` checks and replays anywhere.
 
     With --knowledge: entities, edges with their attributes, and claims, as RDF 1.2 (trig, turtle,
     nquads), GraphML, CSV for Neo4j, GraphRAG's tables, or Markdown notes. The last three are
@@ -63,15 +74,23 @@ def export(
     Examples:
       tgraph export last --format prov-n
       tgraph export 1cc5e01a --format svg -o answer.svg
+      tgraph export last --format crate -o evidence.zip
       tgraph export last --format turtle --vocabulary trustgraph
       tgraph export --knowledge --with-sources -o knowledge.trig
       tgraph export --knowledge --format graphrag -o tables/
       tgraph export --knowledge --hash
     """
+    if without_texts and format != CRATE:
+        raise UsageError("--without-texts is there for evidence packages.", "Add --format crate.")
     if knowledge:
         if session or classic or core or vocabulary != "tgraph":
             raise UsageError("--knowledge is not of a session.", "Leave out what is.")
         _export_knowledge(format, output, sources=with_sources, hash_only=hash_only)
+        return
+    if format == CRATE and not (with_sources or hash_only):
+        if classic or core or vocabulary != "tgraph":
+            raise UsageError("An evidence package holds the whole record.", "Leave out the rest.")
+        _export_package(session or "last", output, texts=not without_texts)
         return
     if with_sources or hash_only or format not in RECORD_FORMATS:
         raise UsageError("This is there for knowledge, not for a session.", "Add --knowledge.")
@@ -80,6 +99,20 @@ def export(
             session or "last", format, vocabulary=vocabulary, classic=classic, core=core
         )
         write_result(written, output)
+
+
+def _export_package(session: str, output: Path | None, *, texts: bool) -> None:
+    if output is None:
+        raise UsageError("An evidence package is a zip file.", "Name it with -o FILE.zip.")
+    with opened() as graph:
+        made = graph.package(session, texts=texts)
+    write_result(made.data, output)
+    say(f"Wrote {output}: {many(made.files, 'file')}, {len(made.data) / 1000:,.0f} kB.")
+    say(f"SHA-256 of its manifest: {made.manifest}")
+    if made.no_replay:
+        say(f"Note: it can't be replayed from itself. {made.no_replay}")
+    for note in made.notes:
+        say(f"Note: {note}")
 
 
 def _export_knowledge(format: str, output: Path | None, *, sources: bool, hash_only: bool) -> None:

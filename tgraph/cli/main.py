@@ -14,6 +14,7 @@ from tgraph.cli.collections import collections
 from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
 from tgraph.cli.config import config, doctor
+from tgraph.cli.crate import verify_crate
 from tgraph.cli.documents import documents, impact, remove, retract, source
 from tgraph.cli.entities import entities
 from tgraph.cli.evaluate import evaluate
@@ -69,6 +70,7 @@ for _command in (
     export,
     why_not,
     verify,
+    verify_crate,
     influence,
     source,
     audit,

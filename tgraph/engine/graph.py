@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
+    from tgraph.engine.rerun.crates.package import EvidencePackage
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
     from tgraph.engine.rerun.replay import Replay
@@ -667,6 +668,17 @@ class KnowledgeGraph:
         answer does not rest on. ``UsageError`` for a format or vocabulary that there is not.
         """
         return self._sessions.export(session, format, vocabulary, classic=classic, core=core)
+
+    def package(self, session: str = "last", *, texts: bool = True) -> EvidencePackage:
+        """The session as an evidence package, a Provenance Run Crate: answer, quotes, pages,
+        record, prompts, calls and report. The same session gives the same bytes. Without ``texts``
+        it has the hashes of pages and calls only. ``tgraph.verify_package`` checks and replays it.
+
+        ``EvidenceError`` where a quote in the record is not what the stored text says.
+        """
+        from tgraph.engine.rerun.crates.package import make_package
+
+        return make_package(self._opened, self.find_session(session), texts=texts)
 
     def export_knowledge(
         self, output: str | Path | BinaryIO, format: str = "trig", *, sources: bool = False

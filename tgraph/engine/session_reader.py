@@ -3,6 +3,7 @@ an answer. The methods are those of ``KnowledgeGraph``."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from tgraph.engine.open_collection import OpenCollection
     from tgraph.explain.as_of.store import RecordedParameters
     from tgraph.explain.export.knowledge import KnowledgeSource
+    from tgraph.explain.render.report import PageText, Request
     from tgraph.explain.trace.reader import Trace
     from tgraph.explain.trace.recorded_session import RecordedSession
     from tgraph.explain.trace.sessions import SessionSummary
     from tgraph.explain.whynot.causes import WhyNot
     from tgraph.retrieve.base import Rank
     from tgraph.settings import Settings
+    from tgraph.store.base import Store
 
 
 class SessionReader:
@@ -55,23 +58,17 @@ class SessionReader:
     def report(self, session: str) -> str:
         from tgraph.explain.integrity.erasures import page_text
         from tgraph.explain.integrity.texts import check_quotes
-        from tgraph.explain.render.picture import picture
-        from tgraph.explain.render.report import to_html
-        from tgraph.explain.trace.derivation import DisplayNames
-        from tgraph.explain.trace.record_quads import catalogue_quads, report_quads, report_trig
+        from tgraph.explain.trace.record_quads import report_quads
         from tgraph.explain.trace.recorded_session import read_request
         from tgraph.index.sources import Texts
 
         store, summary = self._opened.read(), self.find(session)
+        read = self._opened.librarian.get_text
         texts = Texts(store, self._opened.librarian)
-        quads = report_quads(store, summary.bundle, summary.explain_id)
-        check_quotes(store, quads, texts)
-        drawn = picture(quads, DisplayNames(store, self._opened.librarian.get_text).known)
-        quads += catalogue_quads(store, summary.bundle, self._opened.catalogue)
-        record = report_trig(quads, summary.explain_id)
-        pages = page_text(texts)
-        request = partial(read_request, store, self._opened.librarian.get_text)
-        return to_html(self.trace(session), record, drawn, pages, request)
+        check_quotes(store, report_quads(store, summary.bundle, summary.explain_id), texts)
+        pages, request = page_text(texts), partial(read_request, store, read)
+        trace, catalogue = self.trace(session), self._opened.catalogue
+        return report_of(store, trace, summary.bundle, catalogue, read, pages, request)
 
     def trace_so_far(self, session: str) -> Trace:
         from tgraph.explain.trace.reader import read_so_far
@@ -169,6 +166,27 @@ class SessionReader:
         return RecordedParameters(
             question, settings, filters, self._opened.parts.embedder, embedder, rank
         )
+
+
+def report_of(
+    store: Store,
+    trace: Trace,
+    bundle: str,
+    catalogue: str,
+    read: Callable[[str], str],
+    page: PageText,
+    request: Request,
+) -> str:
+    """The report of a trace, which carries its record; ``read`` gives the librarian's texts."""
+    from tgraph.explain.render.picture import picture
+    from tgraph.explain.render.report import to_html
+    from tgraph.explain.trace.derivation import DisplayNames
+    from tgraph.explain.trace.record_quads import catalogue_quads, report_quads, report_trig
+
+    quads = report_quads(store, bundle, trace.explain_id)
+    drawn = picture(quads, DisplayNames(store, read).known)
+    quads += catalogue_quads(store, bundle, catalogue)
+    return to_html(trace, report_trig(quads, trace.explain_id), drawn, page, request)
 
 
 def _recorded_rank(session: RecordedSession, settings: Settings) -> Rank | None:

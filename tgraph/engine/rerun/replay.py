@@ -62,6 +62,7 @@ from tgraph.record.session import SessionRecord
 from tgraph.rendering import brief
 from tgraph.resources import names
 from tgraph.retrieve.base import Context, Question
+from tgraph.retrieve.filters import Filters
 from tgraph.retrieve.modes.suggest import SUGGEST
 from tgraph.retrieve.reports import grounded_selection
 from tgraph.retrieve.subset import is_empty, narrowed
@@ -191,11 +192,11 @@ class SessionReplay:
         settings = settings.model_copy(update=changed)
         parts = self._live(settings, place) if live else self._replayed(settings, place)
         filters = filters_of(session.parameters)
-        left = narrowed(replace(known, settings=settings, embedder=known.embedder), filters)
+        left = self._narrowed(replace(known, settings=settings), filters)
         context = Context(
             left.store, left.texts, left.vectors, parts.embedder, settings, parts.reader
         )
-        context = replace(context, filters=left.filters, notes=left.notes)
+        context = self._reading(replace(context, filters=left.filters, notes=left.notes))
         question = asked_of(session.question, session.parameters)
         method = self._method(parts, question, context)
         if filters and is_empty(context):
@@ -239,6 +240,13 @@ class SessionReplay:
                 return str(error)
             return "" if str(error) == session.calls.fatal else str(error)
         return ""
+
+    def _narrowed(self, known: Context, filters: Filters) -> Context:
+        return narrowed(known, filters)
+
+    def _reading(self, context: Context) -> Context:
+        """The context that all of the question reads."""
+        return context
 
     def _method(self, parts: Components, question: Question, context: Context) -> Method:
         if was_chosen(self.session.parameters):
@@ -329,15 +337,6 @@ class SessionReplay:
         quads = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
         old = replay_form(session.quads, session.uuid)
         new = replay_form(quads, session.uuid)
-        trace = None
-        with suppress(KeyError, ValueError, StopIteration):
-            trace = read_so_far(
-                self.context.store,
-                self.librarian,
-                journal,
-                session.iri,
-                self.settings.explain_collection,
-            )
         return Replay(
             session.iri,
             replay_hash(old),
@@ -345,8 +344,19 @@ class SessionReplay:
             tuple(differences(old, new)),
             problem,
             tuple(dict.fromkeys(self.notes)),
-            trace,
+            self._trace(journal),
         )
+
+    def _trace(self, journal: Path) -> Trace | None:
+        with suppress(KeyError, ValueError, StopIteration):
+            return read_so_far(
+                self.context.store,
+                self.librarian,
+                journal,
+                self.session.iri,
+                self.settings.explain_collection,
+            )
+        return None
 
 
 def _without_model(settings: Settings) -> Settings:

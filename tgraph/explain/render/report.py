@@ -57,6 +57,7 @@ MOST_OF_PROMPT = 20_000
 _GONE = {
     "erased": "It was erased with the text of a document.",
     "missing": "The graph does not keep it any more.",
+    "left out": "It was left out of this package.",
 }
 
 PageText = Callable[[str, int | None], str]

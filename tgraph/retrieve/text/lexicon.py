@@ -232,6 +232,11 @@ class CountedWords(Frequencies):
             self._size += bool(found)
             self._counts.update(found)
 
+    @property
+    def embeds_english(self) -> bool:
+        """Whether the embedder knows English alone."""
+        return self._embeds_english
+
     def has(self, term: str) -> bool:
         """Whether any of the texts has it."""
         return self._counts[term] > 0
