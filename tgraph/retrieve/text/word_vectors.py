@@ -58,8 +58,13 @@ def by_words_if_foreign(question: str, context: Context) -> Context:
     read = counts.languages.of_question(question)
     if not counts.searches_by_words(read):
         return context
-    vectors = context.once(f"words in {read.code}", lambda: WordVectors(context, read.code))
+    vectors = words_of(context, read.code)
     return replace(context, embedder=WordEmbedder(read, counts), vectors=vectors, _embedded={})
+
+
+def words_of(context: Context, code: str) -> WordVectors:
+    """The words of what the context holds, read as those of a language."""
+    return context.once(f"words in {code}", lambda: WordVectors(context, code))
 
 
 class WordEmbedder:
@@ -73,6 +78,11 @@ class WordEmbedder:
     def __init__(self, read: Lexicon, counts: CountedWords) -> None:
         self._lexicon = read
         self._counts = counts
+
+    @property
+    def language(self) -> str:
+        """The code of the language that texts are read as."""
+        return self._lexicon.code
 
     def embed(self, texts: Sequence[str], sink: CallSink = no_sink) -> NDArray[float32]:
         """A row for each text; nothing is called for it."""

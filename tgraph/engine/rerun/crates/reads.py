@@ -28,6 +28,7 @@ from tgraph.models.recorded_calls import RecordedCalls
 from tgraph.record.recorder import call_iri
 from tgraph.retrieve.base import Context, Question, Retriever
 from tgraph.retrieve.text.lexicon import CountedWords, Languages, frequencies
+from tgraph.retrieve.text.word_vectors import WordEmbedder, words_of
 from tgraph.store.base import Graph, Results, Solutions, Store, Subject, Term
 from tgraph.vocabulary import SOURCE_GRAPH
 
@@ -312,12 +313,14 @@ class NotingRetriever:
             calls.append(call_iri(self._uuid, call))
             context.sink(call)
 
-        known = self._known
+        known, embedder = self._known, context.embedder
         plainly = replace(
             context,
             store=known.store,
             texts=known.texts,
-            vectors=known.vectors,
+            vectors=words_of(known, embedder.language)
+            if isinstance(embedder, WordEmbedder)
+            else known.vectors,
             sink=sink,
             _memory=known._memory,
         )
