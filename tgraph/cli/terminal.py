@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
@@ -49,6 +51,44 @@ def _wrapped(line: str, width: int) -> str:
             rows.append(f"{indent}  ")
         rows[-1] += f"{word} "
     return "\n".join(row.rstrip() for row in rows)
+
+
+_WORD = re.compile(r"\n|[^\S\n]+|[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\ua4cf]+")
+
+
+def flowing() -> Callable[[str], None]:
+    """Writes a text on stdout piece by piece; at a terminal no word is broken that has room in a
+    line of its own."""
+    return _Flow(console().width).write if is_terminal() else partial(click.echo, nl=False)
+
+
+class _Flow:
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._column = 0
+        self._gap = ""
+
+    def write(self, text: str) -> None:
+        click.echo("".join(map(self._placed, _WORD.findall(text))), nl=False)
+
+    def _placed(self, piece: str) -> str:
+        """The piece behind what stands between it and what came before; white space waits for what
+        comes after it."""
+        from rich.cells import cell_len
+
+        if piece == "\n":
+            self._column, self._gap = 0, ""
+            return piece
+        if piece.isspace():
+            self._gap = piece
+            return ""
+        gap, self._gap, size = self._gap, "", cell_len(piece)
+        if self._column > 0 and self._column + len(gap) + size > self._width >= size:
+            gap, self._column = "\n", 0
+        else:
+            self._column += len(gap)
+        self._column = (self._column + size) % (self._width + 1)
+        return gap + piece
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -182,6 +222,25 @@ def one_text(what: str, *given: str | None) -> str:
     if not piped:
         raise click.UsageError(f"Give one {what}, as the argument, with -q, or piped in.")
     return piped
+
+
+def piped_lines(what: str) -> Iterator[str]:
+    """Each line of standard input that says something, as it comes; told on stderr, so that what
+    follows there is known by it. A usage error where there is none."""
+    found = False
+    for line in read_lines():
+        found = True
+        say(f"> {line}")
+        yield line
+    if not found:
+        raise click.UsageError(f"There is no {what} on standard input.")
+
+
+def read_lines() -> Iterator[str]:
+    """The lines of standard input that say something, without white space around them."""
+    while line := sys.stdin.buffer.readline():
+        if text := line.decode("utf-8", "replace").removeprefix("\ufeff").strip():
+            yield text
 
 
 def confirm(what: str, question: str) -> None:
