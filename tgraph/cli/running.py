@@ -88,7 +88,8 @@ def _is_full(error: Exception) -> bool:
 
 def common_option(name: str) -> Any:
     """What the call says of an option that all commands share; None where it says nothing."""
-    return (click.get_current_context().obj or {}).get(name)
+    context = click.get_current_context(silent=True)
+    return (context.obj or {}).get(name) if context is not None else None
 
 
 def _note_ignored() -> None:

@@ -16,6 +16,8 @@ from tgraph.cli.completion import OPEN_GRAPH
 from tgraph.cli.conversation import EMBEDDED, Conversation
 from tgraph.cli.options import filter_options, filters_of
 from tgraph.cli.terminal import (
+    console,
+    is_terminal,
     many,
     one_line,
     place_text,
