@@ -68,12 +68,14 @@ def test_a_conversation_is_piped_in(terminal, server, tmp_path):
 
 def test_what_goes_wrong_is_told_and_the_conversation_goes_on(terminal):
     lines = ("/nope", "/mode nope", "/filter --nope", "/source", "zxcvb qwrtp?", "/source 7")
-    result = chat(terminal, *lines, "/mode basic", "/filter --document curie.md", code=2)
+    result = chat(
+        terminal, *lines, "/mode basic", "/filter --document curie.md --since 1900", code=2
+    )
     errors = [line for line in result.stderr.splitlines() if line.startswith("Error: ")]
     assert len(errors) == 5
     assert "There is no command /nope" in errors[0]
     assert errors[-1] == "Error: The last answer cites nothing."
-    assert 'Filters: document ["curie.md"]' in result.stderr
+    assert "Filters: document curie.md, since 1900\n" in result.stderr
     assert chat(terminal, "zxcvb qwrtp?", code=3).stdout
 
 

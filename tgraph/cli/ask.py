@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from tgraph.cli.options import (
     settings_of,
 )
 from tgraph.cli.running import NO_EVIDENCE, command, opened, tell_failure, worst
-from tgraph.cli.terminal import PIPED, one_text, piped_lines, print_json, safe, say
+from tgraph.cli.terminal import PIPED, one_text, piped_lines, print_json, safe, say, say_next
 from tgraph.errors import TgraphError, UsageError
 
 if TYPE_CHECKING:
@@ -52,21 +53,28 @@ class Ask:
             raise click.UsageError(f"--only-{self._only} is no stream: choose --json.")
         check_entities(options["include_entity"], options["exclude_entity"])
 
-    def run(self, questions: Iterable[str]) -> None:
-        """Ask them one by one, and print. What fails doesn't stop those that come after it; the
-        exit code tells of it, or else that one had no evidence."""
+    def run(self, question: str) -> None:
+        """Ask, and print; the exit code tells how it went."""
+        with self._opened() as graph:
+            code = self._ask(graph, question)
+        click.get_current_context().exit(code)
+
+    def run_all(self, questions: Iterable[str]) -> None:
+        """The same for each. What fails doesn't stop those that come after it; the exit code tells
+        of it, or else that one had no evidence."""
+        codes: list[int] = []
+        with self._opened() as graph:
+            for question in questions:
+                text = not (self._form.json or self._form.jsonl)
+                say_next(question, apart=text and bool(codes))
+                codes.append(self._ask(graph, question))
+        click.get_current_context().exit(worst(codes))
+
+    @contextmanager
+    def _opened(self) -> Iterator[KnowledgeGraph]:
         with opened(self._settings) as graph:
             note_idle(graph, self._given, self._mode)
-            codes = [self._ask(graph, question) for question in self._apart(questions)]
-        if code := worst(codes):
-            click.get_current_context().exit(code)
-
-    def _apart(self, questions: Iterable[str]) -> Iterator[str]:
-        """The questions; on stdout there is an empty line between their answers."""
-        for place, question in enumerate(questions):
-            if place and not (self._form.json or self._form.jsonl):
-                click.echo()
-            yield question
+            yield graph
 
     def _ask(self, graph: KnowledgeGraph, question: str) -> int:
         output = AnswerOutput(graph, self._form)
@@ -208,9 +216,9 @@ def ask(words: tuple[str, ...], question: str | None, **options: Any) -> None:
         return
     given = " ".join(words) if words else None
     if PIPED in (given, question) and None in (given, question):
-        Ask(options).run(piped_lines("question"))
+        Ask(options).run_all(piped_lines("question"))
     else:
-        Ask(options).run([one_text("question", given, question)])
+        Ask(options).run(one_text("question", given, question))
 
 
 @command("suggest")

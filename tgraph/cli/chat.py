@@ -21,7 +21,7 @@ from tgraph.cli.options import (
     settings_of,
 )
 from tgraph.cli.running import command, tell_failure, worst
-from tgraph.cli.terminal import one_line, say
+from tgraph.cli.terminal import one_line, say, say_next
 
 if TYPE_CHECKING:
     from tgraph.cli.conversation import Conversation
@@ -116,11 +116,12 @@ def _done(line: str, conversation: Conversation) -> int:
     from tgraph.cli.line_input import is_interactive
     from tgraph.cli.slash_commands import SLASH, run
 
-    if line.startswith(SLASH):
+    is_command = line.startswith(SLASH)
+    if not is_interactive():
+        say_next(line, apart=bool(conversation.turns) and not is_command)
+    if is_command:
         run(line.strip(), conversation)
         return 0
-    if conversation.turns and not is_interactive():
-        click.echo()
     return conversation.ask(line.strip())
 
 

@@ -243,14 +243,22 @@ def filter_(conversation: Conversation, clear: bool, **flags: Any) -> None:
     given = filters_of(flags)
     if clear or given:
         conversation.filters = NO_FILTERS if clear else given
-    say(f"Filters: {filters_text(conversation)}")
+    say(f"Filters: {filters_text(conversation) or 'none'}")
 
 
 def filters_text(conversation: Conversation) -> str:
     """The filters in words."""
-    said = conversation.filters.parameters.items()
-    told = (f"{name.removeprefix('filter-')} {one_line(value)}" for name, value in said)
-    return ", ".join(told) or "none, all documents"
+    chosen = conversation.filters
+    told = {
+        "document": chosen.documents,
+        "since": (chosen.since,),
+        "until": (chosen.until,),
+        "type": chosen.types,
+        "language": chosen.languages,
+        "valid at": (chosen.valid_at,),
+    }
+    said = ((name, " or ".join(filter(None, values))) for name, values in told.items())
+    return one_line(", ".join(f"{name} {value}" for name, value in said if value))
 
 
 @_command(

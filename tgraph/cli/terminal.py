@@ -35,11 +35,12 @@ def say(message: str) -> None:
     """One line on stderr; at a terminal that is too narrow for it, several, with no word broken and
     all but the first indented further."""
     text = safe(message)
-    if sys.stderr.isatty():
-        width = console(stderr=True).width
-        lines = text.split("\n")
-        text = "\n".join(x if len(x) <= width else _wrapped(x, width) for x in lines)
-    click.echo(text, err=True)
+    click.echo(_fitting(text, console(stderr=True)) if sys.stderr.isatty() else text, err=True)
+
+
+def _fitting(text: str, target: Console) -> str:
+    width = target.width
+    return "\n".join(x if len(x) <= width else _wrapped(x, width) for x in text.split("\n"))
 
 
 def _wrapped(line: str, width: int) -> str:
@@ -159,9 +160,11 @@ def _plain(value: Any) -> Any:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines on stdout, harmless."""
+    """Lines on stdout, harmless; at a terminal as ``say`` writes them."""
+    target = console() if is_terminal() else None
     for line in lines:
-        click.echo(safe(line))
+        text = safe(line)
+        click.echo(text if target is None else _fitting(text, target))
 
 
 def write_bytes(data: bytes) -> None:
@@ -225,22 +228,23 @@ def one_text(what: str, *given: str | None) -> str:
 
 
 def piped_lines(what: str) -> Iterator[str]:
-    """Each line of standard input that says something, as it comes; told on stderr, so that what
-    follows there is known by it. A usage error where there is none."""
+    """The lines of standard input that say something, as they come, without white space around
+    them. A usage error where there is none."""
     found = False
-    for line in read_lines():
-        found = True
-        say(f"> {line}")
-        yield line
+    while line := sys.stdin.buffer.readline():
+        if text := line.decode("utf-8", "replace").removeprefix("\ufeff").strip():
+            found = True
+            yield text
     if not found:
         raise click.UsageError(f"There is no {what} on standard input.")
 
 
-def read_lines() -> Iterator[str]:
-    """The lines of standard input that say something, without white space around them."""
-    while line := sys.stdin.buffer.readline():
-        if text := line.decode("utf-8", "replace").removeprefix("\ufeff").strip():
-            yield text
+def say_next(question: str, *, apart: bool) -> None:
+    """Say on stderr which of several questions comes now, for what follows there tells of it; on
+    stdout an empty line keeps the answers ``apart``."""
+    if apart:
+        click.echo()
+    say(f"> {question}")
 
 
 def confirm(what: str, question: str) -> None:
