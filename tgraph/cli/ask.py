@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tgraph.cli import completion
-from tgraph.cli.answer_output import AnswerForm, AnswerOutput, note_idle
 from tgraph.cli.options import (
     ModeFlagsCommand,
     answer_options,
@@ -28,6 +27,7 @@ from tgraph.cli.terminal import PIPED, one_text, piped_lines, print_json, safe, 
 from tgraph.errors import TgraphError, UsageError
 
 if TYPE_CHECKING:
+    from tgraph.cli.answer_output import AnswerForm
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.model import Only, Turn
 
@@ -72,11 +72,15 @@ class Ask:
 
     @contextmanager
     def _opened(self) -> Iterator[KnowledgeGraph]:
+        from tgraph.cli.answer_output import note_idle
+
         with opened(self._settings) as graph:
             note_idle(graph, self._given, self._mode)
             yield graph
 
     def _ask(self, graph: KnowledgeGraph, question: str) -> int:
+        from tgraph.cli.answer_output import AnswerOutput
+
         output = AnswerOutput(graph, self._form)
         try:
             if self._only:
@@ -97,6 +101,8 @@ class Ask:
 
 def form_of(options: dict[str, Any]) -> AnswerForm:
     """The flags that say how an answer is printed, which are taken out of them."""
+    from tgraph.cli.answer_output import AnswerForm
+
     names = ("explainable", "as_json", "jsonl", "no_streaming", "show_usage")
     return AnswerForm(*(bool(options.pop(name, False)) for name in names))
 

@@ -54,7 +54,9 @@ def _wrapped(line: str, width: int) -> str:
     return "\n".join(row.rstrip() for row in rows)
 
 
-_WORD = re.compile(r"\n|[^\S\n]+|[\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\ua4cf]+")
+_WIDE = "\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef"
+"""Characters of scripts without spaces, each of which may begin a line."""
+_WORD = rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+"
 
 
 def flowing() -> Callable[[str], None]:
@@ -70,7 +72,7 @@ class _Flow:
         self._gap = ""
 
     def write(self, text: str) -> None:
-        click.echo("".join(map(self._placed, _WORD.findall(text))), nl=False)
+        click.echo("".join(map(self._placed, re.findall(_WORD, text))), nl=False)
 
     def _placed(self, piece: str) -> str:
         """The piece behind what stands between it and what came before; white space waits for what

@@ -63,7 +63,7 @@ def page_quote_text(found: PageQuote) -> Text:
     lead = "" if found.begins else f"{_MORE} "
     rest = "" if found.ends else f" {_MORE}"
     return Text.assemble(
-        (safe(f"{lead}{found.before}"), "dim"),
+        safe(f"{lead}{found.before}"),
         (safe(f"⟦{found.quote}⟧"), "bold"),
-        (safe(f"{found.after}{rest}").rstrip(), "dim"),
+        safe(f"{found.after}{rest}").rstrip(),
     )
