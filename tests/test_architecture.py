@@ -152,7 +152,8 @@ def test_the_way_of_each_is_told_in_files(way):
 
 
 def test_the_command_line_loads_neither_the_store_nor_the_settings_before_it_knows_what_to_do():
-    heavy = {"pyoxigraph", "pydantic", "numpy", "rich", "tgraph.model", "tgraph.settings"}
+    libraries = {"pyoxigraph", "pydantic", "numpy", "rich", "prompt_toolkit"}
+    heavy = {*libraries, "tgraph.model", "tgraph.settings"}
     code = f"import sys, tgraph.cli.main; print(sorted({heavy!r} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

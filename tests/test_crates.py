@@ -366,3 +366,17 @@ def test_an_interrupted_session_has_a_package_that_says_so(tmp_path):
     assert "interrupted" in made.no_replay
     (tmp_path / "e.zip").write_bytes(made.data)
     assert check_package(tmp_path / "e.zip").problems == []
+
+
+def test_a_question_that_was_searched_for_by_words_is_replayed(tmp_path):
+    (tmp_path / "pont.txt").write_text(
+        "La tour fut construite par Gustave Eiffel en 1889 à Paris.\n"
+        "Le pont fut dessiné par Jean Resal.\n"
+    )
+    with tgraph.open(tmp_path / "g", create=True) as graph:
+        graph.index([tmp_path / "pont.txt"])
+        answer = graph.ask("Qui a dessiné le pont ?", "basic")
+        assert "Jean Resal" in answer.text
+        package = graph.package(answer.session)
+    (tmp_path / "p.zip").write_bytes(package)
+    assert states(tgraph.verify_package(tmp_path / "p.zip"))["Replay"] == "ok"

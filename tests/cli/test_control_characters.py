@@ -132,6 +132,23 @@ def test_a_language_model_s_answer_is_no_exception(hostile):
         assert not UNSAFE.search(result.output)
 
 
+def test_a_conversation_is_no_exception(hostile):
+    about = ("/source", "/trace --all", "/verify", f"/why-not Rutherford{EVIL}", "/documents")
+    others = (
+        "/sessions",
+        "/suggest",
+        f"/mode {EVIL}",
+        f"/as-of {EVIL}",
+        f"/{EVIL}",
+        f"/help {EVIL}",
+    )
+    flags = ["--embedding-provider", "hashing", "-r", str(hostile.root)]
+    lines = "\n".join((QUESTION, *about, *others, f"/filter --document {EVIL}", "Who?"))
+    result = hostile("chat", *flags, input=lines, code=None)
+    assert SHOWN.search(result.stdout)
+    assert not UNSAFE.search(result.output)
+
+
 def test_a_file_that_is_named_so_is_written_to(hostile, tmp_path: Path):
     said = hostile("trace", "-o", str(tmp_path / "x" / EVIL), "-r", str(hostile.root), code=2)
     assert not UNSAFE.search(said.output)

@@ -26,6 +26,17 @@ _HELP = 70
 """Characters of what is said of one."""
 
 
+OPEN_GRAPH = "open graph"
+"""The name in the context's object under which a command that completes has its graph."""
+
+
+def modes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The modes, and ``auto``."""
+    from tgraph.retrieve.modes.registry import AUTO, MODES
+
+    return [CompletionItem(name) for name in (*MODES, AUTO) if name.startswith(begun)]
+
+
 def sessions(context: click.Context, _: click.Parameter, begun: str) -> list[CompletionItem]:
     """The recorded sessions by UUID, newest first, and ``last``."""
     from tgraph.explain.trace.sessions import LAST
@@ -78,6 +89,8 @@ def _read(
 
     with context.scope(cleanup=False):
         try:
+            if (graph := common_option(OPEN_GRAPH)) is not None:
+                return list(read(graph))
             with tgraph.open(find_root(), collection=common_option("collection")) as graph:
                 return list(read(graph))
         except (TgraphError, OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -25,6 +26,7 @@ from tgraph.errors import UsageError
 if TYPE_CHECKING:
     from tgraph.engine.change.purge import Purge
     from tgraph.explain.audit.impact import Impact
+    from tgraph.explain.trace.documents import DocumentSummary
 
 
 SHOWN = 50
@@ -52,20 +54,26 @@ def list_(everything: bool, as_json: bool) -> None:
         found = [each for each in graph.documents() if each.standing or everything]
     if as_json:
         print_json(found)
-    elif found:
-        rows = (
-            (
-                one_line(each.path),
-                one_line(each.title),
-                time(each.taken),
-                "" if each.standing else "ended",
-                "" if each.authority == 1 else f"{each.authority:g}",
-            )
-            for each in found
-        )
-        show(table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows))
     else:
+        print_documents(found)
+
+
+def print_documents(found: Sequence[DocumentSummary]) -> None:
+    """The documents as a table."""
+    if not found:
         say("There are no documents yet. `tgraph index PATH...` takes some in.")
+        return
+    rows = (
+        (
+            one_line(each.path),
+            one_line(each.title),
+            time(each.taken),
+            "" if each.standing else "ended",
+            "" if each.authority == 1 else f"{each.authority:g}",
+        )
+        for each in found
+    )
+    show(table(("Path", "Title", "Taken in (UTC)", "Standing", "Authority"), rows))
 
 
 @command("weigh")

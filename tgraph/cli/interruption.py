@@ -33,26 +33,32 @@ def _end(_number: int, _frame: FrameType | None) -> None:
         os._exit(INTERRUPTED)
 
 
+class _Interrupting:
+    """A handler that raises ``KeyboardInterrupt``, and knows whether it did."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def __call__(self, _number: int, _frame: FrameType | None) -> NoReturn:
+        self.came = True
+        raise KeyboardInterrupt
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Inside, an interruption is a ``KeyboardInterrupt``, so that what was begun is ended well; it
     is one outside too where a library has made another error of it."""
-    if signal.getsignal(signal.SIGINT) is not _end:
+    before = signal.getsignal(signal.SIGINT)
+    if before is not _end and not isinstance(before, _Interrupting):
         yield
         return
-    came = False
-
-    def interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-        nonlocal came
-        came = True
-        raise KeyboardInterrupt
-
+    interrupt = _Interrupting()
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     except Exception as error:
-        if came:
+        if interrupt.came:
             raise KeyboardInterrupt from error
         raise
     finally:
-        signal.signal(signal.SIGINT, _end)
+        signal.signal(signal.SIGINT, before)

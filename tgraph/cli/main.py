@@ -10,6 +10,7 @@ from tgraph import __version__
 from tgraph.cli.ask import ask, suggest
 from tgraph.cli.audit import audit
 from tgraph.cli.backup import backup, restore
+from tgraph.cli.chat import chat
 from tgraph.cli.collections import collections
 from tgraph.cli.compare import compare
 from tgraph.cli.completion import completion
@@ -45,6 +46,7 @@ def cli() -> None:
     Examples:
       tgraph index docs/
       tgraph ask "What was the War on Terror?" -x
+      tgraph chat
       tgraph trace last
       tgraph audit --list
 
@@ -61,6 +63,7 @@ for _command in (
     index,
     import_,
     ask,
+    chat,
     suggest,
     sessions,
     trace,

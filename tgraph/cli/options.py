@@ -231,10 +231,7 @@ class ModeOption(click.Option):
         return super().get_help_record(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        from tgraph.retrieve.modes.registry import AUTO
-
-        names = (*_modes(), AUTO)
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return completion.modes(ctx, self, incomplete)
 
 
 def mode_option(text: str, default: str) -> Callable[[F], F]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,9 @@ from tgraph.errors import TgraphError
 if TYPE_CHECKING:
     from tgraph.engine.graph import KnowledgeGraph
     from tgraph.engine.progress import OnMessage, OnProgress
+
+NO_EVIDENCE = 3
+"""The exit code where the documents hold no answer."""
 
 DEFAULT_FOLDER = "tgraph-graph"
 """Where ``index`` makes a graph if there is none near; the other commands look there too."""
@@ -36,8 +39,6 @@ class Command(click.Command):
                 _note_ignored()
                 with seldom_collected():
                     return super().invoke(context)
-        except TgraphError as error:
-            _fail(context, str(error), error.exit_code)
         except KeyboardInterrupt:
             say(self.interrupted)
             context.exit(INTERRUPTED)
@@ -46,40 +47,55 @@ class Command(click.Command):
             context.exit(0)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                _unforeseen(context, error)
-            forget_stdout()
-            _fail(context, "The output can't be written: the disk is full. Free some space.", 1)
-        except MemoryError:
-            _fail(context, "There is not enough memory.", 1)
         except Exception as error:
-            _unforeseen(context, error)
+            if _is_full(error):
+                forget_stdout()
+            context.exit(tell_failure(error))
 
 
-def _unforeseen(context: click.Context, error: Exception) -> NoReturn:
+def tell_failure(error: Exception) -> int:
+    """Say in one sentence what failed, with a traceback where that is wanted; the exit code."""
+    if common_option("debug") or os.environ.get("TGRAPH_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    say(f"Error: {_sentence(error)}")
+    return error.exit_code if isinstance(error, TgraphError) else 1
+
+
+def worst(codes: Iterable[int]) -> int:
+    """The exit code of several questions: that of the first failure, else 3 where one has no
+    evidence."""
+    told = sorted(filter(None, codes), key=lambda code: code == NO_EVIDENCE)
+    return told[0] if told else 0
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, TgraphError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory."
+    if _is_full(error):
+        return "The output can't be written: the disk is full. Free some space."
     what = " ".join(f"{type(error).__name__}: {error}".split())
-    _fail(context, f"Something unforeseen happened: {what}. --debug shows where.", 1)
+    return f"Something unforeseen happened: {what}. --debug shows where."
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether nothing more can be written to a disk."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def common_option(name: str) -> Any:
     """What the call says of an option that all commands share; None where it says nothing."""
-    return (click.get_current_context().obj or {}).get(name)
+    context = click.get_current_context(silent=True)
+    return (context.obj or {}).get(name) if context is not None else None
 
 
 def _note_ignored() -> None:
     if ignored := common_option("ignored"):
         names = ", ".join(dict.fromkeys(ignored))
         say(f"Note: {names} has no effect; tgraph works on a folder and needs no server.")
-
-
-def _fail(context: click.Context, message: str, code: int) -> NoReturn:
-    if common_option("debug") or os.environ.get("TGRAPH_DEBUG"):
-        import traceback
-
-        traceback.print_exc()
-    say(f"Error: {message}")
-    context.exit(code)
 
 
 def command(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
+from functools import partial
 from io import StringIO
 from itertools import zip_longest
 from pathlib import Path
@@ -33,11 +35,12 @@ def say(message: str) -> None:
     """One line on stderr; at a terminal that is too narrow for it, several, with no word broken and
     all but the first indented further."""
     text = safe(message)
-    if sys.stderr.isatty():
-        width = console(stderr=True).width
-        lines = text.split("\n")
-        text = "\n".join(x if len(x) <= width else _wrapped(x, width) for x in lines)
-    click.echo(text, err=True)
+    click.echo(_fitting(text, console(stderr=True)) if sys.stderr.isatty() else text, err=True)
+
+
+def _fitting(text: str, target: Console) -> str:
+    width = target.width
+    return "\n".join(x if len(x) <= width else _wrapped(x, width) for x in text.split("\n"))
 
 
 def _wrapped(line: str, width: int) -> str:
@@ -49,6 +52,46 @@ def _wrapped(line: str, width: int) -> str:
             rows.append(f"{indent}  ")
         rows[-1] += f"{word} "
     return "\n".join(row.rstrip() for row in rows)
+
+
+_WIDE = "\u2e80-\ua4cf\uf900-\ufaff\uff00-\uffef"
+"""Characters of scripts without spaces, each of which may begin a line."""
+_WORD = rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+"
+
+
+def flowing() -> Callable[[str], None]:
+    """Writes a text on stdout piece by piece; at a terminal no word is broken that has room in a
+    line of its own."""
+    return _Flow(console().width).write if is_terminal() else partial(click.echo, nl=False)
+
+
+class _Flow:
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._column = 0
+        self._gap = ""
+
+    def write(self, text: str) -> None:
+        click.echo("".join(map(self._placed, re.findall(_WORD, text))), nl=False)
+
+    def _placed(self, piece: str) -> str:
+        """The piece behind what stands between it and what came before; white space waits for what
+        comes after it."""
+        from rich.cells import cell_len
+
+        if piece == "\n":
+            self._column, self._gap = 0, ""
+            return piece
+        if piece.isspace():
+            self._gap = piece
+            return ""
+        gap, self._gap, size = self._gap, "", cell_len(piece)
+        if self._column > 0 and self._column + len(gap) + size > self._width >= size:
+            gap, self._column = "\n", 0
+        else:
+            self._column += len(gap)
+        self._column = (self._column + size) % (self._width + 1)
+        return gap + piece
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -119,9 +162,11 @@ def _plain(value: Any) -> Any:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines on stdout, harmless."""
+    """Lines on stdout, harmless; at a terminal as ``say`` writes them."""
+    target = console() if is_terminal() else None
     for line in lines:
-        click.echo(safe(line))
+        text = safe(line)
+        click.echo(text if target is None else _fitting(text, target))
 
 
 def write_bytes(data: bytes) -> None:
@@ -182,6 +227,26 @@ def one_text(what: str, *given: str | None) -> str:
     if not piped:
         raise click.UsageError(f"Give one {what}, as the argument, with -q, or piped in.")
     return piped
+
+
+def piped_lines(what: str) -> Iterator[str]:
+    """The lines of standard input that say something, as they come, without white space around
+    them. A usage error where there is none."""
+    found = False
+    while line := sys.stdin.buffer.readline():
+        if text := line.decode("utf-8", "replace").removeprefix("\ufeff").strip():
+            found = True
+            yield text
+    if not found:
+        raise click.UsageError(f"There is no {what} on standard input.")
+
+
+def say_next(question: str, *, apart: bool) -> None:
+    """Say on stderr which of several questions comes now, for what follows there tells of it; on
+    stdout an empty line keeps the answers ``apart``."""
+    if apart:
+        click.echo()
+    say(f"> {question}")
 
 
 def confirm(what: str, question: str) -> None:

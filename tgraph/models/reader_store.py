@@ -8,7 +8,6 @@ is replaced as a whole once the files are on disk, so an interrupted pull change
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ from tempfile import mkdtemp
 from tgraph.errors import ModelError, UsageError
 from tgraph.models.hub import Copied, OnBytes, Published
 from tgraph.models.reader import OnnxReader, Passage
-from tgraph.store.files import FileLock, make_folder, read_json, sync_files, write_json
+from tgraph.store.files import FileLock, make_folder, read_json, sync_files, user_data, write_json
 
 NETWORK, TOKENIZER = "model.onnx", "tokenizer.json"
 _PATHS = {NETWORK: (NETWORK, f"onnx/{NETWORK}"), TOKENIZER: (TOKENIZER, f"onnx/{TOKENIZER}")}
@@ -84,7 +83,7 @@ class ReaderStore:
     """The readers that were pulled, in ``root`` (by default the user's data folder)."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root or _user_data() / "readers"
+        self.root = root or user_data() / "readers"
 
     def all(self) -> list[PulledReader]:
         """By their names."""
@@ -145,12 +144,6 @@ def reader_named(name: str) -> OnnxReader:
         f"There is no reader {name}: none of that name was pulled, and it is no folder.",
         f"Run: tgraph models pull {name}. `tgraph models list` shows what was pulled.",
     )
-
-
-def _user_data() -> Path:
-    base = Path(os.environ.get("XDG_DATA_HOME", ""))
-    root = base if base.is_absolute() else Path("~/.local/share").expanduser()
-    return root / "tgraph"
 
 
 # --- a pull ---

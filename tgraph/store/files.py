@@ -98,6 +98,13 @@ def make_folder(path: Path, *, private: bool = False, durable: bool = True) -> N
         sync_folder(path.parent)
 
 
+def user_data() -> Path:
+    """The folder of the user's own data (XDG base directories), which may not be there yet."""
+    base = Path(os.environ.get("XDG_DATA_HOME", ""))
+    root = base if base.is_absolute() else Path("~/.local/share").expanduser()
+    return root / "tgraph"
+
+
 def write_atomic(
     path: Path, data: bytes, *, durable: bool = True, scratch: Path | None = None
 ) -> None:

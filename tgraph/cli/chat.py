@@ -1,0 +1,186 @@
+"""``tgraph chat``: a conversation in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tgraph.cli import completion
+from tgraph.cli.options import (
+    ModeFlagsCommand,
+    answer_options,
+    chat_options,
+    common,
+    filter_options,
+    filters_of,
+    mode_option,
+    settings_of,
+)
+from tgraph.cli.running import command, tell_failure, worst
+from tgraph.cli.terminal import one_line, say, say_next
+
+if TYPE_CHECKING:
+    from tgraph.cli.conversation import Conversation
+
+
+@command("chat", ModeFlagsCommand)
+@mode_option("How to retrieve: {modes}, or auto, which chooses by the question.", "auto")
+@click.option("-x", "--explainable", is_flag=True, help="Show each step as it is recorded.")
+@click.option("--show-usage", is_flag=True, help="Say what each answer cost, by step and prompt.")
+@click.option(
+    "--continue",
+    "session",
+    metavar="ID",
+    shell_complete=completion.sessions,
+    help="Take up the conversation that a recorded session ended.",
+)
+@click.option("--no-history", is_flag=True, help="Keep nothing of what is typed in a file.")
+@click.option(
+    "--as-of",
+    metavar="WHEN",
+    shell_complete=completion.sessions,
+    help="Ask of knowledge as it was: a date or time, a generation (`tgraph history`) or a"
+    " session.",
+)
+@filter_options
+@answer_options
+@chat_options
+@common
+def chat(session: str | None, no_history: bool, **options: Any) -> None:
+    """Ask one question after the other; each knows those before it.
+
+    A line that begins with / is a command: /source 2 shows the quote of citation 2 in its page,
+    /why-not TEXT why something is not in the answer, /help all of them. Ctrl-C ends a question,
+    Ctrl-D the conversation. What is typed is kept in the user's data folder, for its owner alone.
+
+    Piped in, each line is a question or a command. Exit code then: that of the first that failed,
+    else 3 where one had no answer.
+
+    \b
+    Examples:
+      tgraph chat
+      tgraph chat -m local --document "nimrod*"
+      tgraph chat --continue last
+      tgraph chat < questions.txt
+    """
+    from tgraph.cli.line_input import is_interactive, said
+
+    conversation = _begun(options)
+    with closing(conversation):
+        if session is not None:
+            conversation.go_on_from(session)
+        if is_interactive():
+            say(_greeting(conversation))
+        lines = said(
+            None if no_history else _history_file(),
+            lambda begun: _completed(begun, conversation),
+            lambda: _status(conversation),
+        )
+        codes = list(_answered(conversation, lines))
+    if not is_interactive() and (code := worst(codes)):
+        click.get_current_context().exit(code)
+
+
+def _begun(options: dict[str, Any]) -> Conversation:
+    from tgraph.cli.ask import check_entities, form_of, given_of
+    from tgraph.cli.conversation import Conversation
+
+    mode, form, given = options.pop("mode"), form_of(options), given_of(options)
+    filters, as_of = filters_of(options), options.pop("as_of")
+    check_entities(options["include_entity"], options["exclude_entity"])
+    settings = settings_of(options)
+    return Conversation(settings, mode=mode, filters=filters, as_of=as_of, form=form, given=given)
+
+
+def _answered(conversation: Conversation, lines: Iterator[str]) -> Iterator[int]:
+    """The exit code of each line, as it is answered."""
+    from tgraph.cli.line_input import is_interactive
+
+    for line in lines:
+        codes: list[int] = []
+        with _outlived(codes):
+            codes.append(_done(line, conversation))
+        yield from codes
+        if conversation.is_over:
+            return
+        if is_interactive():
+            say("")
+
+
+def _done(line: str, conversation: Conversation) -> int:
+    """What a command or a question comes to: its exit code."""
+    from tgraph.cli.line_input import is_interactive
+    from tgraph.cli.slash_commands import SLASH, run
+
+    is_command = line.startswith(SLASH)
+    if not is_interactive():
+        say_next(line, apart=bool(conversation.turns) and not is_command)
+    if is_command:
+        run(line.strip(), conversation)
+        return 0
+    return conversation.ask(line.strip())
+
+
+@contextmanager
+def _outlived(codes: list[int]) -> Iterator[None]:
+    """What fails inside is told, with its exit code in ``codes``, and the conversation goes on; so
+    does one that somebody at a terminal interrupts."""
+    from tgraph.cli.interruption import MESSAGE, interruptible
+    from tgraph.cli.line_input import is_interactive
+
+    try:
+        with interruptible():
+            yield
+    except KeyboardInterrupt:
+        if not is_interactive():
+            raise
+        say(MESSAGE)
+    except click.exceptions.Exit:
+        pass
+    except click.ClickException as error:
+        say(f"Error: {error.format_message()}")
+        codes.append(error.exit_code)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        codes.append(tell_failure(error))
+
+
+def _completed(begun: str, conversation: Conversation) -> Any:
+    from tgraph.cli.slash_commands import SLASH, completed
+
+    return completed(begun, conversation) if begun.startswith(SLASH) else ("", ())
+
+
+def _greeting(conversation: Conversation) -> str:
+    number = sum(each.standing for each in conversation.graph.documents())
+    where = one_line(str(conversation.graph.root))
+    of = "1 document" if number == 1 else f"{number:,} documents"
+    return f"{of} in {where}. Ask, or type /help; Ctrl-D leaves.\n"
+
+
+def _status(conversation: Conversation) -> str:
+    from tgraph.cli.conversation import EMBEDDED
+    from tgraph.cli.slash_commands import filters_text
+
+    parts = [
+        conversation.mode,
+        "no model" if conversation.model == EMBEDDED else conversation.model,
+    ]
+    if conversation.turns:
+        parts.append(f"question {len(conversation.turns) + 1}")
+    if conversation.as_of:
+        parts.append(f"as of {one_line(conversation.as_of, 19)}")
+    if conversation.filters:
+        parts.append(filters_text(conversation))
+    return " · ".join(parts)
+
+
+def _history_file() -> Path:
+    from tgraph.store.files import user_data
+
+    return user_data() / "chat-history"
