@@ -378,5 +378,5 @@ def test_a_question_that_was_searched_for_by_words_is_replayed(tmp_path):
         answer = graph.ask("Qui a dessiné le pont ?", "basic")
         assert "Jean Resal" in answer.text
         package = graph.package(answer.session)
-    (tmp_path / "p.zip").write_bytes(package)
-    assert states(tgraph.verify_package(tmp_path / "p.zip"))["Replay"] == "ok"
+    (tmp_path / "p.zip").write_bytes(package.data)
+    assert states(check_package(tmp_path / "p.zip"))["Replay"] == "ok"
