@@ -149,7 +149,7 @@ class Screen:
 
     def rest(self) -> str:
         with suppress(AssertionError):
-            while True:
+            while select.select([self._leader], [], [], 60)[0]:
                 self._unread += self._read()
         return self._unread
 
@@ -211,6 +211,7 @@ def test_an_interruption_ends_the_question_and_not_the_conversation(terminal, tm
             screen.type(f"{QUESTION}\r")
             screen.until("Evidence:")
             screen.until("Session:")
+            screen.until(">")
             screen.type("\x04")
             screen.rest()
             assert screen.running.wait(60) == 0
