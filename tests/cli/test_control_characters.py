@@ -45,7 +45,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
         yield made
 
 
-FILES = ("csv", "graphml", "graphrag", "markdown")
+FILES = ("csv", "graphml", "graphrag", "markdown", "crate")
 
 
 def formats() -> Iterator[tuple[str, ...]]:
@@ -56,7 +56,7 @@ def formats() -> Iterator[tuple[str, ...]]:
         for kind in (kind for kind in kinds if isinstance(kind, click.Choice)):
             for each in kind.choices:
                 if name == "export" and each in FILES:
-                    continue  # of knowledge, tested below
+                    continue  # written to files, tested below, or binary
                 query = CONSTRUCT if each in ("turtle", "ntriples") else SELECT
                 said = {
                     "sparql": [query],

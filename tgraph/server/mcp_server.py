@@ -24,6 +24,7 @@ from tgraph.explain.query.guard import gives_triples
 from tgraph.explain.query.sparql import Bounds
 from tgraph.model import Answer, Citation, Turn
 from tgraph.rendering import one_line
+from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.server.access import Access, Right
 from tgraph.server.operations import plain
@@ -176,7 +177,7 @@ def _add_questions(server: MCPServer, doors: Doors) -> None:
     async def search(
         query: Annotated[str, Field(min_length=1, max_length=20_000)],
         ctx: Context,
-        mode: Mode = "contextual",
+        mode: Mode = CONTEXTUAL.name,
         collection: Collection = None,
     ) -> Annotated[CallToolResult, ContextOut]:
         """Find what the documents say on something, without an answer: passages or facts with

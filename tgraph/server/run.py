@@ -71,9 +71,14 @@ def serve(serving: Serving, told: Callable[[str], None]) -> None:
         lifespan="on",
     )
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises again what stopped it
-        signal.signal(number, lambda number, frame: None)
-    uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(config)
+
+    def stop(number: int, frame: object) -> None:
+        server.should_exit = True
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # until uvicorn listens, and when it ends: it
+        signal.signal(number, stop)  # raises again what stopped it
+    server.run(sockets=[listening])
 
 
 def _listen(serving: Serving) -> socket.socket:
