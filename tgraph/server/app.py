@@ -28,6 +28,7 @@ from tgraph.server.service import Service
 from tgraph.server.sign_in import SignIn
 from tgraph.server.sparql import sparql_routes
 from tgraph.server.status import status_routes
+from tgraph.server.workbench import workbench_routes
 
 if TYPE_CHECKING:
     from tgraph.server.mcp_doors import HttpDoor
@@ -58,7 +59,7 @@ def create_app(
                     await running
 
     app = Starlette(
-        routes=[*_routes(service), *(agents.routes if agents else ())],
+        routes=[*_routes(service, tokens), *(agents.routes if agents else ())],
         middleware=[
             Middleware(Guarded, service=service),
             Middleware(SignIn, tokens=tokens, person=person, hosts=tuple(hosts)),
@@ -86,7 +87,7 @@ def _agents(service: Service) -> HttpDoor | None:
     return HttpDoor(service)
 
 
-def _routes(service: Service) -> list[BaseRoute]:
+def _routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
     """All doors; each is a function from the service to its routes."""
     return [
         *status_routes(service),
@@ -95,6 +96,7 @@ def _routes(service: Service) -> list[BaseRoute]:
         *linked_data_routes(service),
         _described(),
         *(operation.route(service) for operation in OPERATIONS),
+        *workbench_routes(service, tokens),
     ]
 
 

@@ -154,18 +154,18 @@ def to_html(
     asked."""
     from markupsafe import Markup
 
-    sentences = _sentences(trace, page_text)
+    sentences = shown_sentences(trace, page_text)
     shown = [place.cited for sentence in sentences for place in sentence.places]
     return template("report.html").render(
         trace=trace,
         knowledge=knowledge_text(trace),
         sentences=sentences,
-        groups=_groups(sentences),
-        influential=_influential(trace),
-        idle=_idle(trace),
-        glance=list(_glance(trace, sentences)) if sentences else [],
+        groups=quoted_groups(sentences),
+        influential=influential_items(trace),
+        idle=idle_items(trace),
+        glance=list(at_a_glance(trace, sentences)) if sentences else [],
         way=list(way_lines(trace)),
-        uses=_uses(trace),
+        uses=uses_of(trace),
         prompts=shown_prompts(trace),
         calls=shown_calls(trace, request),
         sources=list(dict.fromkeys((cited.title, cited.path) for cited in shown)),
@@ -197,7 +197,9 @@ def in_script(trig: str) -> str:
 # --- sentences ---
 
 
-def _groups(sentences: Sequence[ShownSentence]) -> list[tuple[Document | None, list[Numbered]]]:
+def quoted_groups(
+    sentences: Sequence[ShownSentence],
+) -> list[tuple[Document | None, list[Numbered]]]:
     """Of an answer that quotes its sentences by document; empty for one in its own words."""
     said = [sentence.said for sentence in sentences]
     if not is_extractive(said):
@@ -208,7 +210,7 @@ def _groups(sentences: Sequence[ShownSentence]) -> list[tuple[Document | None, l
     ]
 
 
-def _sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
+def shown_sentences(trace: Trace, page_text: PageText) -> list[ShownSentence]:
     items = {item.iri: item for item in trace.selected}
     found: list[ShownSentence] = []
     number = 0
@@ -275,7 +277,7 @@ def _ends(text: str, most: int, head: int) -> tuple[str, str, str]:
 # --- what matters ---
 
 
-def _glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
+def at_a_glance(trace: Trace, sentences: Sequence[ShownSentence]) -> Iterator[Glance]:
     """The answer's proof in a few figures."""
     yield _share("Cited", sum(bool(s.places) for s in sentences), len(sentences), "sentences")
     if judged := [s.verdict for s in trace.sentences if s.verdict]:
@@ -305,7 +307,7 @@ def _verified(verdicts: Sequence[str]) -> Glance:
     return _share("Verified", proven, len(verdicts), "sentences supported")
 
 
-def _uses(trace: Trace) -> dict[str, list[int]]:
+def uses_of(trace: Trace) -> dict[str, list[int]]:
     """The numbers of the sentences that cite a selection, by its IRI."""
     found: dict[str, list[int]] = {}
     for number, sentence in enumerate(trace.sentences, 1):
@@ -314,9 +316,9 @@ def _uses(trace: Trace) -> dict[str, list[int]]:
     return found
 
 
-def _idle(trace: Trace) -> list[TraceItem]:
+def idle_items(trace: Trace) -> list[TraceItem]:
     """What is cited, and has no influence of its own."""
-    found, cited = trace.influence, _uses(trace)
+    found, cited = trace.influence, uses_of(trace)
     return [
         item
         for item in trace.selected
@@ -324,11 +326,11 @@ def _idle(trace: Trace) -> list[TraceItem]:
     ]
 
 
-def _influential(trace: Trace) -> tuple[ShownWeight, ...]:
+def influential_items(trace: Trace) -> tuple[ShownWeight, ...]:
     """What the answer as a whole depends on, the heaviest first."""
     if (found := trace.influence) is None:
         return ()
-    return _weights(trace, {iri: found.weights[iri] for iri in found.above}, _uses(trace))
+    return _weights(trace, {iri: found.weights[iri] for iri in found.above}, uses_of(trace))
 
 
 def _depends_on(trace: Trace, sentence: TraceSentence) -> tuple[ShownWeight, ...] | None:

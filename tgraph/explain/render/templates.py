@@ -16,7 +16,7 @@ from tgraph.rendering import many, safe, shortened
 from tgraph.resources import data
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
     from markupsafe import Markup
 
 ROWS = 50
@@ -26,10 +26,8 @@ LONGEST = 400
 
 
 @cache
-def template(name: str) -> Template:
-    """A template: what it prints is escaped, and its control and bidirectional characters are
-    shown as escapes. What it is not told is an error."""
-    from jinja2 import Environment, StrictUndefined
+def _environment() -> Environment:
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     environment = Environment(
         autoescape=True,
@@ -38,12 +36,21 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
         extensions=["jinja2.ext.do"],
+        loader=FunctionLoader(lambda name: data(name).read_text("utf-8")),
+        auto_reload=False,
     )
     environment.filters |= {"clock": clock, "many": many, "shortened": shortened}
     environment.globals |= {"ROWS": ROWS, "LONGEST": LONGEST, "numbered": numbered}
     environment.globals |= {"is_extractive": is_extractive, "quote_groups": quote_groups}
     environment.globals |= {"runs": runs_of, "is_code": is_code, "styled": styled}
-    return environment.from_string(data(name).read_text("utf-8"))
+    return environment
+
+
+@cache
+def template(name: str) -> Template:
+    """A template: what it prints is escaped, and its control and bidirectional characters are
+    shown as escapes. What it is not told is an error."""
+    return _environment().get_template(name)
 
 
 def _visible(said: object) -> object:
@@ -67,15 +74,16 @@ _TAGS: dict[Style, str] = {
 }  # fmt: skip
 
 
-def styled(run: TextRun) -> Markup:
-    """A run in the elements that mean its styles; none of them does anything."""
+def styled(run: TextRun, block: str = _TAGS["block"]) -> Markup:
+    """A run in the elements that mean its styles; none of them does anything. ``block`` is the
+    element of a block of code with its attributes, for pages that allow no style within."""
     from markupsafe import Markup
 
     if run.text == "\n":
         return Markup("<br>")
     said = Markup("{}").format(safe(run.shown))
     for name in sorted(run.styles):
-        tag = _TAGS[name]
+        tag = block if name == "block" else _TAGS[name]
         said = Markup(f"<{tag}>{{}}</{tag.partition(' ')[0]}>").format(said)  # noqa: S704
     return said
 
