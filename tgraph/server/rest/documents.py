@@ -11,11 +11,14 @@ from starlette.responses import Response
 from starlette.status import HTTP_202_ACCEPTED
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.explain.trace.documents import DocumentSummary
+from tgraph.errors import UnknownNameError, UsageError
+from tgraph.explain.render.pdf_page import PageBoxes, page_boxes, page_image
+from tgraph.explain.trace.documents import DocumentSummary, find_document
 from tgraph.server.events import event, event_stream
 from tgraph.server.jobs import Job, Jobs
-from tgraph.server.operations import Operation, Parameters, RestCall
+from tgraph.server.operations import Operation, Parameters, RestCall, number
 from tgraph.server.uploads import received
+from tgraph.vocabulary import document_iri
 
 
 class Everything(Parameters):
@@ -24,6 +27,11 @@ class Everything(Parameters):
 
 class OfPage(Parameters):
     page: int | None = Field(None, ge=1, description="of a document that has pages")
+
+
+class OfPlace(Parameters):
+    start: int = Field(ge=0, description="the first character")
+    end: int = Field(ge=1, description="the character after the last")
 
 
 class Reason(Parameters):
@@ -63,6 +71,43 @@ async def text(call: RestCall) -> Response:
     name, page = call.path("document"), call.query.page
     found = await call.graph(lambda graph: graph.source_text(name, page))
     return Response(found, media_type="text/plain; charset=utf-8")
+
+
+async def image(call: RestCall) -> Response:
+    """A page as it looks."""
+    data = await _pdf(call)
+    page = number(call.path("page"))
+    drawn = await call.service.call(lambda: page_image(data, page), "read")
+    return Response(drawn, media_type="image/png", headers={"Cache-Control": "private, no-cache"})
+
+
+async def boxes(call: RestCall) -> Any:
+    """Where characters of a page are on its image."""
+    data = await _pdf(call)
+    name, page, asked = call.path("document"), number(call.path("page")), call.query
+
+    def work(graph: KnowledgeGraph) -> PageBoxes:
+        text = graph.source_text(name, page)
+        if not 0 <= asked.start < asked.end <= len(text):
+            raise UsageError(f"The page has {len(text):,} characters.", "Start before the end.")
+        return page_boxes(data, page, text, asked.start, asked.end)
+
+    return await call.graph(work)
+
+
+async def _pdf(call: RestCall) -> bytes:
+    name, page = call.path("document"), number(call.path("page"))
+    return await call.graph(lambda graph: pdf_of(graph, name, page))
+
+
+def pdf_of(graph: KnowledgeGraph, name: str, page: int) -> bytes:
+    """The bytes of a PDF that has the page. ``UnknownNameError`` where it is another file, and as
+    ``KnowledgeGraph.source_text`` does where its text is not kept any more."""
+    graph.source_text(name, page)
+    document = find_document(graph.read(), name)
+    if document.media_type != "application/pdf":
+        raise UnknownNameError("Only pages of PDFs have images.", "Its text is what is kept.")
+    return graph.librarian.get(document.document.removeprefix(document_iri("")))
 
 
 async def impact(call: RestCall) -> Any:
@@ -172,6 +217,14 @@ OPERATIONS = (
     Operation(
         "GET", f"{_ONE}/text", "text", "The text of a page", text, query=OfPage,
         media=("text/plain",), tags=_TAGS,
+    ),
+    Operation(
+        "GET", f"{_ONE}/pages/{{page}}/image", "page_image", "A page of a PDF as an image", image,
+        media=("image/png",), tags=_TAGS,
+    ),
+    Operation(
+        "GET", f"{_ONE}/pages/{{page}}/boxes", "page_boxes", "Where characters are on that image",
+        boxes, answer=PageBoxes, query=OfPlace, tags=_TAGS,
     ),
     Operation(
         "GET", f"{_ONE}/impact", "impact", "What would fall with a document", impact,

@@ -22,7 +22,7 @@ _FIRST = (
     "What entities are there?",
     "SELECT ?name ?type WHERE {\n"
     "  ?entity a tg:Entity ; rdfs:label ?name .\n"
-    "  OPTIONAL { ?entity tg:entityType ?type }\n"
+    "  OPTIONAL { ?entity a ?type FILTER(?type != tg:Entity) }\n"
     "} ORDER BY ?name LIMIT 100",
 )
 

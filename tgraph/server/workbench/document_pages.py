@@ -8,8 +8,11 @@ from typing import Any
 from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import TgraphError
+from tgraph.explain.render.pdf_page import PageBoxes, page_boxes
 from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.server.jobs import ENDED, Job, Jobs
+from tgraph.server.rest.documents import pdf_of
 from tgraph.server.uploads import received
 from tgraph.server.workbench.pages import Page, Visit, part_of, seen
 
@@ -84,13 +87,14 @@ async def document(visit: Visit) -> Response:
     """A page of it as it is stored, with the quote that was asked for, and what was extracted."""
     name, asked = visit.part("document"), _whole(visit.asked("page"))
 
-    def work(graph: KnowledgeGraph) -> tuple[SourceTree, _ShownPage]:
+    def work(graph: KnowledgeGraph) -> tuple[SourceTree, _ShownPage, PageBoxes | None]:
         tree = graph.source(name)
         numbers = [page.number for page in tree.pages]
         number = asked if asked in numbers else numbers[0]
-        return tree, _stretch(graph.source_text(tree.document.document, number), number, visit)
+        page = _stretch(graph.source_text(tree.document.document, number), number, visit)
+        return tree, page, _on_image(graph, tree.document, page)
 
-    tree, page = await visit.graph(work)
+    tree, page, on_image = await visit.graph(work)
     here = next(each for each in tree.pages if each.number == page.number)
     chunks = [c for c in here.chunks if c.start < page.last and c.end > page.first]
     return await visit.page(
@@ -101,9 +105,24 @@ async def document(visit: Visit) -> Response:
         window=WINDOW,
         facts=[(chunk, edge) for chunk in chunks for edge in chunk.edges],
         claims=[claim for chunk in chunks for claim in chunk.claims],
-        is_pdf=tree.document.media_type == "application/pdf",
+        on_image=on_image,
         rdf=visit.links.described(tree.document.document),
     )
+
+
+def _on_image(
+    graph: KnowledgeGraph, document: DocumentSummary, page: _ShownPage
+) -> PageBoxes | None:
+    """Where the quote is on the image of the page; None where there is no image."""
+    if document.media_type != "application/pdf" or page.number is None:
+        return None
+    text = graph.source_text(document.document, page.number)
+    start = page.first + len(page.before)
+    try:
+        data = pdf_of(graph, document.document, page.number)
+        return page_boxes(data, page.number, text, start, start + len(page.quote))
+    except TgraphError:  # the page is shown by its text all the same
+        return None
 
 
 async def impact(visit: Visit) -> Response:

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
+from markupsafe import Markup
 from pyoxigraph import Literal, NamedNode, Quad, Triple
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -15,6 +16,7 @@ from starlette.responses import Response
 from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UsageError
+from tgraph.explain.render.node_link import facts_of, node_link_svg
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.explain.trace.facts import Facts, KnownFact
 from tgraph.index.evidence import stored_evidence
@@ -64,8 +66,15 @@ async def entity(visit: Visit) -> Response:
         raise UsageError("No entity was named.", "Choose one from the list of entities.")
     found = await visit.graph(partial(_entity, name))
     part = part_of(found.facts, visit.asked("from"), 50)
+    drawn = facts_of([fact for fact, _ in found.facts])
+    picture = node_link_svg(drawn, visit.links.resource, f"Facts about {found.name}")
     return await visit.page(
-        "entity.html", entity=found, part=part, rdf=visit.links.described(found.iri)
+        "entity.html",
+        entity=found,
+        part=part,
+        left_out=drawn.left_out,
+        picture=Markup(picture),  # noqa: S704 - tgraph's own, words of others escaped
+        rdf=visit.links.described(found.iri),
     )
 
 
@@ -80,7 +89,7 @@ def _entity(name: str, graph: KnowledgeGraph) -> _ShownEntity:
     return _ShownEntity(
         iri,
         facts.label(iri),
-        sorted(_values(store, iri, v.tg("entityType"))),
+        sorted(set(_values(store, iri, v.RDF_TYPE)) - {"tg:Entity"}),
         " ".join(_values(store, iri, v.tg("description"))),
         [(fact, quotes.get(fact.edge, ())) for fact in known],
         [each for each in merges.merges() if each.canonical == iri],

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from tgraph.answer.support import PROVEN
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.explain.render import report as shown
+from tgraph.explain.render.node_link import node_link_svg, used_by
 from tgraph.explain.render.wording import (
     agents_text,
     item_text,
@@ -67,7 +68,7 @@ async def session(visit: Visit) -> Response:
         return _Shown(trace, sentences, earlier, why_not, graph.export(name, "svg").decode())
 
     found = await visit.graph(work)
-    trace = found.trace
+    trace, used = found.trace, used_by(found.trace)
     return await visit.page(
         "session.html",
         trace=trace,
@@ -79,6 +80,8 @@ async def session(visit: Visit) -> Response:
         why_not=found.why_not,
         expected=expected,
         picture=Markup(found.picture),  # noqa: S704 - tgraph's own, words of others escaped
+        used=Markup(node_link_svg(used, visit.links.resource, "What the answer used")),  # noqa: S704
+        left_out=used.left_out,
         glance=list(shown.at_a_glance(trace, found.sentences)) if found.sentences else [],
         way=list(way_lines(trace)),
         uses=shown.uses_of(trace),

@@ -1,0 +1,243 @@
+"""A piece of the graph as a picture: things in boxes, and what ties them together as arrows.
+
+The places are Kamada and Kawai's (1989) from a circle, so that the same piece always looks the
+same; boxes that overlap are then moved apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tgraph.explain.render.svg import fitted, pixels, safe
+from tgraph.explain.trace.facts import KnownFact
+from tgraph.explain.trace.values import Trace
+from tgraph.rendering import flat
+
+MOST = 40
+"""Arrows that a picture has room for."""
+_WIDEST, _HEIGHT, _LINE = 150.0, 24.0, 13.0
+_GAP = 26.0
+_ROUNDS = 200
+
+Href = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLink:
+    """An arrow between two things by their IRIs or words; ``strong`` is what an answer cites."""
+
+    source: str
+    target: str
+    label: str
+    strong: bool = False
+
+
+@dataclass
+class NodeLinkGraph:
+    """What a picture shows: the label of each thing by its key, the kind of those that are no
+    entities, and arrows. ``left_out`` are the arrows for which there was no room."""
+
+    labels: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    links: list[GraphLink] = field(default_factory=list)
+    left_out: int = 0
+
+    def tie(
+        self, source: tuple[str, str], target: tuple[str, str], label: str, **how: bool
+    ) -> None:
+        """An arrow from one thing to another, each with its label, if there is room."""
+        if len(self.links) >= MOST:
+            self.left_out += 1
+            return
+        for key, words in (source, target):
+            self.labels.setdefault(key, words)
+        self.links.append(GraphLink(source[0], target[0], label, **how))
+
+
+def used_by(trace: Trace) -> NodeLinkGraph:
+    """What the answer used: the edges that were selected, those that its sentences cite first, with
+    the numbers of these sentences; and other items beside the documents that they are from."""
+    found = NodeLinkGraph()
+    cited: dict[str, list[int]] = {}
+    for number, sentence in enumerate(trace.sentences, 1):
+        for selection in sentence.edge_selections:
+            cited.setdefault(selection, []).append(number)
+    for item in sorted(trace.selected, key=lambda item: item.iri not in cited):
+        numbers = cited.get(item.iri, [])
+        marks = f" [{', '.join(map(str, numbers))}]" if numbers else ""
+        if item.kind == "edge":
+            ends = (item.subject, item.subject_label), (item.object, item.object_label)
+            found.tie(*ends, f"{flat(item.predicate_label)}{marks}", strong=bool(numbers))
+            continue
+        places = item.evidence or tuple(
+            place
+            for sentence in trace.sentences
+            for place in sentence.citations
+            if place.edge_selection == item.iri
+        )
+        found.kinds[item.item] = "item"
+        for place in {each.document: each for each in places}.values():
+            found.kinds[place.document] = "document"
+            ends = (item.item, item.label), (place.document, place.title)
+            found.tie(*ends, f"from{marks}", strong=bool(numbers))
+    return found
+
+
+def facts_of(facts: Sequence[KnownFact]) -> NodeLinkGraph:
+    """The facts about an entity."""
+    found = NodeLinkGraph()
+    for fact in facts:
+        ends = (fact.subject, fact.subject_label), (fact.object, fact.object_label)
+        found.tie(*ends, flat(fact.predicate_label))
+    return found
+
+
+@dataclass
+class _Box:
+    """A thing where it is drawn; ``x`` and ``y`` are of its middle."""
+
+    key: str
+    lines: list[str]
+    width: float
+    height: float
+    x: float = 0.0
+    y: float = 0.0
+
+
+def node_link_svg(graph: NodeLinkGraph, href: Href, title: str) -> str:
+    """The picture as SVG with classes in place of styles; each thing that has an IRI is a link.
+    Empty where there is nothing to show."""
+    if not graph.links:
+        return ""
+    boxes = {key: _box(key, flat(words)) for key, words in graph.labels.items()}
+    _arrange(list(boxes.values()), [(link.source, link.target) for link in graph.links])
+    left = min(b.x - b.width / 2 for b in boxes.values()) - _GAP
+    top = min(b.y - b.height / 2 for b in boxes.values()) - _GAP
+    width = max(b.x + b.width / 2 for b in boxes.values()) + _GAP - left
+    height = max(b.y + b.height / 2 for b in boxes.values()) + _GAP - top
+    arrows = [_arrow(each, boxes, _turn(each, graph.links)) for each in graph.links]
+    words = [_words(each, boxes, _turn(each, graph.links)) for each in graph.links]
+    things = [_thing(boxes[key], graph.kinds.get(key, "entity"), graph.labels[key], href)
+              for key in boxes]  # fmt: skip
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="node-link" role="group"'
+        f' viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}"><title>{safe(title)}</title>'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8"'
+        ' markerHeight="8" orient="auto"><path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+        f"{''.join(arrows)}{''.join(words)}{''.join(things)}</svg>"
+    )
+
+
+def _box(key: str, words: str) -> _Box:
+    lines = fitted(words, (_WIDEST - 16, _WIDEST - 16)) or ["–"]
+    width = max(44.0, max(map(pixels, lines)) * 1.12 + 18)
+    return _Box(key, lines, width, _HEIGHT + _LINE * (len(lines) - 1))
+
+
+def _arrange(boxes: list[_Box], links: Sequence[tuple[str, str]]) -> None:
+    """Give each box its place."""
+    import igraph
+
+    places = {box.key: n for n, box in enumerate(boxes)}
+    pairs = {tuple(sorted((places[a], places[b]))) for a, b in links if a != b}
+    drawn = igraph.Graph(len(boxes), sorted(pairs))
+    layout = drawn.layout_kamada_kawai(seed=drawn.layout_circle())
+    for box, (x, y) in zip(boxes, layout.coords, strict=True):
+        box.x, box.y = x * 150, y * 95
+    for _ in range(_ROUNDS):
+        if not _move_apart(boxes):
+            return
+
+
+def _move_apart(boxes: list[_Box]) -> bool:
+    """Push each two that overlap apart the shorter way; whether there were any."""
+    moved = False
+    for n, a in enumerate(boxes):
+        for b in boxes[n + 1 :]:
+            wide = (a.width + b.width) / 2 + _GAP - abs(a.x - b.x)
+            tall = (a.height + b.height) / 2 + _GAP - abs(a.y - b.y)
+            if wide <= 0.1 or tall <= 0.1:
+                continue
+            moved = True
+            if wide < tall:
+                push = math.copysign(wide / 2, a.x - b.x or -1)
+                a.x, b.x = a.x + push, b.x - push
+            else:
+                push = math.copysign(tall / 2, a.y - b.y or -1)
+                a.y, b.y = a.y + push, b.y - push
+    return moved
+
+
+def _turn(link: GraphLink, links: Sequence[GraphLink]) -> float:
+    """How far to one side an arrow bends, so that those between the same two lie apart."""
+    same = [e for e in links if {e.source, e.target} == {link.source, link.target}]
+    place = next(n for n, each in enumerate(same) if each is link)
+    bend = 34 * (place - (len(same) - 1) / 2)
+    return bend if link.source <= link.target else -bend
+
+
+def _middle(a: _Box, b: _Box, bend: float) -> tuple[float, float]:
+    """The point towards which an arrow bends."""
+    if a is b:
+        return a.x + a.width / 2 + 40, a.y - a.height / 2 - 30
+    far = math.hypot(b.x - a.x, b.y - a.y) or 1
+    return (
+        (a.x + b.x) / 2 - (b.y - a.y) / far * bend * 2,
+        (a.y + b.y) / 2 + (b.x - a.x) / far * bend * 2,
+    )
+
+
+def _edge(box: _Box, x: float, y: float) -> tuple[float, float]:
+    """Where the way from the middle of a box to a point leaves it."""
+    across, down = x - box.x, y - box.y
+    share = min(
+        box.width / 2 / abs(across) if across else math.inf,
+        box.height / 2 / abs(down) if down else math.inf,
+        1.0,
+    )
+    return box.x + across * share, box.y + down * share
+
+
+def _arrow(link: GraphLink, boxes: dict[str, _Box], bend: float) -> str:
+    a, b = boxes[link.source], boxes[link.target]
+    x, y = _middle(a, b, bend)
+    if a is b:
+        path = f"M{a.x:.0f} {a.y - a.height / 2:.0f} Q{x:.0f} {y:.0f} {_xy(_edge(a, x, a.y))}"
+    else:
+        path = f"M{_xy(_edge(a, x, y))} Q{x:.0f} {y:.0f} {_xy(_edge(b, x, y))}"
+    strong = " strong" if link.strong else ""
+    return f'<path class="link{strong}" d="{path}" marker-end="url(#arrow)"/>'
+
+
+def _xy(place: tuple[float, float]) -> str:
+    return f"{place[0]:.0f} {place[1]:.0f}"
+
+
+def _words(link: GraphLink, boxes: dict[str, _Box], bend: float) -> str:
+    a, b = boxes[link.source], boxes[link.target]
+    x, y = _middle(a, b, bend / 2 if a is not b else bend)
+    strong = " strong" if link.strong else ""
+    shown = "".join(fitted(link.label, (130,)))
+    said = f"{flat(a.lines[0])} — {link.label} — {flat(b.lines[0])}"
+    return (
+        f'<text class="label{strong}" x="{x:.0f}" y="{y + 3:.0f}"><title>{safe(said)}</title>'
+        f"{safe(shown)}</text>"
+    )
+
+
+def _thing(box: _Box, kind: str, words: str, href: Href) -> str:
+    left, top = box.x - box.width / 2, box.y - box.height / 2
+    first = box.y - _LINE * (len(box.lines) - 1) / 2 + 4
+    lines = "".join(
+        f'<text x="{box.x:.0f}" y="{first + _LINE * n:.0f}">{safe(line)}</text>'
+        for n, line in enumerate(box.lines)
+    )
+    drawn = (
+        f'<title>{safe(flat(words))}</title><rect x="{left:.0f}" y="{top:.0f}" rx="7"'
+        f' width="{box.width:.0f}" height="{box.height:.0f}"/>{lines}'
+    )
+    if box.key.startswith("urn:"):
+        return f'<a class="node {kind}" href="{safe(href(box.key))}">{drawn}</a>'
+    return f'<g class="node value">{drawn}</g>'

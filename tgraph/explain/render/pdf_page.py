@@ -1,0 +1,198 @@
+"""A page of a PDF as an image, and where on it the cited characters stand.
+
+PDFium draws, in a process of its own with limits, since a file may be made to harm whoever draws
+it. A box is given only for characters that spell the quote: a wrong one is worse than none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tgraph.errors import EvidenceError
+from tgraph.isolation import forbid_sockets, forbid_writing, limit_memory, limit_time, start
+
+WIDTH = 1000
+"""Pixels of an image from left to right."""
+_MOST_PIXELS = 4_000_000
+_SECONDS = 20.0
+_MEMORY = 2 << 30
+_FINE = 100_000
+"""The steps in which places are told."""
+_HIDDEN = re.compile("[\\s\x00-\x20\x7f\xad\u200b-\u200f\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class PageBox:
+    """A line of cited characters: its sides as shares of the page, from the top left corner."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """The lines of a quote on its page, whose sides are to each other as ``width`` to ``height``.
+    None are given where the characters were not found for certain."""
+
+    width: int
+    height: int
+    boxes: tuple[PageBox, ...]
+
+
+def page_image(data: bytes, page: int) -> bytes:
+    """The page, counted from 1, as PNG. ``EvidenceError`` where it can't be drawn."""
+    return _asked({"page": page, "draw": True}, data)
+
+
+def page_boxes(data: bytes, page: int, text: str, start: int, end: int) -> PageBoxes:
+    """Where the characters from ``start`` to ``end`` of the page's stored text are on it."""
+    order = {"page": page, "draw": False, "text": text, "start": start, "end": end}
+    told = json.loads(_asked(order, data))
+    boxes = tuple(PageBox(*sides) for sides in told["boxes"])
+    return PageBoxes(told["width"], told["height"], boxes)
+
+
+def _asked(order: dict[str, Any], data: bytes) -> bytes:
+    process = start(__name__, stderr=subprocess.DEVNULL)
+    try:
+        told, _ = process.communicate(json.dumps(order).encode() + b"\n" + data, _SECONDS * 2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        told = b""
+    if process.returncode or not told:
+        raise EvidenceError("The page can't be drawn.", "Its text is what citations count in.")
+    return told
+
+
+# --- in the process ---
+
+
+def main() -> None:
+    """Do what standard input asks for, and write it to standard output."""
+    order = json.loads(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read()
+    import pypdfium2
+
+    limit_memory(_MEMORY)
+    limit_time(_SECONDS)
+    forbid_sockets()
+    forbid_writing()
+    page = pypdfium2.PdfDocument(data)[order["page"] - 1]
+    done = _drawn(page) if order["draw"] else _located(page, order)
+    sys.stdout.buffer.write(done)
+    sys.stdout.buffer.flush()
+
+
+def _drawn(page: Any) -> bytes:
+    width, height = page.get_size()
+    scale = min(WIDTH / max(width, 1), (_MOST_PIXELS / max(width * height, 1)) ** 0.5)
+    image = page.render(scale=scale, rev_byteorder=True, no_smoothtext=False)
+    pixels = image.to_numpy()[:, :, :3]
+    return png(pixels.shape[1], pixels.shape[0], (row.tobytes() for row in pixels))
+
+
+def png(width: int, height: int, rows: Iterable[bytes]) -> bytes:
+    """Rows of RGB as PNG (W3C, third edition, 5 and 9: no filter)."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        check = zlib.crc32(kind + content)
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", check)
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    content = zlib.compress(b"".join(b"\0" + row for row in rows), 6)
+    start_of = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header)
+    return start_of + chunk(b"IDAT", content) + chunk(b"IEND", b"")
+
+
+def _located(page: Any, order: dict[str, Any]) -> bytes:
+    width, height = page.get_size()
+    textpage = page.get_textpage()
+    found = matching(_characters(textpage), order["text"], order["start"], order["end"])
+    boxes = [_placed(page, textpage.get_charbox(index)) for index in found]
+    lines = [[round(side, 5) for side in line] for line in lines_of_boxes(boxes)]
+    told = {"width": round(width * 10), "height": round(height * 10), "boxes": lines}
+    return json.dumps(told).encode()
+
+
+def _characters(textpage: Any) -> Iterator[tuple[int, str]]:
+    """The characters that are seen on the page, with their numbers."""
+    import pypdfium2.raw as raw
+
+    for index in range(textpage.count_chars()):
+        code = raw.FPDFText_GetUnicode(textpage, index)
+        if 0xD800 <= code < 0xE000 or code > 0x10FFFF:
+            continue
+        if (seen := chr(code)) and not _HIDDEN.match(seen):
+            yield index, seen
+
+
+def matching(
+    characters: Iterable[tuple[int, str]], text: str, start_at: int, end: int
+) -> Sequence[int]:
+    """The numbers of the characters that spell the quote, where its place among others that are
+    spelt the same is the same on the page and in the text; none where that is not certain."""
+    known = list(characters)
+    drawn = "".join(each for _, each in known)
+    wanted = _seen(text[start_at:end])
+    if not wanted:
+        return ()
+    before, spelt = len(_seen(text[:start_at])), _seen(text)
+    places, listed = _places(drawn, wanted), _places(spelt, wanted)
+    if len(places) != len(listed) or before not in listed:
+        return ()
+    first = places[listed.index(before)]
+    return [index for index, _ in known[first : first + len(wanted)]]
+
+
+def _seen(text: str) -> str:
+    return "".join(each for each in _HIDDEN.sub("", text) if ord(each) < 0x10000)
+
+
+def _places(text: str, wanted: str) -> list[int]:
+    found, at = [], text.find(wanted)
+    while at >= 0:
+        found.append(at)
+        at = text.find(wanted, at + 1)
+    return found
+
+
+def _placed(page: Any, box: tuple[float, float, float, float]) -> tuple[float, ...]:
+    """The sides of a character's box as shares of the page as it is shown (crop box, rotation)."""
+    from ctypes import byref, c_int
+
+    import pypdfium2.raw as raw
+
+    left, bottom, right, top = box
+    xs, ys = [], []
+    for across, up in ((left, top), (right, bottom)):
+        x, y = c_int(), c_int()
+        raw.FPDF_PageToDevice(page, 0, 0, _FINE, _FINE, 0, across, up, byref(x), byref(y))
+        xs.append(x.value / _FINE)
+        ys.append(y.value / _FINE)
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def lines_of_boxes(boxes: Iterable[Sequence[float]]) -> list[list[float]]:
+    """The boxes of characters that follow one another, those of a line as one."""
+    lines: list[list[float]] = []
+    for left, top, right, bottom in boxes:
+        if lines:
+            last = lines[-1]
+            overlap = min(bottom, last[3]) - max(top, last[1])
+            if overlap > 0.5 * min(bottom - top, last[3] - last[1]) and left >= last[0] - 0.001:
+                last[1], last[2] = min(top, last[1]), max(right, last[2])
+                last[3] = max(bottom, last[3])
+                continue
+        lines.append([left, top, right, bottom])
+    return lines
