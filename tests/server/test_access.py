@@ -98,7 +98,9 @@ def _is_public(response: httpx.Response) -> bool:
         response.url.path == "/api/v1/openapi.json"
         or response.url.path.startswith("/workbench/static/")
         or "data-signed-out" in response.text
-        or response.headers.get("location", "").startswith("/workbench/sign-in")
+        or response.headers.get("location", "").startswith(
+            ("/workbench/sign-in", "/workbench/static/")
+        )
     )
 
 

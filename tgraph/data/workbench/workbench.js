@@ -111,6 +111,7 @@ function movable(figure) {
   const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
   let view = { ...start };
   const held = new Map();
+  let moved = 0;  // pixels since a pointer went down
   const show = () => svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
   const zoom = (factor, at = [0.5, 0.5]) => {
     const width = Math.min(start.width * 1.5, Math.max(start.width / 12, view.width * factor));
@@ -136,10 +137,14 @@ function movable(figure) {
     const box = svg.getBoundingClientRect();
     zoom(e.deltaY > 0 ? 1.15 : 0.87, [(e.clientX - box.x) / box.width, (e.clientY - box.y) / box.height]);
   }, { passive: false });
-  svg.addEventListener("pointerdown", (e) => { held.set(e.pointerId, [e.clientX, e.clientY]); svg.setPointerCapture(e.pointerId); });
+  svg.addEventListener("pointerdown", (e) => { if (!held.size) moved = 0; held.set(e.pointerId, [e.clientX, e.clientY]); });
+  svg.addEventListener("click", (e) => { if (moved > 4) e.preventDefault(); }, true);  // it was a drag
+  svg.addEventListener("dragstart", (e) => e.preventDefault());
   svg.addEventListener("pointermove", (e) => {
     const before = held.get(e.pointerId);
     if (!before) return;
+    moved += Math.hypot(before[0] - e.clientX, before[1] - e.clientY);
+    if (moved > 4 && !svg.hasPointerCapture(e.pointerId)) svg.setPointerCapture(e.pointerId);
     const box = svg.getBoundingClientRect();
     const apart = () => { const [a, b] = [...held.values()]; return Math.hypot(a[0] - b[0], a[1] - b[1]); };
     const was = held.size === 2 ? apart() : 0;

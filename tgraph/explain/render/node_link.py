@@ -45,7 +45,7 @@ class NodeLinkGraph:
     left_out: int = 0
 
     def tie(
-        self, source: tuple[str, str], target: tuple[str, str], label: str, **how: bool
+        self, source: tuple[str, str], target: tuple[str, str], label: str, *, strong: bool = False
     ) -> None:
         """An arrow from one thing to another, each with its label, if there is room."""
         if len(self.links) >= MOST:
@@ -53,7 +53,7 @@ class NodeLinkGraph:
             return
         for key, words in (source, target):
             self.labels.setdefault(key, words)
-        self.links.append(GraphLink(source[0], target[0], label, **how))
+        self.links.append(GraphLink(source[0], target[0], label, strong))
 
 
 def used_by(trace: Trace) -> NodeLinkGraph:
@@ -124,8 +124,9 @@ def node_link_svg(graph: NodeLinkGraph, href: Href, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="node-link" role="group"'
         f' viewBox="{left:.0f} {top:.0f} {width:.0f} {height:.0f}"><title>{safe(title)}</title>'
-        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8"'
-        ' markerHeight="8" orient="auto"><path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="9"'
+        ' markerHeight="9" markerUnits="userSpaceOnUse" orient="auto">'
+        '<path class="tip" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
         f"{''.join(arrows)}{''.join(words)}{''.join(things)}</svg>"
     )
 

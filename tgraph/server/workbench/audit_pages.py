@@ -14,7 +14,7 @@ from tgraph.errors import UnknownNameError
 from tgraph.explain.audit.named_audits import AuditResult, list_audits
 from tgraph.resources import names, read_text
 from tgraph.server.workbench.knowledge_pages import short_iri
-from tgraph.server.workbench.pages import Page, Visit
+from tgraph.server.workbench.pages import Visit, WorkbenchPage
 
 ROWS = 500
 """Rows of a result that a page shows; the result itself has all."""
@@ -72,7 +72,7 @@ def _query(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _ResultTable:
     """A result as a table; each cell is its words, and the IRI that it leads to or nothing.
     ``more`` says that there are more rows than are shown."""
 
@@ -91,16 +91,16 @@ async def sparql(visit: Visit) -> Response:
     return await visit.page("sparql.html", query=query, found=found, examples=examples, rdf=rdf)
 
 
-def _rows(graph: KnowledgeGraph, query: str) -> _Rows:
+def _rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
     found = graph.sparql(query, limit=ROWS + 1)
     if isinstance(found, QueryBoolean):
-        return _Rows((), [], False, bool(found))
+        return _ResultTable((), [], False, bool(found))
     if isinstance(found, list):
         cells = [[_cell(t.subject), _cell(t.predicate), _cell(t.object)] for t in found]
-        return _Rows(("subject", "predicate", "object"), cells[:ROWS], len(cells) > ROWS)
+        return _ResultTable(("subject", "predicate", "object"), cells[:ROWS], len(cells) > ROWS)
     columns = tuple(each.value for each in found.variables)
     rows = [[_cell(row[name]) for name in columns] for row in found]
-    return _Rows(columns, rows[:ROWS], len(rows) > ROWS)
+    return _ResultTable(columns, rows[:ROWS], len(rows) > ROWS)
 
 
 def _cell(term: Any) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def _examples() -> list[tuple[str, str]]:
 
 
 PAGES = (
-    Page("/audits", "audits", audits),
-    Page("/audits/{audit}", "audit", audit),
-    Page("/sparql", "sparql", sparql),
+    WorkbenchPage("/audits", "audits", audits),
+    WorkbenchPage("/audits/{audit}", "audit", audit),
+    WorkbenchPage("/sparql", "sparql", sparql),
 )

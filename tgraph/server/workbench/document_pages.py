@@ -14,7 +14,7 @@ from tgraph.explain.trace.documents import DocumentSummary, SourceTree
 from tgraph.server.jobs import ENDED, Job, Jobs
 from tgraph.server.rest.documents import pdf_of
 from tgraph.server.uploads import received
-from tgraph.server.workbench.pages import Page, Visit, part_of, seen
+from tgraph.server.workbench.pages import Visit, WorkbenchPage, part_of, seen
 
 WINDOW = 40_000
 """Characters of a page that are shown at once; the rest is a click away."""
@@ -180,11 +180,11 @@ async def _job(visit: Visit) -> Job:
 
 
 PAGES = (
-    Page("/documents", "documents", documents),
-    Page("/documents", "upload", upload, "index", "POST"),
-    Page("/documents/{document}", "document", document),
-    Page("/documents/{document}/impact", "impact", impact),
-    Page("/documents/{document}/retract", "retract", retract, "govern", "POST"),
-    Page("/jobs/{job}", "job", job),
-    Page("/jobs/{job}/cancel", "cancel", cancel, "index", "POST"),
+    WorkbenchPage("/documents", "documents", documents),
+    WorkbenchPage("/documents", "upload", upload, "index", "POST"),
+    WorkbenchPage("/documents/{document}", "document", document),
+    WorkbenchPage("/documents/{document}/impact", "impact", impact),
+    WorkbenchPage("/documents/{document}/retract", "retract", retract, "govern", "POST"),
+    WorkbenchPage("/jobs/{job}", "job", job),
+    WorkbenchPage("/jobs/{job}/cancel", "cancel", cancel, "index", "POST"),
 )

@@ -18,7 +18,16 @@ from tgraph.resources import data
 from tgraph.server.access import Access, Tokens
 from tgraph.server.service import Service
 from tgraph.server.sign_in import COOKIE
-from tgraph.server.workbench.pages import BASE, SIGN_IN, Form, Links, Visit, answered, html, seen
+from tgraph.server.workbench.pages import (
+    BASE,
+    SIGN_IN,
+    Links,
+    SentForm,
+    Visit,
+    answered,
+    html,
+    seen,
+)
 
 _ASSETS = {
     "workbench.css": "text/css; charset=utf-8",
@@ -103,7 +112,7 @@ async def _sign_in(service: Service, tokens: Tokens | None, request: Request) ->
     if tokens is None:
         return seen(f"{BASE}/")
     try:
-        form: Form = await Visit(service, request, Access(None, (), ()), "").form()
+        form: SentForm = await Visit(service, request, Access(None, (), ()), "").form()
     except UsageError as error:
         return _asking("", error.message)
     token, back = form.get("token"), form.get("next")

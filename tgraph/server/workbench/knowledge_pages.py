@@ -23,7 +23,7 @@ from tgraph.index.evidence import stored_evidence
 from tgraph.index.sources import Texts
 from tgraph.model import Evidence
 from tgraph.retrieve.entity_matching import entity_names
-from tgraph.server.workbench.pages import Form, Page, Visit, part_of, seen
+from tgraph.server.workbench.pages import SentForm, Visit, WorkbenchPage, part_of, seen
 from tgraph.store.base import Store, text_of
 
 _SHOWN = 500
@@ -106,7 +106,7 @@ def _values(store: Store, iri: str, predicate: NamedNode) -> list[str]:
 # --- decisions ---
 
 
-def _edited(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _edited(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     given = {key: form.get(key) for key in ("label", "type", "description") if form.get(key)}
     if aliases := form.get("aliases"):
         given["aliases"] = [each.strip() for each in aliases.split(",") if each.strip()]  # type: ignore[assignment]
@@ -115,27 +115,27 @@ def _edited(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
     graph.edit_entity(name, reason=reason, **given)
 
 
-def _split(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _split(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.split(form.needed("other", "The other name"), name, reason=reason)
 
 
-def _rejoined(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _rejoined(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.rejoin(name, form.needed("other", "The other name"), reason=reason)
 
 
-def _merged(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _merged(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.merge_entities(name, form.needed("other", "The other name"), reason=reason)
 
 
-def _deleted(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _deleted(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.delete_entity(name, reason=reason)
 
 
-def _denied(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _denied(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     graph.deny_fact(form.needed("fact", "The fact"), reason=reason)
 
 
-def _stated(graph: KnowledgeGraph, name: str, form: Form, reason: str) -> None:
+def _stated(graph: KnowledgeGraph, name: str, form: SentForm, reason: str) -> None:
     words = form.needed("predicate", "The relation"), form.needed("object", "The object")
     graph.add_fact(name, *words, reason=reason)
 
@@ -183,7 +183,7 @@ async def undo(visit: Visit) -> Response:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ShownTerm:
     """A term as a page shows it; ``iri`` is where a click leads, empty for a literal."""
 
     words: str
@@ -214,22 +214,22 @@ async def resource(visit: Visit) -> Response:
     )  # fmt: skip
 
 
-def _row(store: Store, quad: Quad) -> tuple[_Shown, _Shown, _Shown, str]:
+def _row(store: Store, quad: Quad) -> tuple[_ShownTerm, _ShownTerm, _ShownTerm, str]:
     terms = (_term(store, each) for each in (quad.subject, quad.predicate, quad.object))
     subject, predicate, obj = terms
     graph = quad.graph_name
     return subject, predicate, obj, graph.value if isinstance(graph, NamedNode) else ""
 
 
-def _term(store: Store, term: Any) -> _Shown:
+def _term(store: Store, term: Any) -> _ShownTerm:
     if isinstance(term, NamedNode):
-        return _Shown(_label(store, term), term.value)
+        return _ShownTerm(_label(store, term), term.value)
     if isinstance(term, Triple):
         parts = (term.subject, term.predicate, term.object)
-        return _Shown(" — ".join(_term(store, each).words for each in parts))
+        return _ShownTerm(" — ".join(_term(store, each).words for each in parts))
     if isinstance(term, Literal):
-        return _Shown(term.value)
-    return _Shown(str(term))
+        return _ShownTerm(term.value)
+    return _ShownTerm(str(term))
 
 
 def _label(store: Store, node: NamedNode) -> str:
@@ -247,10 +247,10 @@ def short_iri(iri: str) -> str:
 
 
 PAGES = (
-    Page("/entities", "entities", entities),
-    Page("/entity", "entity", entity),
-    Page("/entity/{decision}", "decide", decide, "govern", "POST"),
-    Page("/curations", "curations", curations),
-    Page("/curations/undo", "undo", undo, "govern", "POST"),
-    Page("/resource", "resource", resource),
+    WorkbenchPage("/entities", "entities", entities),
+    WorkbenchPage("/entity", "entity", entity),
+    WorkbenchPage("/entity/{decision}", "decide", decide, "govern", "POST"),
+    WorkbenchPage("/curations", "curations", curations),
+    WorkbenchPage("/curations/undo", "undo", undo, "govern", "POST"),
+    WorkbenchPage("/resource", "resource", resource),
 )

@@ -67,7 +67,7 @@ class Visit:
         """Where the pages of the collection are."""
         return Links(self.collection)
 
-    async def form(self) -> Form:
+    async def form(self) -> SentForm:
         """What a form sent. ``UsageError`` where it is none."""
         kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != _FORM:
@@ -77,7 +77,7 @@ class Visit:
             pairs = parse_qsl(data.decode(), keep_blank_values=True, max_num_fields=1_000)
         except ValueError as error:
             raise UsageError("The form can't be read.", "Send it in UTF-8.") from error
-        return Form(tuple(pairs))
+        return SentForm(tuple(pairs))
 
     async def page(self, template_name: str, **values: Any) -> Response:
         """A page by its template, written in a thread since large ones take a while."""
@@ -93,7 +93,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Form:
+class SentForm:
     """The fields of a form in their order."""
 
     pairs: tuple[tuple[str, str], ...]
@@ -165,7 +165,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True)
-class Page:
+class WorkbenchPage:
     """A page of the workbench: its place below the collection's, and what it needs."""
 
     path: str
@@ -246,7 +246,7 @@ def sse(name: str, data: Any) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPart:
     """One of the parts of a long list: its rows, where they begin, and how many there are."""
 
     rows: Sequence[Any]
@@ -267,8 +267,8 @@ class Part:
         return self.last if self.last < self.total else None
 
 
-def part_of(rows: Sequence[Any], asked: str, size: int = 100) -> Part:
+def part_of(rows: Sequence[Any], asked: str, size: int = 100) -> ListPart:
     """The part that begins at the place that was asked for; the first where it is no place."""
     first = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     first = first if first < len(rows) else 0
-    return Part(rows[first : first + size], first, len(rows), size)
+    return ListPart(rows[first : first + size], first, len(rows), size)

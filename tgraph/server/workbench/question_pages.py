@@ -19,7 +19,7 @@ from tgraph.retrieve.modes.registry import AUTO, MODES
 from tgraph.server.events import event_stream
 from tgraph.server.problems import problem_of
 from tgraph.server.service import Message
-from tgraph.server.workbench.pages import Form, Page, Visit, seen, sse
+from tgraph.server.workbench.pages import SentForm, Visit, WorkbenchPage, seen, sse
 
 RECENT = 8
 MOST_TURNS = 6
@@ -38,7 +38,7 @@ class AskForm:
     filters: Filters
 
     @staticmethod
-    def read(form: Form) -> AskForm:
+    def read(form: SentForm) -> AskForm:
         """``UsageError`` where the question is missing, or the mode is none."""
         question = form.needed("question", "The question")
         if len(question) > _LONGEST:
@@ -141,7 +141,7 @@ async def suggest(visit: Visit) -> Response:
 
 
 PAGES = (
-    Page("/", "ask_page", ask_page),
-    Page("/ask", "ask", ask, "ask", "POST"),
-    Page("/suggest", "suggest", suggest, "ask", "POST"),
+    WorkbenchPage("/", "ask_page", ask_page),
+    WorkbenchPage("/ask", "ask", ask, "ask", "POST"),
+    WorkbenchPage("/suggest", "suggest", suggest, "ask", "POST"),
 )

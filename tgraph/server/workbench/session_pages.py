@@ -23,7 +23,7 @@ from tgraph.explain.render.wording import (
 )
 from tgraph.explain.trace.values import Trace
 from tgraph.server.rest.sessions import MEDIA_TYPES
-from tgraph.server.workbench.pages import Page, Visit, part_of, seen
+from tgraph.server.workbench.pages import Visit, WorkbenchPage, part_of, seen
 from tgraph.server.workbench.question_pages import MOST_TURNS, form_values
 
 _SESSIONS = (
@@ -44,7 +44,7 @@ async def sessions(visit: Visit) -> Response:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _ShownSession:
     """A session as its page shows it."""
 
     trace: Trace
@@ -59,13 +59,13 @@ async def session(visit: Visit) -> Response:
     name, expected = visit.part("session"), visit.asked("expected").strip()[:20_000]
     after = tuple(visit.request.query_params.getlist("after"))[-MOST_TURNS:]
 
-    def work(graph: KnowledgeGraph) -> _Shown:
+    def work(graph: KnowledgeGraph) -> _ShownSession:
         trace = graph.trace(name)
         sentences = shown.shown_sentences(trace, graph.source_text)
         turns = [graph.find_session(each) for each in after]
         earlier = [(turn.explain_id, turn.question) for turn in turns]
         why_not = graph.why_not(name, expected) if expected else None
-        return _Shown(trace, sentences, earlier, why_not, graph.export(name, "svg").decode())
+        return _ShownSession(trace, sentences, earlier, why_not, graph.export(name, "svg").decode())
 
     found = await visit.graph(work)
     trace, used = found.trace, used_by(found.trace)
@@ -114,8 +114,8 @@ async def replay(visit: Visit) -> Response:
 
 
 PAGES = (
-    Page("/sessions", "sessions", sessions),
-    Page("/sessions/{session}", "session", session),
-    Page("/sessions/{session}/verify", "verify", verify, "ask", "POST"),
-    Page("/sessions/{session}/replay", "replay", replay, "ask", "POST"),
+    WorkbenchPage("/sessions", "sessions", sessions),
+    WorkbenchPage("/sessions/{session}", "session", session),
+    WorkbenchPage("/sessions/{session}/verify", "verify", verify, "ask", "POST"),
+    WorkbenchPage("/sessions/{session}/replay", "replay", replay, "ask", "POST"),
 )
