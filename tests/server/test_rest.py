@@ -214,7 +214,9 @@ def test_files_are_uploaded_and_indexed(server: Running, client: httpx.Client) -
 
 
 def test_a_job_is_cancelled(client: httpx.Client) -> None:
-    files = {"file": ("long.txt", b"Nansen led Fram.\n" * 20_000)}
+    files = {
+        "file": ("long.txt", "".join(f"Nansen led Fram to {n}.\n" for n in range(20_000)).encode())
+    }
     job = client.post(f"{API}/documents", files=files).json()
     place = f"{API}/jobs/{job['id']}"
     until(lambda: client.get(place).json()["status"] == "running")

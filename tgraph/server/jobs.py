@@ -35,6 +35,8 @@ log = logging.getLogger("tgraph.server")
 Status = Literal["receiving", "queued", "running", "done", "failed", "cancelled"]
 ENDED: tuple[Status, ...] = ("done", "failed", "cancelled")
 _POLL = 0.3
+_AGAIN = 3.0
+"""Seconds that a process has to end before it is interrupted once more."""
 KEPT = 200
 """Ended jobs that are remembered."""
 
@@ -242,5 +244,7 @@ class Jobs:
     async def _cancel_when_told(self, job: Job, process: asyncio.subprocess.Process) -> None:
         while not (self._folder / job.id / "cancel").exists():
             await asyncio.sleep(_POLL)
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGINT)
+        while process.returncode is None:  # a library may swallow an interrupt in a callback
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)
+            await asyncio.sleep(_AGAIN)

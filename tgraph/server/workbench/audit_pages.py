@@ -15,16 +15,11 @@ from tgraph.explain.audit.named_audits import AuditResult, list_audits
 from tgraph.resources import names, read_text
 from tgraph.server.workbench.knowledge_pages import short_iri
 from tgraph.server.workbench.pages import Visit, WorkbenchPage
+from tgraph.store.base import load_query
 
 ROWS = 500
 """Rows of a result that a page shows; the result itself has all."""
-_FIRST = (
-    "What entities are there?",
-    "SELECT ?name ?type WHERE {\n"
-    "  ?entity a tg:Entity ; rdfs:label ?name .\n"
-    "  OPTIONAL { ?entity a ?type FILTER(?type != tg:Entity) }\n"
-    "} ORDER BY ?name LIMIT 100",
-)
+_FIRST = "What entities are there?"
 
 
 async def audits(visit: Visit) -> Response:
@@ -115,13 +110,17 @@ def _cell(term: Any) -> tuple[str, str]:
 
 def _examples() -> list[tuple[str, str]]:
     """Queries to begin with: what each audit asks that needs nothing more."""
-    found = [_FIRST]
+    found = [(_FIRST, _without_header(load_query("page/entity-types")))]
     for each in list_audits():
         query = _query(each.name)
         if query and not each.parameters and "$" not in query:
-            lines = (line for line in query.splitlines() if not line.startswith("#"))
-            found.append((each.title, "\n".join(lines).strip()))
+            found.append((each.title, _without_header(query)))
     return found
+
+
+def _without_header(query: str) -> str:
+    """The query from its first line that says something to the store."""
+    return "\n".join(line for line in query.splitlines() if not line.startswith("#")).strip()
 
 
 PAGES = (

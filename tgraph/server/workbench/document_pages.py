@@ -18,10 +18,6 @@ from tgraph.server.workbench.pages import Visit, WorkbenchPage, part_of, seen
 
 WINDOW = 40_000
 """Characters of a page that are shown at once; the rest is a click away."""
-_DOCUMENTS = (
-    "CONSTRUCT { ?d a tg:Document ; dcterms:title ?t }"
-    " WHERE { ?d a tg:Document . OPTIONAL { ?d dcterms:title ?t } }"
-)
 
 
 def _jobs(visit: Visit) -> Jobs:
@@ -47,7 +43,7 @@ async def documents(visit: Visit) -> Response:
         everything=everything,
         sought=visit.asked("text"),
         upload_mb=visit.service.limits.upload_mb,
-        rdf=visit.links.rdf(_DOCUMENTS),
+        rdf=visit.links.listed("page/documents"),
     )
 
 

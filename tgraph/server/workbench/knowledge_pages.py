@@ -30,7 +30,6 @@ _SHOWN = 500
 """Statements of a resource that its page shows."""
 _QUOTES = 3
 """Quotes of a fact that an entity's page shows."""
-_ENTITIES = "CONSTRUCT { ?e a tg:Entity ; rdfs:label ?l } WHERE { ?e a tg:Entity ; rdfs:label ?l }"
 
 
 async def entities(visit: Visit) -> Response:
@@ -42,7 +41,7 @@ async def entities(visit: Visit) -> Response:
         return sorted(found, key=lambda n: (not n.casefold().startswith(sought), n.casefold(), n))
 
     part = part_of(await visit.graph(work), visit.asked("from"), 200)
-    rdf = visit.links.rdf(_ENTITIES)
+    rdf = visit.links.listed("page/entities")
     return await visit.page("entities.html", part=part, sought=visit.asked("text"), rdf=rdf)
 
 
@@ -167,8 +166,7 @@ async def curations(visit: Visit) -> Response:
     """What people decided, the last first."""
     found = await visit.graph(lambda graph: graph.curations())
     part = part_of(found, visit.asked("from"))
-    query = "CONSTRUCT { ?c ?p ?o } WHERE { ?c a tg:Curation ; ?p ?o }"
-    return await visit.page("curations.html", part=part, rdf=visit.links.rdf(query))
+    return await visit.page("curations.html", part=part, rdf=visit.links.listed("page/curations"))
 
 
 async def undo(visit: Visit) -> Response:

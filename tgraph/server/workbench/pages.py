@@ -25,6 +25,7 @@ from tgraph.server.access import Access, Right
 from tgraph.server.operations import read_body
 from tgraph.server.problems import TITLES, problem_of
 from tgraph.server.service import Pool, Service
+from tgraph.store.base import load_query
 
 T = TypeVar("T")
 
@@ -154,6 +155,10 @@ class Links:
     def rdf(self, query: str) -> str:
         """What a query constructs, as RDF."""
         return f"{self._sparql}?{urlencode({'query': query})}"
+
+    def listed(self, query: str) -> str:
+        """What a page lists, as RDF, by a query of tgraph's."""
+        return self.rdf(load_query(query))
 
     def described(self, iri: str) -> str:
         """What is known of an IRI, as RDF; nothing where it can't stand in a query."""

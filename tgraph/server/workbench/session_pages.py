@@ -26,12 +26,6 @@ from tgraph.server.rest.sessions import MEDIA_TYPES
 from tgraph.server.workbench.pages import Visit, WorkbenchPage, part_of, seen
 from tgraph.server.workbench.question_pages import MOST_TURNS, form_values
 
-_SESSIONS = (
-    "CONSTRUCT { ?s a tg:Session ; tg:question ?q ; prov:startedAtTime ?t }"
-    " WHERE { ?s a tg:Session . OPTIONAL { ?s tg:question ?q }"
-    " OPTIONAL { ?s prov:startedAtTime ?t } }"
-)
-
 
 async def sessions(visit: Visit) -> Response:
     """All of them, the newest first, those that hold a word where one is looked for."""
@@ -39,7 +33,7 @@ async def sessions(visit: Visit) -> Response:
     sought = visit.asked("text").casefold()
     rows = [each for each in found if sought in each.question.casefold()]
     part = part_of(rows, visit.asked("from"))
-    rdf = visit.links.rdf(_SESSIONS)
+    rdf = visit.links.listed("page/sessions")
     return await visit.page("sessions.html", part=part, sought=visit.asked("text"), rdf=rdf)
 
 
