@@ -41,7 +41,7 @@ RUN = [
     and any(b.language in RUNNABLE or (b.is_output and any(b.outputs())) for b in page_blocks(page))
 ]
 MARKS = {("text", "figure"), ("console", "figure"), ("bash", "terminal")}
-COLD = ("README.md", "tutorial.md", "serve.md", "connect-programs.md", "workbench.md")
+COLD = ("README.md", "tutorial.md")
 """Pages whose commands are run as a reader's shell runs them, each loading what it needs; those of
 the others come from a process that has loaded it already."""
 

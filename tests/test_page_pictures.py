@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -115,6 +116,14 @@ def test_no_two_things_lie_on_one_another(ties: list[tuple[int, str, int]]) -> N
              for r in svg.findall(".//s:a/s:rect", space)]  # fmt: skip
     assert len(rects) == len(graph.labels)
     left, top, width, height = map(float, svg.get("viewBox", "").split())
+    for path in svg.findall("s:path[@class='link']", space):
+        numbers = [float(each) for each in re.findall(r"-?\d+", path.get("d", ""))]
+        for x, y in zip(numbers[:2:2] + numbers[4::2], numbers[1:2] + numbers[5::2], strict=True):
+            assert left <= x <= left + width
+            assert top <= y <= top + height
+    for text in svg.findall("s:text", space):
+        assert left < float(text.get("x", 0)) < left + width
+        assert top < float(text.get("y", 0)) < top + height
     for n, (x, y, w, h) in enumerate(rects):
         assert left <= x
         assert top <= y

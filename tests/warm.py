@@ -24,7 +24,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -36,8 +36,9 @@ _HEAVY = ("numpy", "igraph", "tokenizers", "rdflib", "pyshacl", "hnswlib")
 """Not onnxruntime: it starts a thread, and a copy, which has none, would wait for it at its end."""
 
 _STUB = """#!{python} -IS
-import json, os, socket, sys
+import _signal, json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
+    _signal.signal(_signal.SIGTERM, lambda *_: server.shutdown(socket.SHUT_WR))
     server.connect({address!r})
     request = json.dumps([sys.argv, os.getcwd(), dict(os.environ)]).encode()
     socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
@@ -92,12 +93,27 @@ def serve(listening: socket.socket) -> None:
             connection.close()
             continue
         listening.close()
-        command = os.fork()
-        if not command:
-            _run(connection)
-        status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+        _answer(connection)
+
+
+def _answer(connection: socket.socket) -> None:
+    """Have the command run that is asked for, tell how it ended, and end. A caller that is told to
+    stop, or is gone, says nothing more: then the command is told to."""
+    size, streams, _, _ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb") as file:
+        request = json.loads(file.read(int.from_bytes(size, "big")))
+    command = os.fork()
+    if not command:
+        connection.close()
+        _run(streams, *request)
+    for stream in streams:
+        os.close(stream)
+    if connection in select.select([connection, os.pidfd_open(command)], [], [])[0]:
+        os.kill(command, signal.SIGTERM)
+    status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+    with suppress(OSError):
         connection.sendall(bytes([status if status >= 0 else 128 - status]))
-        os._exit(0)
+    os._exit(0)
 
 
 def _load() -> None:
@@ -115,12 +131,10 @@ def _load() -> None:
     gc.freeze()  # a copy that collects would write to, and so copy, all that is loaded here
 
 
-def _run(connection: socket.socket) -> None:
+def _run(
+    streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]
+) -> None:
     """Becomes the command; does not come back."""
-    size, streams, _, _ = socket.recv_fds(connection, 8, 3)
-    with connection.makefile("rb") as file:
-        arguments, folder, environment = json.loads(file.read(int.from_bytes(size, "big")))
-    connection.close()
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

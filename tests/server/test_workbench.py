@@ -68,6 +68,29 @@ def test_a_question_goes_on_from_others(served: Running, browser: httpx.Client) 
     assert "history" in str(trace["parameters"]) or trace["question"].startswith("And what")
 
 
+def test_what_an_answer_depends_on_is_measured_and_shown(browser: httpx.Client) -> None:
+    page = ask(browser, "Who discovered radium?")
+    found = browser.post(f"{page.url.path}/influence")
+    assert found.status_code == 200
+    assert "What the answer depends on" in found.text
+    assert re.search(r"<td class=\"number\" data-is=\"weight\">.*1\.00</td>", found.text)
+
+
+def test_collections_are_made_copied_and_deleted(browser: httpx.Client) -> None:
+    made = browser.post(f"{HOME}collections", data={"name": "letters"})
+    assert made.url.path == "/workbench/letters/"
+    copied = browser.post(f"{HOME}collections", data={"name": "trial", "copy": "yes"})
+    assert copied.url.path == "/workbench/trial/"
+    assert "Marie Curie" in browser.get("/workbench/trial/entities").text
+    for name in ("letters", "trial"):
+        wrong = browser.post(f"/workbench/{name}/collections/delete", data={"name": "default"})
+        assert wrong.status_code == 400
+        browser.post(f"/workbench/{name}/collections/delete", data={"name": name})
+    listed = browser.get(f"{HOME}collections").text
+    assert "letters" not in listed
+    assert "trial" not in listed
+
+
 def test_a_script_is_told_of_each_step(browser: httpx.Client) -> None:
     asked = {"question": "Who discovered polonium?", "mode": "graph"}
     told = browser.post(f"{HOME}ask", data=asked, headers={"Accept": "text/event-stream"}).text
@@ -99,7 +122,16 @@ def test_a_script_is_told_of_each_step(browser: httpx.Client) -> None:
         ("sparql", "To begin with"),
         (f"sparql?{urlencode({'query': 'SELECT ?n { ?e a tg:Entity ; rdfs:label ?n }'})}", "Marie"),
         (f"sparql?{urlencode({'query': 'ASK { ?e a tg:Entity }'})}", "yes"),
+        (
+            f"sparql?{urlencode({'query': 'DESCRIBE <urn:trustgraph:entity:marie-curie>'})}",
+            "node-link",
+        ),
         (f"resource?{urlencode({'iri': 'http://www.w3.org/ns/prov#Entity'})}", "prov:Entity"),
+        ("history", "Generation 1"),
+        ("history/changes", "Marie Curie"),
+        ("history/changes?before=1&after=1", "Nothing differs"),
+        ("collections", "default"),
+        ("?as_of=1", 'name="as_of" value="1"'),
     ],
 )
 def test_each_page_says_what_it_is_for(browser: httpx.Client, path: str, shown: str) -> None:

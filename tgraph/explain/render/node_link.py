@@ -7,7 +7,7 @@ same; boxes that overlap are then moved apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tgraph.explain.render.svg import fitted, pixels, safe
@@ -19,6 +19,7 @@ MOST = 40
 """Arrows that a picture has room for."""
 _WIDEST, _HEIGHT, _LINE = 150.0, 24.0, 13.0
 _GAP = 26.0
+_MARGIN = 10.0
 _ROUNDS = 200
 
 Href = Callable[[str], str]
@@ -94,6 +95,15 @@ def facts_of(facts: Sequence[KnownFact]) -> NodeLinkGraph:
     return found
 
 
+def triples_of(triples: Sequence[tuple[str, str, str]], words: Mapping[str, str]) -> NodeLinkGraph:
+    """What a query constructed, each term by its key, with the words for keys."""
+    found = NodeLinkGraph()
+    for subject, predicate, obj in triples:
+        ends = (subject, words.get(subject, subject)), (obj, words.get(obj, obj))
+        found.tie(*ends, flat(words.get(predicate, predicate)))
+    return found
+
+
 @dataclass
 class _Box:
     """A thing where it is drawn; ``x`` and ``y`` are of its middle."""
@@ -113,12 +123,10 @@ def node_link_svg(graph: NodeLinkGraph, href: Href, title: str) -> str:
         return ""
     boxes = {key: _box(key, flat(words)) for key, words in graph.labels.items()}
     _arrange(list(boxes.values()), [(link.source, link.target) for link in graph.links])
-    left = min(b.x - b.width / 2 for b in boxes.values()) - _GAP
-    top = min(b.y - b.height / 2 for b in boxes.values()) - _GAP
-    width = max(b.x + b.width / 2 for b in boxes.values()) + _GAP - left
-    height = max(b.y + b.height / 2 for b in boxes.values()) + _GAP - top
-    arrows = [_arrow(each, boxes, _turn(each, graph.links)) for each in graph.links]
-    words = [_words(each, boxes, _turn(each, graph.links)) for each in graph.links]
+    drawn = [_Drawn(each, boxes, _turn(each, graph.links)) for each in graph.links]
+    left, top, width, height = _frame([*boxes.values()], drawn)
+    arrows = [each.arrow() for each in drawn]
+    words = [each.words() for each in drawn]
     things = [_thing(boxes[key], graph.kinds.get(key, "entity"), graph.labels[key], href)
               for key in boxes]  # fmt: skip
     return (
@@ -201,31 +209,69 @@ def _edge(box: _Box, x: float, y: float) -> tuple[float, float]:
     return box.x + across * share, box.y + down * share
 
 
-def _arrow(link: GraphLink, boxes: dict[str, _Box], bend: float) -> str:
-    a, b = boxes[link.source], boxes[link.target]
-    x, y = _middle(a, b, bend)
-    if a is b:
-        path = f"M{a.x:.0f} {a.y - a.height / 2:.0f} Q{x:.0f} {y:.0f} {_xy(_edge(a, x, a.y))}"
-    else:
-        path = f"M{_xy(_edge(a, x, y))} Q{x:.0f} {y:.0f} {_xy(_edge(b, x, y))}"
-    strong = " strong" if link.strong else ""
-    return f'<path class="link{strong}" d="{path}" marker-end="url(#arrow)"/>'
+class _Drawn:
+    """An arrow where it is drawn: the ends of its curve, the point towards which it bends, and the
+    middle and the width of its label."""
+
+    def __init__(self, link: GraphLink, boxes: dict[str, _Box], bend: float) -> None:
+        a, b = boxes[link.source], boxes[link.target]
+        self.link, self.towards = link, _middle(a, b, bend)
+        if a is b:
+            self.start, self.end = (a.x, a.y - a.height / 2), _edge(a, self.towards[0], a.y)
+            self.label = self.towards
+        else:
+            self.start, self.end = _edge(a, *self.towards), _edge(b, *self.towards)
+            self.label = _middle(a, b, bend / 2)
+        self.shown = "".join(fitted(link.label, (130,)))
+        self.width = pixels(self.shown)
+        self.said = f"{flat(a.lines[0])} — {link.label} — {flat(b.lines[0])}"
+
+    @property
+    def class_(self) -> str:
+        return " strong" if self.link.strong else ""
+
+    def along(self) -> list[tuple[float, float]]:
+        """Points of its curve (a quadratic Bézier curve)."""
+        shares = [n / 8 for n in range(9)]
+        parts = [((1 - t) ** 2, 2 * t * (1 - t), t * t) for t in shares]
+        points = self.start, self.towards, self.end
+        return [
+            (
+                sum(part * point[0] for part, point in zip(each, points, strict=True)),
+                sum(part * point[1] for part, point in zip(each, points, strict=True)),
+            )
+            for each in parts
+        ]
+
+    def corners(self) -> list[tuple[float, float]]:
+        """Two corners of the room that its label takes."""
+        (x, y), half = self.label, self.width * 0.56
+        return [(x - half, y - _LINE), (x + half, y + _LINE)]
+
+    def arrow(self) -> str:
+        path = f"M{_xy(self.start)} Q{_xy(self.towards)} {_xy(self.end)}"
+        return f'<path class="link{self.class_}" d="{path}" marker-end="url(#arrow)"/>'
+
+    def words(self) -> str:
+        x, y = self.label
+        return (
+            f'<text class="label{self.class_}" x="{x:.0f}" y="{y + 3:.0f}">'
+            f"<title>{safe(self.said)}</title>{safe(self.shown)}</text>"
+        )
+
+
+def _frame(boxes: Sequence[_Box], drawn: Sequence[_Drawn]) -> tuple[float, float, float, float]:
+    """Left, top, width and height of all that is drawn, with a margin."""
+    points = [(b.x - b.width / 2, b.y - b.height / 2) for b in boxes]
+    points += [(b.x + b.width / 2, b.y + b.height / 2) for b in boxes]
+    points += [point for each in drawn for point in (*each.along(), *each.corners())]
+    left, top = (min(point[n] for point in points) - _MARGIN for n in (0, 1))
+    right, bottom = (max(point[n] for point in points) + _MARGIN for n in (0, 1))
+    return left, top, right - left, bottom - top
 
 
 def _xy(place: tuple[float, float]) -> str:
     return f"{place[0]:.0f} {place[1]:.0f}"
-
-
-def _words(link: GraphLink, boxes: dict[str, _Box], bend: float) -> str:
-    a, b = boxes[link.source], boxes[link.target]
-    x, y = _middle(a, b, bend / 2 if a is not b else bend)
-    strong = " strong" if link.strong else ""
-    shown = "".join(fitted(link.label, (130,)))
-    said = f"{flat(a.lines[0])} — {link.label} — {flat(b.lines[0])}"
-    return (
-        f'<text class="label{strong}" x="{x:.0f}" y="{y + 3:.0f}"><title>{safe(said)}</title>'
-        f"{safe(shown)}</text>"
-    )
 
 
 def _thing(box: _Box, kind: str, words: str, href: Href) -> str:
@@ -239,6 +285,6 @@ def _thing(box: _Box, kind: str, words: str, href: Href) -> str:
         f'<title>{safe(flat(words))}</title><rect x="{left:.0f}" y="{top:.0f}" rx="7"'
         f' width="{box.width:.0f}" height="{box.height:.0f}"/>{lines}'
     )
-    if box.key.startswith("urn:"):
+    if box.key.startswith(("urn:", "http://", "https://")):
         return f'<a class="node {kind}" href="{safe(href(box.key))}">{drawn}</a>'
     return f'<g class="node value">{drawn}</g>'

@@ -8,6 +8,7 @@ from tgraph.server.access import Tokens
 from tgraph.server.service import Service
 from tgraph.server.workbench import (
     audit_pages,
+    collection_pages,
     document_pages,
     entrance,
     knowledge_pages,
@@ -18,6 +19,13 @@ from tgraph.server.workbench import (
 
 def workbench_routes(service: Service, tokens: Tokens | None) -> list[BaseRoute]:
     """All of its routes; the entrance's go first, since a collection can't have their names."""
-    modules = (question_pages, session_pages, document_pages, knowledge_pages, audit_pages)
+    modules = (
+        question_pages,
+        session_pages,
+        document_pages,
+        knowledge_pages,
+        collection_pages,
+        audit_pages,
+    )
     pages = [page.route(service) for module in modules for page in module.PAGES]
     return [*entrance.entrance_routes(service, tokens), *pages, entrance.nowhere(service)]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from markupsafe import Markup
 from pyoxigraph import Literal, NamedNode, QueryBoolean, Triple
 from starlette.responses import Response
 
+from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import UnknownNameError
 from tgraph.explain.audit.named_audits import AuditResult, list_audits
+from tgraph.explain.render.node_link import NodeLinkGraph, node_link_svg, triples_of
 from tgraph.resources import names, read_text
 from tgraph.server.workbench.knowledge_pages import short_iri
 from tgraph.server.workbench.pages import Visit, WorkbenchPage
@@ -69,12 +73,13 @@ def _query(name: str) -> str:
 @dataclass(frozen=True)
 class _ResultTable:
     """A result as a table; each cell is its words, and the IRI that it leads to or nothing.
-    ``more`` says that there are more rows than are shown."""
+    ``more`` says that there are more rows than are shown; ``drawn`` are triples as a graph."""
 
     columns: tuple[str, ...]
     rows: list[list[tuple[str, str]]]
     more: bool
     boolean: bool | None = None
+    drawn: NodeLinkGraph | None = None
 
 
 async def sparql(visit: Visit) -> Response:
@@ -82,8 +87,17 @@ async def sparql(visit: Visit) -> Response:
     query = visit.asked("query")
     found = await visit.graph(lambda graph: _rows(graph, query), "audit") if query.strip() else None
     examples = await visit.service.call(_examples)
-    rdf = visit.links.rdf(query) if found is not None else ""
-    return await visit.page("sparql.html", query=query, found=found, examples=examples, rdf=rdf)
+    drawn = found.drawn if found is not None else None
+    picture = node_link_svg(drawn, visit.links.resource, "What was constructed") if drawn else ""
+    return await visit.page(
+        "sparql.html",
+        query=query,
+        found=found,
+        examples=examples,
+        picture=Markup(picture),  # noqa: S704 - tgraph's own, words of others escaped
+        left_out=drawn.left_out if drawn else 0,
+        rdf=visit.links.rdf(query) if found is not None else "",
+    )
 
 
 def _rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
@@ -92,10 +106,25 @@ def _rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
         return _ResultTable((), [], False, bool(found))
     if isinstance(found, list):
         cells = [[_cell(t.subject), _cell(t.predicate), _cell(t.object)] for t in found]
-        return _ResultTable(("subject", "predicate", "object"), cells[:ROWS], len(cells) > ROWS)
+        columns = ("subject", "predicate", "object")
+        return _ResultTable(columns, cells[:ROWS], len(cells) > ROWS, drawn=_drawn(cells))
     columns = tuple(each.value for each in found.variables)
     rows = [[_cell(row[name]) for name in columns] for row in found]
     return _ResultTable(columns, rows[:ROWS], len(rows) > ROWS)
+
+
+def _drawn(cells: Sequence[Sequence[tuple[str, str]]]) -> NodeLinkGraph:
+    """The triples as a graph; labels are what things are called, and no arrows."""
+    words = {iri: said for row in cells for said, iri in row if iri}
+    labels = {row[0][1]: row[2][0] for row in cells if row[1][1] == v.RDFS_LABEL.value}
+    rows = [row for row in cells if row[1][1] != v.RDFS_LABEL.value] or cells
+    triples = [(_key(row[0]), _key(row[1]), _key(row[2])) for row in rows]
+    return triples_of(triples, {**words, **labels})
+
+
+def _key(cell: tuple[str, str]) -> str:
+    words, iri = cell
+    return iri or f"“{words}”"
 
 
 def _cell(term: Any) -> tuple[str, str]:

@@ -77,7 +77,13 @@ async def _ask_page(visit: Visit, **more: Any) -> Response:
     sessions: list[Any] = []
     if here is None or here.generation:
         sessions = list(await visit.graph(lambda graph: graph.sessions(RECENT)))
-    values = {"collections": known, "here": here, "sessions": sessions, **form_values(visit)}
+    values = {
+        "as_of": visit.asked("as_of"),
+        "collections": known,
+        "here": here,
+        "sessions": sessions,
+        **form_values(visit),
+    }
     return await visit.page("ask.html", **{**values, "suggested": (), "session": "", **more})
 
 

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tgraph.answer.support import PROVEN
 from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import UsageError
 from tgraph.explain.render import report as shown
 from tgraph.explain.render.node_link import node_link_svg, used_by
 from tgraph.explain.render.wording import (
@@ -79,6 +80,8 @@ async def session(visit: Visit) -> Response:
         glance=list(shown.at_a_glance(trace, found.sentences)) if found.sentences else [],
         way=list(way_lines(trace)),
         uses=shown.uses_of(trace),
+        influential=shown.influential_items(trace),
+        idle=shown.idle_items(trace),
         knowledge=knowledge_text(trace),
         agents=agents_text(trace),
         formats=MEDIA_TYPES,
@@ -100,6 +103,23 @@ async def verify(visit: Visit) -> Response:
     return seen(visit.links.session(name, verified="yes") + "#answer")
 
 
+async def influence(visit: Visit) -> Response:
+    """Measure on what the answer depends, where that needs no calls to a model."""
+    name = visit.part("session")
+
+    def work(graph: KnowledgeGraph) -> None:
+        estimate = graph.influence_estimate(name)
+        if estimate.calls:
+            raise UsageError(
+                f"Measuring would take {estimate.calls:,} calls to the model.",
+                f"Run `tgraph influence {name}`, which says what they cost and can stop between.",
+            )
+        graph.influence(name)
+
+    await visit.graph(work, "audit")
+    return seen(visit.links.session(name) + "#influence")
+
+
 async def replay(visit: Visit) -> Response:
     """Ask it once more of what it was asked of, and compare."""
     name = visit.part("session")
@@ -111,5 +131,6 @@ PAGES = (
     WorkbenchPage("/sessions", "sessions", sessions),
     WorkbenchPage("/sessions/{session}", "session", session),
     WorkbenchPage("/sessions/{session}/verify", "verify", verify, "ask", "POST"),
+    WorkbenchPage("/sessions/{session}/influence", "influence", influence, "ask", "POST"),
     WorkbenchPage("/sessions/{session}/replay", "replay", replay, "ask", "POST"),
 )
