@@ -108,7 +108,8 @@ def _answer(connection: socket.socket) -> None:
         _run(streams, *request)
     for stream in streams:
         os.close(stream)
-    if connection in select.select([connection, os.pidfd_open(command)], [], [])[0]:
+    caller, ended = connection.fileno(), os.pidfd_open(command)
+    if caller in select.select([caller, ended], [], [])[0]:
         os.kill(command, signal.SIGTERM)
     status = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
     with suppress(OSError):

@@ -19,6 +19,8 @@ PAGES = (
     "", "sessions", "sessions/last", "documents", "documents/curie.txt", "entities",
     "entity?name=Marie+Curie", "curations", "audits", "audits/integrity", "sparql",
     "documents/curie.txt/impact", "resource?iri=http://www.w3.org/ns/prov%23Entity",
+    "history", "history/changes", "collections",
+    "sparql?query=DESCRIBE+%3Curn%3Atrustgraph%3Aentity%3Amarie-curie%3E",
 )  # fmt: skip
 NAMELESS = """() => {
   const all = 'input:not([type=hidden]), textarea, select, button, a, img';

@@ -17,6 +17,7 @@ from tgraph.server.access import Access
 from tgraph.server.sign_in import COOKIE
 
 HOME = "/workbench/default/"
+DESCRIBE = "DESCRIBE <urn:trustgraph:entity:marie-curie>"
 HOSTILE = '<script>alert("x")</script>\u202e'
 
 

@@ -106,8 +106,8 @@ def _rows(graph: KnowledgeGraph, query: str) -> _ResultTable:
         return _ResultTable((), [], False, bool(found))
     if isinstance(found, list):
         cells = [[_cell(t.subject), _cell(t.predicate), _cell(t.object)] for t in found]
-        columns = ("subject", "predicate", "object")
-        return _ResultTable(columns, cells[:ROWS], len(cells) > ROWS, drawn=_drawn(cells))
+        triple = ("subject", "predicate", "object")
+        return _ResultTable(triple, cells[:ROWS], len(cells) > ROWS, drawn=_drawn(cells))
     columns = tuple(each.value for each in found.variables)
     rows = [[_cell(row[name]) for name in columns] for row in found]
     return _ResultTable(columns, rows[:ROWS], len(rows) > ROWS)

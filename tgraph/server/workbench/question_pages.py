@@ -77,14 +77,9 @@ async def _ask_page(visit: Visit, **more: Any) -> Response:
     sessions: list[Any] = []
     if here is None or here.generation:
         sessions = list(await visit.graph(lambda graph: graph.sessions(RECENT)))
-    values = {
-        "as_of": visit.asked("as_of"),
-        "collections": known,
-        "here": here,
-        "sessions": sessions,
-        **form_values(visit),
-    }
-    return await visit.page("ask.html", **{**values, "suggested": (), "session": "", **more})
+    values = {"collections": known, "here": here, "sessions": sessions, **form_values(visit)}
+    empty = {"suggested": (), "session": "", "as_of": visit.asked("as_of")}
+    return await visit.page("ask.html", **{**values, **empty, **more})
 
 
 def form_values(visit: Visit) -> dict[str, Any]:
