@@ -62,7 +62,7 @@ class NoCollectionError(StoreError):
 
 
 class NothingIndexedError(StoreError):
-    pass
+    """Nothing was indexed, or nothing of the kind that is needed."""
 
 
 class EvidenceError(StoreError):

@@ -25,7 +25,7 @@ from tgraph.engine.backup import (
     scratch_beside,
 )
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, mute, silent
-from tgraph.errors import StoreError, UsageError
+from tgraph.errors import NothingIndexedError, StoreError, UsageError
 from tgraph.explain.trace.documents import list_documents
 from tgraph.explain.trace.extraction_comparison import ExtractionComparison, compare_extractions
 from tgraph.librarian import Librarian
@@ -102,7 +102,7 @@ def _indexed(folder: CollectionFolder) -> Snapshot:
     if snapshot is None or not snapshot.pointer.generation:
         if snapshot is not None:
             snapshot.close()
-        raise StoreError(
+        raise NothingIndexedError(
             f"Nothing has been indexed into the collection {folder.name!r} yet.",
             f"Run `tgraph index PATH... -C {folder.name}` first.",
         )

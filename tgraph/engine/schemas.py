@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -160,6 +161,14 @@ def event_json(
     printed = EVENT.plain(message, sentence=sentence, answer=answer)
     absent = [key for key in ("sentence", "answer") if printed[key] is None]
     return {key: value for key, value in printed.items() if key not in absent}
+
+
+def trace_shape() -> JsonShape:
+    """A trace, as ``tgraph trace --format json`` prints it."""
+    from tgraph.explain.trace.values import Trace
+
+    keys = " ".join(each.name for each in fields(Trace) if each.name != "report")
+    return JsonShape("Trace", Trace, "Everything that is on record of a session.", keys)
 
 
 def session_shape() -> JsonShape:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from tgraph.errors import StoreError
+from tgraph.errors import NothingIndexedError
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.reports.report import evidence as ways_of
 from tgraph.index.reports.report_cache import ReportCache, read_report_cache
@@ -26,7 +26,7 @@ def reports_of(context: Context) -> Reports:
     if found is None and context.filters:
         return _read(context)  # that none is left is no fault of the graph
     if found is None:
-        raise StoreError(
+        raise NothingIndexedError(
             "The graph has no community reports.",
             "Run `tgraph index` on its documents again; it needs relationships between entities.",
         )

@@ -57,6 +57,20 @@ def openapi(operations: Sequence[Operation]) -> dict[str, Any]:
     }
 
 
+EVENTS = "text/event-stream"
+_EVENT = {
+    "type": "object",
+    "description": "Each event of the stream (server-sent events); its data is JSON.",
+    "properties": {
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "event": {"type": "string"},
+        "id": {"type": "string"},
+        "retry": {"type": "integer"},
+    },
+    "required": ["data"],
+}
+
+
 class _Schemas:
     """Schemas by name, those that they refer to beside them."""
 
@@ -157,7 +171,7 @@ def _responses(operation: Operation, components: _Schemas) -> dict[str, Any]:
     if operation.answer is not None:
         content["application/json"] = {"schema": components.of(operation.answer)}
     for media in operation.media:
-        content[media] = {"schema": {"type": "string"}}
+        content[media] = {"schema": _EVENT if media == EVENTS else {"type": "string"}}
     status = operation.status if content else 204
     done: dict[str, Any] = {"description": "Done."}
     if content:

@@ -150,11 +150,17 @@ async def _sparql(service: Service, request: Request) -> Response:
         return _described(request)
     operation = await _read(service, request)
     if operation.update is not None:
-        return await _update(service, access, collection, operation)
+        return await _update(service, access, collection, operation, _base(request))
     assert operation.query is not None
     offered = TRIPLES if gives_triples(operation.query) else ROWS
     media, name = negotiated(request.headers.get("accept", ""), offered)
-    return await _answer(service, access, collection, operation, media, name)
+    bounds = Bounds(timeout=service.limits.query_seconds, base=_base(request))
+    return await _answer(service, access, collection, operation, media, name, bounds)
+
+
+def _base(request: Request) -> str:
+    """What relative IRIs are relative to: where the request went (RFC 3986, 5.1.3)."""
+    return str(request.url).partition("?")[0]
 
 
 async def _answer(
@@ -164,10 +170,10 @@ async def _answer(
     operation: _SparqlRequest,
     media: str,
     name: str,
+    bounds: Bounds,
 ) -> Response:
     query, dataset = operation.query, operation.dataset
     asked = "ntriples" if name in _CONVERTED else name
-    bounds = Bounds(timeout=service.limits.query_seconds)
 
     def begin(graph: KnowledgeGraph) -> Iterator[bytes]:
         assert query is not None
@@ -208,14 +214,14 @@ async def _after(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[by
 
 
 async def _update(
-    service: Service, access: Access, collection: str, operation: _SparqlRequest
+    service: Service, access: Access, collection: str, operation: _SparqlRequest, base: str
 ) -> Response:
     """Under the rules of ``tgraph sparql --update``; recorded, with who it was."""
     access.check("govern", collection)
     if operation.names_graphs:
         raise UsageError("An update names its graphs itself.", "Leave using-graph-uri out.")
     text = operation.update or ""
-    bounds = Bounds(timeout=service.limits.query_seconds)
+    bounds = Bounds(timeout=service.limits.query_seconds, base=base)
     await service.run(access, collection, lambda graph: graph.update(text, bounds), pool="audit")
     return Response(status_code=204)
 
@@ -226,7 +232,7 @@ def _described(request: Request) -> Response:
     formats = "http://www.w3.org/ns/formats/"
     results = ("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "Turtle")
     told = ", ".join(f"<{formats}{each}>" for each in results)
-    endpoint = NamedNode(str(request.url).partition("?")[0])
+    endpoint = NamedNode(_base(request))
     text = (
         f"@prefix sd: <{sd}> .\n"
         f"[] a sd:Service ; sd:endpoint {endpoint} ;\n"

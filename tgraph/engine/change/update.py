@@ -59,7 +59,8 @@ class UpdateRun(Run):
                 cluster(context)
                 write_reports(context)
                 embed(context, self._ledger)
-                _describe_update(context, text, started)
+                based = f"BASE <{bounds.base}>\n{text}" if bounds.base else text
+                _describe_update(context, based, started)
                 self._commit(context)
             self._publish(context)
         return counts

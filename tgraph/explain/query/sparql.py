@@ -33,11 +33,13 @@ class StoppedQueryError(QueryError):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a query may use: seconds, bytes of memory, and rows (None: all)."""
+    """How a query is run: seconds and bytes of memory that it may use, rows that are wanted (None:
+    all), and what its relative IRIs are relative to (nothing: there may be none)."""
 
     timeout: float = TIMEOUT
     memory: int = MEMORY
     limit: int | None = None
+    base: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def _job(store: Path, text: str, format: str, bounds: Bounds, *, update: bool) -
         "memory": bounds.memory,
         "seconds": bounds.timeout,
         "prefixes": v.PREFIXES,
+        "base": bounds.base,
         "update": update,
     }
 

@@ -32,7 +32,7 @@ def main() -> None:
         if not forbid_sockets():
             no_more_handles()
         if job["update"]:
-            store.update(job["text"], prefixes=job["prefixes"])
+            store.update(job["text"], prefixes=job["prefixes"], base_iri=job["base"])
             store.flush()
         else:
             _answer(store, job, sys.stdout.buffer)
@@ -50,7 +50,8 @@ def main() -> None:
 def _answer(store: Any, job: dict[str, Any], out: BinaryIO) -> None:
     from pyoxigraph import QueryTriples
 
-    results = store.query(job["text"], prefixes=job["prefixes"], **_dataset(job["dataset"]))
+    named = {"prefixes": job["prefixes"], "base_iri": job["base"]}
+    results = store.query(job["text"], **named, **_dataset(job["dataset"]))
     if isinstance(results, QueryTriples):
         _write_triples(results, job, out)
     else:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, time, timedelta
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
-from tgraph.errors import StoreError, UnknownNameError, UsageError
+from tgraph.errors import NothingIndexedError, UnknownNameError, UsageError
 from tgraph.explain.as_of.store import KnowledgeBatch, knowledge_batches
 from tgraph.explain.trace.sessions import LAST, find_session
 from tgraph.index.sources import text_value
@@ -108,7 +108,9 @@ def find_point(
     """
     batches, wanted = knowledge_batches(store), name.strip()
     if not batches:
-        raise StoreError("Nothing has been indexed yet.", "Run `tgraph index PATH...` first.")
+        raise NothingIndexedError(
+            "Nothing has been indexed yet.", "Run `tgraph index PATH...` first."
+        )
     if wanted == NOW:
         return _point(batches[-1], NOW)
     if wanted == "0":

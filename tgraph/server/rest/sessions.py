@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from tgraph.engine.graph import KnowledgeGraph
-from tgraph.engine.schemas import replay_shape, session_shape, verification_shape
+from tgraph.engine.schemas import replay_shape, session_shape, trace_shape, verification_shape
 from tgraph.server.operations import Operation, Parameters, RestCall
 
 MEDIA_TYPES = {
@@ -143,7 +143,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", f"{_ONE}/trace", "trace", "All that is on record of a session", trace,
-        answer={"type": "object"}, tags=_TAGS,
+        answer=trace_shape().model(), tags=_TAGS,
     ),
     Operation(
         "GET", f"{_ONE}/report", "report", "The report of a session", report,
