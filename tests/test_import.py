@@ -263,6 +263,23 @@ def test_a_bad_line_of_n_triples_is_told_with_its_number(graph, take):
     assert len(quotes(graph, edge("7", "p", "q"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "opening", "closing"),
+    [
+        ("a.nt", f"<<( <{EX}a> <{EX}b> ", " )>>"),
+        ("a.ttl", f"<<( <{EX}a> <{EX}b> ", " )>>"),
+        ("a.ttl", f"[ <{EX}b> ", " ]"),
+        ("a.ttl", "(", ")"),
+    ],
+)
+def test_what_is_nested_too_deeply_costs_itself_alone(graph, take, name, opening, closing):
+    """A parser that calls itself for each bracket ends with its process."""
+    deep = f"<{EX}a> <{EX}b> {opening * 50_000}<{EX}c>{closing * 50_000} .\n"
+    report = take(f"{deep}<{EX}d> <{EX}e> <{EX}f> .\n", name)
+    assert [row.reason for row in report.skipped] == ["More than 100 brackets are in each other"]
+    assert said(graph, "d", NamedNode(EX + "e")) == {EX + "f"}
+
+
 def test_nothing_is_fetched(graph, tmp_path):
     remote = tmp_path / "a.jsonld"
     remote.write_text('{"@context": "https://schema.org/", "@id": "urn:x:a", "name": "A"}')

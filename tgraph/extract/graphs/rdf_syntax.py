@@ -18,7 +18,7 @@ from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFor
 
 from tgraph import vocabulary as v
 from tgraph.errors import IngestError
-from tgraph.extract.graphs.turtle import TriplePiece, TurtleStatement, statements
+from tgraph.extract.graphs.turtle import DEEPEST, TriplePiece, TurtleStatement, statements
 from tgraph.ingest.base import one_line, storable
 
 Term = NamedNode | Literal | Triple
@@ -137,6 +137,8 @@ class _ProblemLines:
 _END = re.compile(r"\r\n|\n|\r")
 _LINE = re.compile(r"[^\r\n]+")
 _BATCH = 1_000
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_TOO_DEEP = f"More than {DEEPEST} brackets are in each other"
 _WHERE = re.compile(r"^(?:Parser error )?(?:at|between) line \d+ .*?: ")
 
 
@@ -171,8 +173,11 @@ def _content(text: str) -> Iterator[tuple[int, int]]:
 
 def _parsed_whole(lines: Iterable[str], chosen: RdfFormat) -> list[Quad]:
     """The quads, or none where there is an error."""
+    whole = "\n".join(lines)
+    if "<<" in whole and any(map(_is_deep, whole.split("\n"))):
+        return []
     try:
-        return list(parse("\n".join(lines), chosen))
+        return list(parse(whole, chosen))
     except SyntaxError:
         return []
 
@@ -181,6 +186,9 @@ def _line_by_line(
     text: str, batch: Sequence[tuple[int, int]], chosen: RdfFormat, told: _ProblemLines
 ) -> Iterator[tuple[Quad, tuple[int, int]]]:
     for start, end in batch:
+        if _is_deep(text[start:end]):
+            told.problem(start, _TOO_DEEP)
+            continue
         try:
             quads = list(parse(text[start:end], chosen))
         except SyntaxError as error:
@@ -188,6 +196,11 @@ def _line_by_line(
             continue
         for quad in quads:
             yield quad, (start, end)
+
+
+def _is_deep(line: str) -> bool:
+    """Whether more triple terms are in each other than are read."""
+    return line.count("<<") > DEEPEST and _STRING.sub("", line).count("<<") > DEEPEST
 
 
 def _reason(error: Exception) -> str:
@@ -274,6 +287,9 @@ class _TurtleText:
                 yield from self._single(found)
 
     def _single(self, found: TurtleStatement) -> Iterator[StatedTriple]:
+        if found.deep:
+            self._told.problem(found.start, _TOO_DEEP)
+            return
         try:
             quads = self._parse(self._said(found), found.graph)
             if found.broken:

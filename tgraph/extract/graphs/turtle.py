@@ -29,6 +29,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+DEEPEST = 100
+"""Brackets in each other that are read: parsers that call themselves end with the process."""
 _KEYWORDS = frozenset(("prefix", "base", "version"))
 _AT = frozenset(("@prefix", "@base", "@version"))
 
@@ -60,7 +62,8 @@ class TurtleStatement:
     the graph that it is in, as it is written there (empty: none).
 
     ``pieces`` are in the order of their triples. ``anonymous`` tells whether some of its resources
-    have no name. A ``broken`` one has no end, or brackets that don't match."""
+    have no name. A ``broken`` one has no end, or brackets that don't match; a ``deep`` one has more
+    than ``DEEPEST`` in each other."""
 
     start: int
     end: int
@@ -69,6 +72,7 @@ class TurtleStatement:
     pieces: tuple[TriplePiece, ...] = ()
     anonymous: bool = False
     broken: bool = False
+    deep: bool = False
 
 
 def statements(text: str, *, graphs: bool = True) -> Iterator[TurtleStatement]:
@@ -86,7 +90,7 @@ class _Splitter:
 
     def statements(self) -> Iterator[TurtleStatement]:
         tokens: list[TurtleToken] = []
-        depth = 0
+        depth = deepest = 0
         for match in _TOKEN.finditer(self._text):
             kind = match.lastgroup or "bad"
             if kind == "space":
@@ -98,12 +102,13 @@ class _Splitter:
                 continue
             tokens.append(token)
             depth = max(depth + (kind == "open") - (kind == "close"), 0)
+            deepest = max(deepest, depth)
             if kind == "stop" or (depth == 0 and _is_whole_directive(tokens)):
-                yield self._statement(tokens, broken=depth > 0)
-                tokens, depth = [], 0
+                yield self._statement(tokens, broken=depth > 0, deep=deepest > DEEPEST)
+                tokens, depth, deepest = [], 0, 0
         if tokens or self._inside:
             at = TurtleToken("bad", len(self._text), len(self._text), "")
-            yield self._statement(tokens or [at], broken=True)
+            yield self._statement(tokens or [at], broken=True, deep=deepest > DEEPEST)
 
     def _brace(self, tokens: list[TurtleToken], brace: TurtleToken) -> Iterator[TurtleStatement]:
         """A graph begins or ends; what stands before its end is a statement without a stop."""
@@ -124,13 +129,15 @@ class _Splitter:
         self._graph = f"_:g{brace.start}" if anonymous else label
         self._inside = True
 
-    def _statement(self, tokens: Sequence[TurtleToken], *, broken: bool = False) -> TurtleStatement:
+    def _statement(
+        self, tokens: Sequence[TurtleToken], *, broken: bool = False, deep: bool = False
+    ) -> TurtleStatement:
         start, end = tokens[0].start, tokens[-1].end
         if _directs(tokens[0]):
             return TurtleStatement(start, end, directive=True, broken=broken or self._inside)
-        pieces = () if broken else tuple(self._pieces(tokens))
+        pieces = () if broken or deep else tuple(self._pieces(tokens))
         anonymous = any(token.text in ("[", "(", "<<", "{|", "~") for token in tokens)
-        return TurtleStatement(start, end, self._graph, False, pieces, anonymous, broken)
+        return TurtleStatement(start, end, self._graph, False, pieces, anonymous, broken, deep)
 
     def _pieces(self, tokens: Sequence[TurtleToken]) -> Iterator[TriplePiece]:
         body = tokens[:-1] if tokens[-1].kind == "stop" else tokens
