@@ -93,6 +93,7 @@ def test_all_that_is_read_is_as_described(client: httpx.Client, described: dict[
         "sessions": f"{API}/sessions?limit=2",
         "why_not": f"{path}/why-not?text=radium",
         "diff": f"{path}/diff/last",
+        "trace": f"{path}/trace",
         "documents": f"{API}/documents",
         "source": f"{API}/documents/curie.txt",
         "impact": f"{API}/documents/curie.txt/impact",
@@ -117,6 +118,8 @@ def test_all_that_is_read_is_as_described(client: httpx.Client, described: dict[
     for operation, body in done.items():
         assert check(described, operation, client.post(f"{path}/{operation}", json=body))
     assert client.post(f"{path}/replay", json={}).json()["same"] is True
+    found = client.get(f"{API}/search?text=Who+discovered+radium&mode=graph")
+    assert "radium" in check(described, "search", found)["context"]
     context = client.post(f"{API}/context", json={"question": QUESTION, "mode": "graph"})
     assert check(described, "context", context)["context"]
     assert check(described, "suggest", client.post(f"{API}/suggest", json={"count": 1}))

@@ -14,6 +14,7 @@ from tgraph.engine.schemas import ASK, ASK_CONTEXT, event_json
 from tgraph.errors import UsageError
 from tgraph.model import Answer, Turn
 from tgraph.retrieve.filters import Filters
+from tgraph.retrieve.modes.contextual import CONTEXTUAL
 from tgraph.retrieve.modes.registry import AUTO, MODES, ModeSettings
 from tgraph.server.events import event, event_stream
 from tgraph.server.linked_data import provenance_links
@@ -95,6 +96,13 @@ class ContextAsked(QuestionIn):
     only: Literal["context", "prompt"] = Field("context", description="or the whole prompt")
 
 
+class Searching(Parameters):
+    """What is looked for."""
+
+    text: str = Field(min_length=1, max_length=20_000, description="what is looked for")
+    mode: Mode = Field(CONTEXTUAL.name, description="how to retrieve")
+
+
 class Suggesting(Parameters):
     """How many questions to propose, after which conversation."""
 
@@ -158,6 +166,16 @@ async def context(call: RestCall) -> Any:
     return await call.service.run(call.access, call.collection, work, pool="ask", settings=settings)
 
 
+async def search(call: RestCall) -> Any:
+    """What the documents say on something, without an answer."""
+    asked: Searching = call.query
+
+    def work(graph: KnowledgeGraph) -> Any:
+        return ASK_CONTEXT.plain(graph.context_of(asked.text, asked.mode, history=()))
+
+    return await call.graph(work, "ask")
+
+
 async def suggest(call: RestCall) -> Any:
     """Questions that the documents can answer."""
     asked: Suggesting = call.body
@@ -190,6 +208,17 @@ OPERATIONS = (
         "ask",
         "ask-context",
         body=ContextAsked,
+        tags=("questions",),
+    ),
+    Operation(
+        "GET",
+        f"{_BASE}/search",
+        "search",
+        "Find passages or facts, with their places",
+        search,
+        "ask",
+        "ask-context",
+        query=Searching,
         tags=("questions",),
     ),
     Operation(
