@@ -149,7 +149,7 @@ def test_each_page_says_what_it_is_for(browser: httpx.Client, path: str, shown: 
 
 
 @pytest.mark.parametrize(
-    "path", ["sessions", "sessions/last", "documents", "documents/curie.txt", "entities",
+    "path", ["sessions", "sessions/last", "documents", "documents/curie.txt", "entities", "history",
              "entity?name=Marie+Curie"],
 )  # fmt: skip
 def test_each_page_is_there_as_rdf(browser: httpx.Client, path: str) -> None:
