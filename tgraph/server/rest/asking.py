@@ -96,7 +96,7 @@ class ContextAsked(QuestionIn):
     only: Literal["context", "prompt"] = Field("context", description="or the whole prompt")
 
 
-class Searching(Parameters):
+class SearchAsked(Parameters):
     """What is looked for."""
 
     text: str = Field(min_length=1, max_length=20_000, description="what is looked for")
@@ -168,7 +168,7 @@ async def context(call: RestCall) -> Any:
 
 async def search(call: RestCall) -> Any:
     """What the documents say on something, without an answer."""
-    asked: Searching = call.query
+    asked: SearchAsked = call.query
 
     def work(graph: KnowledgeGraph) -> Any:
         return ASK_CONTEXT.plain(graph.context_of(asked.text, asked.mode, history=()))
@@ -218,7 +218,7 @@ OPERATIONS = (
         search,
         "ask",
         "ask-context",
-        query=Searching,
+        query=SearchAsked,
         tags=("questions",),
     ),
     Operation(
