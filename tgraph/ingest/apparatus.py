@@ -44,6 +44,12 @@ _LICENCE = re.compile(
     r"|merchantability|project gutenberg(?:™|-tm)? (?:license|electronic|literary)"
     r"|subject to the following conditions|(?:©|\bcopyright \(c\)|\bcopyright ©) ?(?:1[5-9]|20)\d\d"
 )
+_OF_LICENCES = (
+    *("permission is hereby", "without warrant", "without any warrant", "redistribution and use"),
+    *("all rights reserved", "licensed under the", "merchantability", "project gutenberg"),
+    *("subject to the following", "©", "copyright"),
+)
+"""One of these is in whatever ``_LICENCE`` finds; it takes a hundredth of the time."""
 _PUBLIC = re.compile(
     r"(?i)\b(?:project gutenberg(?:™|-tm)?|creative commons|apache|mit|bsd|mozilla|eclipse|gnu"
     r"|european union|[al]?gpl|cc[ -]by[a-z-]*)\b[^.\n]{0,60}\blicen[cs]e"
@@ -88,12 +94,18 @@ def _single_kind(segment: Segment) -> SegmentKind | None:
     return "licence" if _is_licence(segment.text) else None
 
 
+def capitals_of(text: str) -> float:
+    """The share of capitals in the letters of a text."""
+    return sum(map(str.isupper, text)) / max(1, sum(map(str.isalpha, text)))
+
+
 def _is_licence(text: str) -> bool:
-    signs = len(set(map(str.lower, _LICENCE.findall(text))))
+    lowered = text.lower()
+    may_be = any(map(lowered.__contains__, _OF_LICENCES))
+    signs = len(set(map(str.lower, _LICENCE.findall(text)))) if may_be else 0
     if not signs:
-        letters = [c for c in text if c.isalpha()]
-        shouted = sum(map(str.isupper, letters)) > 0.6 * len(letters)
-        return len(text) > 200 and shouted and len(_LEGAL.findall(text)) > 1
+        shouted = len(text) > 200 and capitals_of(text) > 0.6
+        return shouted and len(_LEGAL.findall(text)) > 1
     legal = len(_LEGAL.findall(text))
     is_public = legal > 1 and _PUBLIC.search(text) is not None
     return signs > 1 or legal > 2 or len(text) < _LONGEST_NOTICE or is_public
@@ -103,9 +115,11 @@ def _fill_licences(section: Sequence[Segment], kinds: list[SegmentKind | None]) 
     """Paragraphs between those of a licence belong to it; of one that everybody uses, known by its
     name, those in words of law as well, as far as its name goes."""
     sure = {k for k, kind in enumerate(kinds) if kind == "licence"}
+    if not sure:
+        return
     ends = places = sure
     named = {k for k, s in enumerate(section) if s.kind in _TEXT and _PUBLIC.search(s.text)}
-    if sure and named:
+    if named:
         ends = sure | named
         law = {k for k, s in enumerate(section) if s.kind in _TEXT and _LEGAL.search(s.text)}
         places = ends | law

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import replace
 
+from tgraph.ingest.apparatus import capitals_of
 from tgraph.ingest.reading_text import ReadingText
 from tgraph.ingest.sentences import sentences
 from tgraph.model import Segment, SegmentKind, TextSpan
@@ -18,11 +19,13 @@ _BLANK = re.compile(r"\n[^\S\n]*\n\s*|(?<=\S)[^\S\n]{3,}(?=\S)")
 _FIELD = re.compile(r"[A-Z][\w]*(?: [\w]+){0,2}: \S(?:.{0,118}[^.!?,;:\s])?")
 _FIELD_LINE = re.compile(r"\s*[A-Z]\w*(?: \w+){0,2}:\s+\S")
 _MARKER = re.compile(r"\s*(?:(?P<item>[-*•‣–]\s+|\d{1,3}[.)]\s+)|(?P<heading>#{1,6})\s+|>\s+)")
-_UNREAD = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
-_WORD = re.compile(rf"[^{_UNREAD}]+")
+_UNREAD = r"\s\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff"
+# Words that read as they stand, but for line ends between them.
+_WORDS = re.compile(rf"[^{_UNREAD}]++(?:[ \n][^{_UNREAD}]++)*+")
 # Written by hand, a text may have marks of emphasis and bars.
 _MARKS = rf"{_UNREAD}_*`|"
-_MARKED_WORD = re.compile(rf"[^{_MARKS}]+(?:_+[^{_MARKS}]+)*")
+_MARKED_WORD = rf"[^{_MARKS}]++(?:_++[^{_MARKS}]++)*+"
+_MARKED_WORDS = re.compile(rf"{_MARKED_WORD}(?:[ \n]{_MARKED_WORD})*+")
 _PAIR = re.compile(
     r"([^\s:;](?:[^:;\n]{0,58}[^\s:;])?)\s*+:\s+((?:[^;\n]*[^\s;])?)[^\S\n]*(?:;|$)", re.MULTILINE
 )
@@ -43,14 +46,13 @@ def plain_segments(text: str, marked: bool = False) -> Iterator[Segment]:
     ``marked`` says that somebody wrote it so, with marks such as ``*`` and ``_`` that aren't read.
     """
     above: list[tuple[int, str]] = []
-    lead = ""
+    before = ""
     for start, end, is_code in _parts(text):
         marker = None if is_code else _MARKER.match(text, start, end)
         if is_code:
             segment: Segment | None = _code(text, start, end)
         else:
-            words = _MARKED_WORD if marked else _WORD
-            segment = _read(text, marker.end() if marker else start, end, words).segment("prose")
+            segment = _read(text, marker.end() if marker else start, end, marked).segment("prose")
         if segment is None or not any(map(str.isalnum, segment.text)):
             continue
         kind, pairs = (_CODE, NO_PAIRS) if is_code else _kind(segment.text, marker)
@@ -58,14 +60,13 @@ def plain_segments(text: str, marked: bool = False) -> Iterator[Segment]:
         if level:
             above = [kept for kept in above if kept[0] < level]
         headings = tuple(heading for _, heading in above)
-        led = (lead,) if lead and kind in _LED else ()
+        lead = _last_sentence(before) if before and kind in _LED else ""
+        led = (lead,) if lead else ()
         yield replace(segment, kind=kind, headings=headings, lead=led, pairs=pairs)
         if level:
             above.append((level, segment.text))
-        if kind == "prose":
-            lead = _last_sentence(segment.text)
-        elif kind not in _LED:
-            lead = ""
+        if kind not in _LED:
+            before = segment.text if kind == "prose" else ""
 
 
 def _parts(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -126,13 +127,13 @@ def _is_row(text: str) -> bool:
     )
 
 
-def _read(text: str, start: int, end: int, words: re.Pattern[str]) -> ReadingText:
+def _read(text: str, start: int, end: int, marked: bool) -> ReadingText:
     reading = ReadingText()
     position = start
-    for match in words.finditer(text, start, end):
+    for match in (_MARKED_WORDS if marked else _WORDS).finditer(text, start, end):
         if len(reading) and _GAP.search(text, position, match.start()):
             reading.add_at(" ", position)
-        reading.add(match.group(), array("q", range(*match.span())))
+        reading.add_words(match.group().replace("\n", " "), match.start())
         position = match.end()
     return reading
 
@@ -155,8 +156,7 @@ def _last_sentence(text: str) -> str:
 
 def _is_display(text: str) -> bool:
     """Whether a line is set apart from the prose: in capitals, or a few words unended."""
-    letters = [c for c in text if c.isalpha()]
-    if sum(map(str.isupper, letters)) > 0.7 * len(letters):
+    if capitals_of(text) > 0.7:
         return True
     words = text.split()
     if len(words) > 9 or text[-1] in ".,;:!?\"'”’)" or not text[0].isalpha():

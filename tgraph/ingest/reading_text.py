@@ -75,6 +75,10 @@ class ReadingText:
         if at < len(text):
             self._space(places[at])
 
+    def add_words(self, text: str, start: int) -> None:
+        """Append words with one space between two, which read as they stand from ``start`` on."""
+        self._word(text, range(start, start + len(text)))
+
     def add_at(self, text: str, place: int) -> None:
         """Append what the reading adds to the source, said to stand at one place of it."""
         self.add(text, [place] * len(text))
