@@ -117,11 +117,23 @@ class ExtractSettings(Section):
         description="what entities there are, in the prompt that reads them",
     )
     gleanings: int = Field(1, ge=0, description="extra rounds that ask for what was missed")
-    workers: int = Field(1, ge=1, description="processes that extract without a model")
     ontology_limit: int = Field(
         60,
         ge=1,
         description="classes, and properties, of an ontology that a prompt shows: the nearest",
+    )
+
+
+class ExecutorSettings(Section):
+    """Who works besides the process that indexes. What is found doesn't depend on it."""
+
+    workers: int = Field(
+        1, ge=1, description="processes of this machine that do what no model is asked for"
+    )
+    address: str = Field(
+        "",
+        description="a Dask cluster that does it, and asks models too (extra `dask`)",
+        examples=["dask://10.0.0.7:8786"],
     )
 
 
@@ -328,6 +340,7 @@ class _CommonSettings(BaseSettings):
     ingest: IngestSettings = IngestSettings()
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
+    executor: ExecutorSettings = ExecutorSettings()
     ontology: OntologySettings = OntologySettings()
     summaries: SummarySettings = SummarySettings()
     fast: FastSettings = FastSettings()

@@ -15,16 +15,17 @@ from tgraph import vocabulary as v
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import StoreError
 from tgraph.index.evidence import EvidenceReader, stored_evidence
-from tgraph.index.evidence_cache import (
+from tgraph.index.graph_source import HUB, GraphSource, StoredGraph
+from tgraph.index.lookup_table import (
     HEAD,
     MOST_COUNTED,
     STEM,
     degree_of,
-    degrees,
     load_table,
+    tabulate,
     tokens_of,
 )
-from tgraph.index.sources import Texts
+from tgraph.index.sources import Texts, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Evidence
 from tgraph.store.base import Store
@@ -62,6 +63,7 @@ def everything(store: Store, reader: EvidenceReader) -> tuple[Any, ...]:
         reader.by_iri(everywhere),
         reader.documents([*documents, v.document_iri("0" * 64)]),
         {entity: chunks for entity, chunks in reader.mentions().items() if chunks},
+        reader.stated_in(sorted({place.chunk for place in reader.by_iri(everywhere).values()})),
     )
 
 
@@ -107,6 +109,56 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
+def test_the_graph_is_the_same_in_the_table(states: dict[str, Path], change: str) -> None:
+    with snapshot(states[change]) as found:
+        table = load_table(found.vectors, found.pointer.generation)
+        assert table is not None
+        with closing(table):
+            said = whole_graph(found.store, table)
+            known = whole_graph(found.store, StoredGraph(found.store))
+            assert said[1:] == known[1:]
+            assert said[0].items() <= known[0].items()
+            assert table.of_edges(list(known[0].keys() - said[0].keys())) == []
+            assert all(said)
+
+
+def whole_graph(store: Store, graph: GraphSource) -> tuple[Any, ...]:
+    """All that a source says about whatever there is in the store."""
+    quads = list(store.match(None, None, None))
+    things = sorted({t.value for q in quads for t in [*q][:3] if isinstance(t, NamedNode)})
+    others = ("edge:", "community:", "report:", "finding:")
+    resources = [thing for thing in things if not any(map(thing.__contains__, others))]
+    names = sorted({q.object.value for q in quads if isinstance(q.object, Literal)})
+    edges = [thing for thing in things if thing.startswith(f"{v.URN}edge:")]
+    return (
+        graph.triples(edges),
+        {thing: graph.around(thing) for thing in things if "entity:" in thing},
+        graph.attributes(edges),
+        graph.labels(resources),
+        graph.aliases(resources),
+        graph.types(resources),
+        graph.named([*names, "nobody"]),
+    )
+
+
+def test_pages_read_from_the_table_as_from_their_texts(states: dict[str, Path]) -> None:
+    with snapshot(states["indexed"]) as found:
+        librarian = Librarian(collection(states["indexed"]).librarian)
+        table = load_table(found.vectors, found.pointer.generation)
+        assert table is not None
+        with closing(table):
+            stored, kept = (
+                Texts(found.store, librarian),
+                Texts(found.store, librarian, lambda: table),
+            )
+            for document in standing_documents(found.store):
+                assert table.reading(document)
+                assert kept.reading(document, None) == stored.reading(document, None)
+                assert kept.media_type(document) == stored.media_type(document) == "text/plain"
+                assert kept.is_note(document) == stored.is_note(document)
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str) -> None:
     with snapshot(states[change]) as found:
         texts = Texts(found.store, Librarian(collection(states[change]).librarian))
@@ -125,7 +177,9 @@ def test_the_table_says_what_the_store_says(states: dict[str, Path], change: str
             assert table.tokens(standing) == tokens_of(found.store, sorted(standing))
 
 
-def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound() -> None:
+def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound(
+    tmp_path: Path,
+) -> None:
     hub, spoke = NamedNode(v.entity_iri("hub")), v.URN + "entity:spoke{}"
     near = v.relation_iri("near")
     store = OxigraphStore.memory(
@@ -137,8 +191,12 @@ def test_an_entity_with_very_many_relationships_is_counted_up_to_a_bound() -> No
             Quad(hub, v.tg("description"), Literal(str(n))),
         )
     )
-    assert degree_of(store, hub.value) == degrees(store)[hub.value] == 2 * MOST_COUNTED
-    assert degree_of(store, spoke.format(0)) == degrees(store)[spoke.format(0)] == 2
+    with closing(tabulate(store, Librarian(tmp_path))) as table:
+        assert degree_of(store, hub.value) == table.degree(hub.value) == 2 * MOST_COUNTED
+        assert degree_of(store, spoke.format(0)) == table.degree(spoke.format(0)) == 2
+        around = table.around(hub.value)
+        assert around == StoredGraph(store).around(hub.value)
+        assert HUB < len(around) < 2 * HUB + 1
 
 
 def test_merged_names_lend_their_evidence(states: dict[str, Path]) -> None:
@@ -196,7 +254,7 @@ def test_without_the_table_answers_are_the_same(states, tmp_path):
 
 def test_a_large_file_that_is_damaged_is_noticed_when_it_is_read(states, tmp_path, monkeypatch):
     """It is not read as a whole before."""
-    monkeypatch.setattr("tgraph.index.evidence_cache.CHECKED_WHOLE", 0)
+    monkeypatch.setattr("tgraph.index.lookup_table.CHECKED_WHOLE", 0)
     with snapshot(states["indexed"]) as found:
         shutil.copytree(found.vectors, tmp_path / "v")
         generation = found.pointer.generation

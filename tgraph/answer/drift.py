@@ -25,7 +25,7 @@ from tgraph.model import (
 )
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.search.community_reports import NearReport
 from tgraph.retrieve.search.drift_actions import usable
@@ -211,7 +211,7 @@ class EmbeddedExplorer:
         meaning = likeness_to([question.text, query], context)
         meaning.learn(around)
         ranked = sorted(around, key=lambda iri: (-meaning.of_edge(iri), iri))[:AROUND]
-        nearest = with_labels(context.store, [around[iri] for iri in ranked])
+        nearest = with_labels(context.graph, [around[iri] for iri in ranked])
         named = normalise_name(f"{question.text} {query}")
         telling = [edge for edge in nearest if edge.predicate_label not in SILENT]
         asked: dict[str, str] = {}
@@ -259,9 +259,9 @@ def _edges_behind(
 ) -> list[Edge]:
     """The edges that the points rest on; all that were found where they rest on none."""
     stated = dict.fromkeys(item.statement for point in points for item in point.evidence)
-    triples = [triple for iri in stated if (triple := triple_of(iri, context))]
+    triples = list(triples_of(stated, context).values())
     if triples:
-        return with_labels(context.store, triples)
+        return with_labels(context.graph, triples)
     return [candidate.item for candidate in found if isinstance(candidate.item, Edge)][:AROUND]
 
 

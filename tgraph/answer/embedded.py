@@ -10,9 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyoxigraph import NamedNode
-
-from tgraph import vocabulary as v
 from tgraph.answer.base import Draft, Notes
 from tgraph.answer.part_answers import quoted_parts
 from tgraph.model import (
@@ -68,9 +65,7 @@ class EmbeddedConcepts:
         if not _telling(tokens[0]) or not _telling(tokens[-1]):
             return False
         name = _without_possessive(" ".join(tokens))
-        exact = NamedNode(v.entity_iri(name))
-        known = context.store.match(exact, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
-        return next(known, None) is not None or bool(match_names(name, context.store))
+        return bool(match_names(name, context.graph))
 
 
 def _telling(token: str) -> bool:

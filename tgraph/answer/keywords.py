@@ -15,7 +15,7 @@ from tgraph.errors import ModelError
 from tgraph.model import Agent
 from tgraph.models.base import CallSink
 from tgraph.retrieve.base import Context, Keywords, Question
-from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.modes.base import Level
 from tgraph.version import __version__
 
@@ -38,7 +38,8 @@ class EmbeddedKeywords:
 
     def find(self, question: Question, context: Context, sink: CallSink) -> Keywords:
         concepts = EmbeddedConcepts().find(question, context, sink)
-        low = [concept for concept in concepts if match_names(concept, context.store)]
+        called = match_all(concepts, context.graph)
+        low = [concept for concept in concepts if called[concept]]
         rest = [concept for concept in concepts if concept not in low]
         return Keywords(tuple(low or rest), tuple(dict.fromkeys([question.text, *rest])))
 

@@ -77,8 +77,8 @@ def _names(question: Question, context: Context) -> list[str]:
 
 def _is_known(concept: str, context: Context) -> bool:
     """Whether an entity is called so whose own label is written as a name."""
-    entities = [NamedNode(iri) for iri in match_names(concept, context.store)]
-    return any(map(is_name, labels_of(context.store, entities).values()))
+    entities = [NamedNode(iri) for iri in match_names(concept, context.graph)]
+    return any(map(is_name, labels_of(context.graph, entities).values()))
 
 
 class _ChoiceReply(BaseModel):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tgraph.model import Candidate, Evidence, Retrieval
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.text.answer_type import NamedAnswer, fits
 from tgraph.retrieve.text.lexical import term_set
@@ -84,8 +84,8 @@ def named_in(sentence: Evidence, context: Context) -> Sequence[NamedAnswer]:
     """What the edges that the sentence states speak of by name."""
     stated = stated_in([sentence.chunk], context).get(sentence.chunk, ())
     inside = [edge for start, edge in stated if sentence.start <= start < sentence.end]
-    triples = [triple for edge in inside if (triple := triple_of(edge, context)) is not None]
-    edges = {edge.iri: edge for edge in with_labels(context.store, triples)}
+    triples = list(triples_of(inside, context).values())
+    edges = {edge.iri: edge for edge in with_labels(context.graph, triples)}
     plain = replace(sentence, relevance=None)
     passages = gather(edges, dict.fromkeys(edges, (plain,)), context)
     return [named for passage in passages.values() for named in passage.named]

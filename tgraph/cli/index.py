@@ -62,8 +62,9 @@ class _Index(Command):
     "--workers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Cores that extract and embed without a model.",
+    help="Processes that work without a model, and threads that embed.",
 )
+@click.option("--executor", metavar="ADDRESS", help="A Dask cluster: dask://HOST:PORT.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Calls at a time.")
 @click.option("--price-in", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
 @click.option("--price-out", type=click.FloatRange(min=0), metavar="USD", help="Per million.")
@@ -81,6 +82,7 @@ def index(paths: tuple[str, ...], **options: Any) -> None:
     Examples:
       tgraph index docs/ --root my-graph
       tgraph index docs/ --estimate --model gpt-4.1-mini
+      tgraph index docs/ --executor dask://10.0.0.7:8786
       curl -s https://example.org/a.txt | tgraph index -
     """
     run = _estimate if options.pop("estimate") else _run

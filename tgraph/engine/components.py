@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tgraph.answer.support import SupportJudge
     from tgraph.extract.base import Extractor
     from tgraph.extract.model.claims import ClaimExtractor
-    from tgraph.extract.processes import ProcessExtractor
     from tgraph.extract.summaries import Summariser
     from tgraph.index.chunk_contexts import Situator
     from tgraph.index.cluster_summaries import ClusterWriter
@@ -238,7 +237,6 @@ class Components:
         self._own_embedder = embedder
         self._own_reader = reader
         self._steps: dict[object, Any] = {}
-        self._working: list[ProcessExtractor] = []
         self._clients: list[tuple[Client, Callable[[], Endpoint]]] = []
         self._endpoints: dict[tuple[str, str], Endpoint] = {}
         self._cancelled = False
@@ -264,33 +262,15 @@ class Components:
     def extractor(self) -> Extractor:
         """Who reads chunks."""
         if self.settings.extract.method == "fast":
-            return self._fast_extractor
+            return self._fast
         return self._embedded_extractor if self.chat is None else self._model_extractor
-
-    @cached_property
-    def _fast_extractor(self) -> Extractor:
-        return self._by_workers(self._fast)
 
     @cached_property
     def _embedded_extractor(self) -> Extractor:
         from tgraph.extract.base import CachedExtractor
         from tgraph.extract.embedded import EmbeddedExtractor
 
-        return CachedExtractor(self._by_workers(EmbeddedExtractor()), self._cache / "extractions")
-
-    def _by_workers(self, extractor: Extractor) -> Extractor:
-        """The extractor, its work done by as many processes as the settings want."""
-        if self.settings.extract.workers == 1:
-            return extractor
-        from tgraph.extract.processes import ProcessExtractor
-
-        self._working.append(ProcessExtractor(extractor, self.settings.extract.workers))
-        return self._working[-1]
-
-    def end_workers(self) -> None:
-        """End the processes that extract, until something is extracted again."""
-        for each in self._working:
-            each.close()
+        return CachedExtractor(EmbeddedExtractor(), self._cache / "extractions")
 
     @property
     def summariser(self) -> Summariser | None:

@@ -17,6 +17,7 @@ from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, Watching, si
 from tgraph.engine.published_states import OpenKnowledge, PastKnowledge, PublishedStates
 from tgraph.errors import UsageError
 from tgraph.index.reports.report_cache import load_report_cache
+from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
 from tgraph.model import Turn
 from tgraph.record.bundle import BundleRecord
@@ -159,6 +160,10 @@ class OpenCollection:
         ``message`` says so.
         """
         return self._states.record()
+
+    def texts(self, store: Store) -> Texts:
+        """The stored texts, with what lies ready of how they read."""
+        return Texts(store, self.librarian, self._states.kept_pages)
 
     def context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching
 from tgraph.errors import NothingIndexedError, StoreError
 from tgraph.index.evidence import left_out, stored_evidence
-from tgraph.index.evidence_cache import LazyTable, LookupTable, load_table
-from tgraph.index.sources import Texts
+from tgraph.index.lookup_table import LazyTable, LookupTable, load_table
+from tgraph.index.sources import KeptPages, Texts
 from tgraph.index.vectors.items import KINDS, PLURALS
 from tgraph.index.vectors.vector_index import DamagedIndexError, StaleIndexError, VectorSet, load
 from tgraph.models.base import Embedder
@@ -249,6 +249,13 @@ class PublishedStates:
                 known = self._knowledge = self._open_knowledge()
             return known
 
+    def kept_pages(self) -> KeptPages | None:
+        """What lies ready of the pages of the newest knowledge; None where nothing does."""
+        try:
+            return self.knowledge().table()
+        except StoreError:
+            return None
+
     def context(self, how: str, make: Callable[[OpenKnowledge], Context]) -> Context:
         """The newest knowledge as it is read ``how``: the same as long as nothing newer is
         published."""
@@ -279,11 +286,12 @@ class PublishedStates:
             snapshot.close()
             raise self._nothing_indexed()
         repair = partial(self._rebuild_vectors, snapshot.store, generation)
+        table = LazyTable(partial(load_table, snapshot.vectors, generation))
         return OpenKnowledge(
             snapshot,
-            Texts(snapshot.store, self._ledger.librarian),
+            Texts(snapshot.store, self._ledger.librarian, table),
             LazyVectors(snapshot.vectors, generation, self._embedder(), repair),
-            LazyTable(partial(load_table, snapshot.vectors, generation)),
+            table,
         )
 
     def _nothing_indexed(self) -> StoreError:

@@ -22,7 +22,7 @@ from tgraph.engine.open_collection import OpenCollection
 from tgraph.engine.progress import OnProgress, Progress
 from tgraph.errors import DamagedStoreError, StoreError, TgraphError
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.evidence_cache import load_table, tabulate
+from tgraph.index.lookup_table import load_table, tabulate
 from tgraph.index.reports.report_cache import load_report_cache, save_report_cache
 from tgraph.index.sources import Texts
 from tgraph.index.vectors.items import KINDS, items_of
@@ -190,7 +190,7 @@ def _mend_lookups(opened: OpenCollection, store: OxigraphStore, generation: int)
     if table is not None:
         table.close()
         return HealthFinding("ok", "look-ups", "whole")
-    with closing(tabulate(store)) as table:
+    with closing(tabulate(store, opened.librarian)) as table:
         table.save(folder, generation)
     return HealthFinding("mended", "look-ups", "made anew of the store")
 
@@ -199,7 +199,7 @@ def _mend_reports(opened: OpenCollection, store: OxigraphStore, generation: int)
     folder = opened.folder.vectors
     if load_report_cache(folder, generation) is not None:
         return HealthFinding("ok", "reports at hand", "whole")
-    with closing(tabulate(store)) as table:
+    with closing(tabulate(store, opened.librarian)) as table:
         evidence = EvidenceReader(table, Texts(store, opened.librarian))
         reports = cache_reports(store, evidence, opened.parts, None)
     save_report_cache(folder, generation, reports)

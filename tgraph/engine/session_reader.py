@@ -42,12 +42,9 @@ class SessionReader:
         from tgraph.record.assessments import questioned
 
         summary = self.find(session)
-        trace = read_trace(
-            self._opened.read(),
-            self._opened.librarian,
-            summary,
-            self._opened.settings.explain_collection,
-        )
+        store = self._opened.read()
+        collection = self._opened.settings.explain_collection
+        trace = read_trace(store, self._opened.texts(store), summary, collection)
         doubt = questioned(self._opened.read()).get(summary.explain_id)
         return replace(
             trace,
@@ -60,11 +57,10 @@ class SessionReader:
         from tgraph.explain.integrity.texts import check_quotes
         from tgraph.explain.trace.record_quads import report_quads
         from tgraph.explain.trace.recorded_session import read_request
-        from tgraph.index.sources import Texts
 
         store, summary = self._opened.read(), self.find(session)
         read = self._opened.librarian.get_text
-        texts = Texts(store, self._opened.librarian)
+        texts = self._opened.texts(store)
         check_quotes(store, report_quads(store, summary.bundle, summary.explain_id), texts)
         pages, request = page_text(texts), partial(read_request, store, read)
         trace, catalogue = self.trace(session), self._opened.catalogue
@@ -78,7 +74,8 @@ class SessionReader:
         if knowledge is not None:
             journal = self._opened.folder.journals / f"{uuid}.journal"
             collection = self._opened.settings.explain_collection
-            trace = read_so_far(knowledge, self._opened.librarian, journal, session, collection)
+            texts = self._opened.texts(knowledge)
+            trace = read_so_far(knowledge, texts, journal, session, collection)
             if trace is not None:
                 return trace
         return self.trace(session)
@@ -112,10 +109,9 @@ class SessionReader:
             report_quads,
             session_quads,
         )
-        from tgraph.index.sources import Texts
 
         store = self._opened.read()
-        texts = Texts(store, self._opened.librarian)
+        texts = self._opened.texts(store)
         other = bundle_of(store, self._opened.catalogue, session)
         if other is not None:
             if core:
@@ -143,9 +139,8 @@ class SessionReader:
 
         store, summary = self._opened.read(), self.find(session)
         asked = partial(self._how_asked, summary)
-        return why_not(
-            store, self._opened.librarian, self._opened.folder.vectors, summary, expected, asked
-        )
+        texts, vectors = self._opened.texts(store), self._opened.folder.vectors
+        return why_not(store, texts, vectors, summary, expected, asked)
 
     def _how_asked(self, summary: SessionSummary, trace: Trace) -> RecordedParameters:
         """How a session was asked, as far as its record can be read."""

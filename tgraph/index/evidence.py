@@ -2,7 +2,7 @@
 
 ``EvidenceReader`` says what stands and what comes first; where the rows are read is its source's
 matter: the store itself (``StoredEvidence``), or the table that an index run leaves beside the
-vectors (``tgraph.index.evidence_cache``).
+vectors (``tgraph.index.lookup_table``).
 """
 
 from __future__ import annotations
@@ -64,6 +64,10 @@ class EvidenceSource(Protocol):
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         """Title and path of those of the documents that stand."""
 
+    def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        """For each of the chunks that states edges, the start and IRI of each from its beginning
+        on; those that they were merged into are among them."""
+
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         """The chunks of standing documents that speak of each entity, of all or of these, under
         whatever name."""
@@ -91,6 +95,7 @@ class EvidenceReader:
     def __init__(self, source: EvidenceSource, texts: Texts, doubt: OnDoubt = raise_doubt) -> None:
         self.documents = source.documents
         self.mentions = source.mentions
+        self.stated_in = source.stated_in
         self._source = source
         self._texts = texts
         self.doubt = doubt
@@ -155,6 +160,14 @@ class StoredEvidence:
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
         return documents_of(self._store, documents)
+
+    def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        nodes = [NamedNode(chunk) for chunk in chunks]
+        rows = select(self._store, "retrieve/neighbours", {"chunks": nodes}) if nodes else []
+        for row in rows:
+            found[text_of(row["chunk"])].append((_number(row["start"]), text_of(row["edge"])))
+        return {chunk: sorted(places) for chunk, places in found.items()}
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         store = self._store

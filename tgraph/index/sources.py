@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
 
 from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import ErasedTextError, EvidenceError, StoreError
 from tgraph.librarian import Librarian
-from tgraph.model import Chunk, Segment, SegmentKind
+from tgraph.model import Chunk, SegmentKind
 from tgraph.rendering import one_line
 from tgraph.store.base import Store, Subject, Term
+
+if TYPE_CHECKING:
+    from tgraph.ingest.page_reading import PageReading
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -175,7 +179,21 @@ def is_mark(text: str) -> bool:
 _BUNDLE = v.bundle_iri("")
 _MOST_KEPT = 100_000_000
 """Characters of texts that are kept at the same time."""
+_MOST_READINGS = 500
 _REMEDY = "Run `tgraph audit integrity`, and put the graph back from a backup."
+
+
+class KeptPages(Protocol):
+    """What lies ready of documents and pages that stand, beside their texts."""
+
+    def about_document(self, document: str) -> tuple[str, bool] | None:
+        """Its media type, and whether it is what a person stated by hand; None for an unknown."""
+
+    def text_hash(self, page: str) -> str:
+        """The hash of the page's text; empty for an unknown one."""
+
+    def reading(self, page: str) -> bytes | None:
+        """How the page reads, packed."""
 
 
 class Texts:
@@ -183,12 +201,18 @@ class Texts:
 
     Whatever is quoted is taken from here, by its offsets."""
 
-    def __init__(self, store: Store, librarian: Librarian) -> None:
+    def __init__(
+        self,
+        store: Store,
+        librarian: Librarian,
+        kept: Callable[[], KeptPages | None] = lambda: None,
+    ) -> None:
         self._store = store
         self._librarian = librarian
+        self._kept = kept
         self._texts: dict[str, str] = {}
-        self._segments: dict[tuple[str, int | None], tuple[Segment, ...]] = {}
-        self._notes: dict[str, bool] = {}
+        self._readings: dict[str, PageReading] = {}
+        self._documents: dict[str, tuple[str, bool]] = {}
         self._size = 0
 
     @property
@@ -213,7 +237,9 @@ class Texts:
         return text
 
     def _read(self, document: str, page: int | None) -> str:
-        key = text_value(self._store, v.page_of(document, page), v.tg("textHash"))
+        subject, kept = v.page_of(document, page), self._kept()
+        key = kept.text_hash(subject) if kept else ""
+        key = key or text_value(self._store, subject, v.tg("textHash"))
         try:
             return self._librarian.get_text(key)
         except StoreError as error:
@@ -268,27 +294,48 @@ class Texts:
 
     def media_type(self, document: str) -> str:
         """That of the file that the document was read from."""
-        return text_value(self._store, document, v.tg("mimeType"))
+        return self._about(document)[0]
 
     def is_note(self, document: str) -> bool:
         """Whether the document is what a person stated by hand."""
-        if document not in self._notes:
-            self._notes[document] = is_note(self._store, document)
-        return self._notes[document]
+        return self._about(document)[1]
+
+    def _about(self, document: str) -> tuple[str, bool]:
+        if document not in self._documents:
+            kept = self._kept()
+            known = kept.about_document(document) if kept else None
+            media_type = v.tg("mimeType")
+            self._documents[document] = known or (
+                text_value(self._store, document, media_type),
+                is_note(self._store, document),
+            )
+        return self._documents[document]
+
+    def reading(self, document: str, page: int | None) -> PageReading:
+        """How the page reads. ``EvidenceError`` and ``ErasedTextError`` as of ``of_page``."""
+        from tgraph.ingest.page_reading import read_page, unpacked
+
+        subject = v.page_of(document, page)
+        found = self._readings.get(subject)
+        if found is None:
+            text, kept = self.of_page(document, page), self._kept()
+            data = kept.reading(subject) if kept else None
+            found = unpacked(data, text) if data else read_page(text, self.media_type(document))
+            if len(self._readings) >= _MOST_READINGS:
+                self._readings = {}
+            self._readings[subject] = found
+        return found
 
     def segment_kind(self, chunk: str, start: int, end: int) -> SegmentKind | None:
         """As ``kind_at``, of the page that the chunk is of; None also where its text is lost or
         erased."""
-        from tgraph.ingest.segments import kind_at, segments
+        from tgraph.ingest.segments import kind_at
 
-        place = document, page = document_of_chunk(chunk), page_of_chunk(chunk)
-        if place not in self._segments:
-            try:
-                text = self.of_page(document, page)
-            except StoreError:
-                text = ""
-            self._segments[place] = segments(text, self.media_type(document))
-        return kind_at(self._segments[place], start, end)
+        try:
+            page = self.reading(document_of_chunk(chunk), page_of_chunk(chunk))
+        except StoreError:
+            return None
+        return kind_at(page.segments, start, end)
 
     def of_chunk(self, chunk: str) -> str:
         start, end = range_of_chunk(chunk)

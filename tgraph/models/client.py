@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from tgraph.models.base import Call, CallSink, Clock
 from tgraph.models.endpoint import Endpoint
 
 Counter = Callable[[str], int]
+_OWN = frozenset(("_lock", "_counter"))  # of one process
 _MESSAGE_OVERHEAD = 4  # tokens around each message, as OpenAI's cookbook counts them
 
 
@@ -57,6 +59,15 @@ class Client:
         self.endpoint = endpoint
         self._counter = count_tokens
         self._clock = clock
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in vars(self).items() if name not in _OWN}
+        return {**state, "_counter": None}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        self._lock = threading.Lock()
 
     @property
     def agent(self) -> Agent:

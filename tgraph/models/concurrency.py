@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -115,6 +116,28 @@ class Slot:
         self._entry.tokens = tokens
 
 
+_sharing: ContextVar[int] = ContextVar("_sharing", default=1)
+
+
+@contextmanager
+def shared_by(processes: int) -> Iterator[None]:
+    """Limiters that are pickled meanwhile have each their share of what so many processes may."""
+    token = _sharing.set(processes)
+    try:
+        yield
+    finally:
+        _sharing.reset(token)
+
+
+def _share(name: str, limit: int | None) -> int | None:
+    processes = _sharing.get()
+    if limit is not None and limit < processes:
+        raise UsageError(
+            f"{name} is {limit}, and {processes} workers share it.", "Raise it, or have fewer."
+        )
+    return limit and limit // processes
+
+
 class Limiter:
     """Hands out places for calls: at most ``concurrency`` at once, and so many per minute.
 
@@ -139,12 +162,18 @@ class Limiter:
             if value is not None and value < 1:
                 raise UsageError(f"{name} is {value}, but must be at least 1.")
         self.cancellation = cancellation or Cancellation()
+        self._limits = concurrency, requests_per_minute, tokens_per_minute
         self._free = concurrency
         self._window = Window(requests_per_minute, tokens_per_minute)
         self._paused_until = 0.0
         self._now = monotonic
         self._changed = threading.Condition()
         self.cancellation.add(self._wake)
+
+    def __reduce__(self) -> tuple[type[Limiter], tuple[int | None, ...]]:
+        concurrency, requests, tokens = self._limits
+        names = "requests_per_minute", "tokens_per_minute"
+        return Limiter, (concurrency, *map(_share, names, (requests, tokens)))
 
     def _wake(self) -> None:
         with self._changed:

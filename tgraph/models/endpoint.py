@@ -68,6 +68,18 @@ class Endpoint:
         self._connecting = threading.Lock()
         self.limiter.cancellation.add(self._interrupt)
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Without the key: another process has one of its own (``endpoint_here``)."""
+        options = {
+            "timeout": self._timeouts[0],
+            "connect_timeout": self._timeouts[1],
+            "retries": self._retries,
+            "first_wait": self._first_wait,
+            "longest_pause": self._longest_pause,
+            "limiter": self.limiter,
+        }
+        return endpoint_here, (self._base_url, options)
+
     @property
     def client(self) -> openai.OpenAI:
         """The one client of this endpoint; the first use imports ``openai`` (half a second)."""
@@ -178,6 +190,29 @@ class Endpoint:
             return EndpointError(error.message, "Check the model's name.")
         shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
         return EndpointError(error.message, f"It has: {shown or 'none'}.")
+
+
+_here: dict[str, Endpoint] = {}
+_making = threading.Lock()
+
+
+def endpoint_here(base_url: str, options: Mapping[str, Any]) -> Endpoint:
+    """The endpoint of this process at the address, made once, with the key that the environment
+    has: for work that was sent here by another process."""
+    with _making:
+        if base_url not in _here:
+            _here[base_url] = Endpoint(base_url, _key_for(base_url), **options)
+        return _here[base_url]
+
+
+def _key_for(base_url: str) -> str:
+    from tgraph.settings import load_settings
+
+    settings = load_settings(None)
+    own = settings.embedding.base_url
+    key = settings.embedding.api_key if own and own.rstrip("/") == base_url else None
+    key = key or settings.chat.api_key
+    return key.get_secret_value() if key else ""
 
 
 def _shut(sock: socket.socket) -> None:

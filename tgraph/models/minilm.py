@@ -68,6 +68,10 @@ class MiniLMEmbedder:
         self._loading = threading.Lock()
         self._kept: dict[str, tuple[NDArray[float32], int]] = {}
 
+    def __reduce__(self) -> tuple[type[MiniLMEmbedder], tuple[()]]:
+        """Another process loads the model itself, and embeds by one thread."""
+        return MiniLMEmbedder, ()
+
     @staticmethod
     def is_installed() -> bool:
         """Whether the packages are there; nothing is imported."""

@@ -7,7 +7,6 @@ header and is never part of it) and with what came back, errors and half replies
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -118,7 +117,6 @@ class OpenAIChat(Client):
         self.dialect = ServerCapabilities(structured, effort=not thinking, template=not thinking)
         """What the server is known to understand by now."""
         self._structured = False  # whether the server has honoured a response format
-        self._lock = threading.Lock()
 
     def complete(self, request: ChatRequest, sink: CallSink = no_sink) -> ChatReply:
         with (

@@ -169,7 +169,7 @@ class Ledger:
             return
         self.check_key()
         assert self._key is not None
-        agent = [quad for quad in key_quads(self._key.public) if not _has(store, quad)]
+        agent = store.missing(key_quads(self._key.public))
         quads = agent + (self._shared_batch(chain, agent) if agent else [])
         store.extend(quads + signature_quads(chain, self._key))
 
@@ -277,7 +277,12 @@ class Ledger:
         return "ended" if _finished(content.frames) else "aborted"
 
     def _seal(
-        self, store: Store, chain: Chain, kind: BundleKind, head: Frame, content: JournalContent
+        self,
+        store: OxigraphStore,
+        chain: Chain,
+        kind: BundleKind,
+        head: Frame,
+        content: JournalContent,
     ) -> list[Quad]:
         frames = content.frames
         for frame in frames:
@@ -289,7 +294,7 @@ class Ledger:
         if content.damaged:
             bundle += _lost(kind, head, frames[0], content.damaged)
         named = (parse(frame.get("shared", ""), RdfFormat.N_QUADS) for frame in frames)
-        shared = [quad for quads in named for quad in quads if not _has(store, quad)]
+        shared = store.missing(quad for quads in named for quad in quads)
         quads = bundle + shared
         if shared:
             quads += self._shared_batch(chain, shared)
@@ -323,11 +328,6 @@ def batch_lines(
     yield from map(b"+".__add__, added)
     yield from map(b"-".__add__, removed)
     yield from (f"={key}\n".encode() for key in content)
-
-
-def _has(store: Store, quad: Quad) -> bool:
-    found = store.match(quad.subject, quad.predicate, quad.object, quad.graph_name)
-    return next(found, None) is not None
 
 
 def _finished(frames: Sequence[Frame]) -> bool:

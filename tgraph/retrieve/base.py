@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tgraph.errors import EvidenceError
 from tgraph.index.authority import Authorities, read_authorities
 from tgraph.index.evidence import EvidenceReader, EvidenceSource, StoredEvidence, left_out
-from tgraph.index.evidence_cache import LookupTable
+from tgraph.index.graph_source import GraphSource, StoredGraph
+from tgraph.index.lookup_table import LookupTable
 from tgraph.index.reports.report_cache import ReportCache
-from tgraph.index.sources import Texts
+from tgraph.index.sources import Texts, lexical_documents
 from tgraph.model import Candidate, Retrieval, Turn
 from tgraph.models.base import CallSink, Embedder, no_sink
 from tgraph.models.reader import Reader
@@ -65,6 +66,9 @@ class BoundedCache(Generic[CacheKey, CachedItem]):
     @property
     def _items(self) -> dict[CacheKey, CachedItem]:
         return self._held[0]
+
+    def __contains__(self, key: CacheKey) -> bool:
+        return key in self._items
 
     def get_all(
         self,
@@ -180,6 +184,16 @@ class Context:
             return self.table() or StoredEvidence(self.store)
 
         return EvidenceReader(self.once("source of evidence", open_), self.texts, self.doubt)
+
+    @property
+    def large_graphs(self) -> Collection[str]:
+        """As ``lexical_documents``."""
+        return self.once("large graphs", lambda: lexical_documents(self.store))
+
+    @property
+    def graph(self) -> GraphSource:
+        """Look-ups in the knowledge of this state."""
+        return self.once("source of the graph", lambda: self.table() or StoredGraph(self.store))
 
     def doubt(self, error: EvidenceError) -> None:
         """Leave out evidence that is not what the stored text says, or raise the error where the

@@ -8,7 +8,7 @@ from functools import partial
 
 from pyoxigraph import NamedNode
 
-from tgraph.index.evidence_cache import degree_of, tokens_of
+from tgraph.index.lookup_table import degree_of, tokens_of
 from tgraph.index.prepended_metadata import standing_prefaces
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
 from tgraph.model import Candidate, Edge, Evidence, Item

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from pyoxigraph import Literal, NamedNode, Triple
+from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, nearest_names
+from tgraph.index.graph_source import Edges, GraphSource
 from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.labels import Triple as Statement
 from tgraph.retrieve.labels import labels_of
 from tgraph.store.base import Store
 
@@ -20,6 +20,7 @@ Hits = Sequence[tuple[str, float]]
 _BY_VECTOR = 4
 """Entities that a concept leads to by vector."""
 
+_ENTITY = v.tg("Entity").value
 _WORD = re.compile(r"[\w'’.-]*\w")
 _WORDS = 8
 """Of a name that is looked for in a question."""
@@ -33,7 +34,8 @@ def match_entities(question: Question, nearest: Hits, context: Context) -> list[
     """
     concepts = question.concepts or (question.text,)
     found: dict[str, EntityMatch] = {}
-    named = ((e, c, 1.0, "name") for c in concepts for e in match_names(c, context.store))
+    called = match_all(concepts, context.graph)
+    named = ((e, c, 1.0, "name") for c in concepts for e in called[c])
     for entity, concept, score, method in (
         *named,
         *((e, question.text, s, "edge") for e, s in _ends(nearest, context)),
@@ -43,7 +45,7 @@ def match_entities(question: Question, nearest: Hits, context: Context) -> list[
             found[entity] = EntityMatch(entity, "", concept, score, method)
     ranked = sorted(found.values(), key=lambda m: (m.method != "name", -m.score, m.entity))
     ranked = ranked[: context.limits.entity_limit]
-    return labelled(ranked, context.store)
+    return labelled(ranked, context.graph)
 
 
 def match_given(names: Sequence[str], context: Context) -> list[EntityMatch]:
@@ -51,31 +53,29 @@ def match_given(names: Sequence[str], context: Context) -> list[EntityMatch]:
     found = {
         entity: EntityMatch(entity, "", name, 1.0, "name")
         for name in names
-        for entity in entities_named(name, context.store)
+        for entity in entities_named(name, context)
     }
-    return labelled(list(found.values()), context.store)
+    return labelled(list(found.values()), context.graph)
 
 
-def entities_named(name: str, store: Store) -> list[str]:
+def entities_named(name: str, context: Context) -> list[str]:
     """The entities of that name or IRI. ``UsageError`` where there is none."""
-    found = [name] if is_entity(name, store) else match_names(name, store)
+    graph = context.graph
+    found = [name] if is_entity(name, graph) else match_names(name, graph)
     if not found:
-        nearest = nearest_names(name, entity_names(store))
+        nearest = nearest_names(name, entity_names(context.store))
         raise UnknownNameError(f"There is no entity called {name!r}.", nearest)
     return found
 
 
-def is_entity(iri: str, store: Store) -> bool:
+def is_entity(iri: str, graph: GraphSource) -> bool:
     """Whether the text is the IRI of an entity that knowledge has."""
-    if not v.is_iri(iri):
-        return False
-    typed = store.match(NamedNode(iri), v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH)
-    return next(typed, None) is not None
+    return v.is_iri(iri) and _ENTITY in graph.types([iri]).get(iri, ())
 
 
-def labelled(matches: Sequence[EntityMatch], store: Store) -> list[EntityMatch]:
+def labelled(matches: Sequence[EntityMatch], graph: GraphSource) -> list[EntityMatch]:
     """The matches with the labels of their entities."""
-    labels = labels_of(store, [NamedNode(match.entity) for match in matches])
+    labels = labels_of(graph, [NamedNode(match.entity) for match in matches])
     return [replace(match, label=labels[NamedNode(match.entity)]) for match in matches]
 
 
@@ -94,56 +94,56 @@ def entity_names(store: Store) -> Iterator[str]:
                 yield quad.object.value
 
 
-def match_names(concept: str, store: Store) -> list[str]:
+def match_names(concept: str, graph: GraphSource) -> list[str]:
     """Entities called exactly so: by label or alias, letter case and white space aside."""
-    exact = NamedNode(v.entity_iri(concept))
-    found = set()
-    if next(store.match(exact, v.RDF_TYPE, v.tg("Entity"), v.KNOWLEDGE_GRAPH), None):
-        found.add(exact.value)
-    for variant in dict.fromkeys([concept, concept.title(), concept.lower(), concept.upper()]):
-        for predicate in (v.RDFS_LABEL, v.SKOS_ALT_LABEL):
-            for quad in store.match(None, predicate, Literal(variant), v.KNOWLEDGE_GRAPH):
-                assert isinstance(quad.subject, NamedNode)
-                if is_entity(quad.subject.value, store):
-                    found.add(quad.subject.value)
-    return sorted(found)
+    return match_all([concept], graph)[concept]
 
 
-def names_within(text: str, store: Store) -> list[tuple[str, str]]:
+def match_all(concepts: Sequence[str], graph: GraphSource) -> dict[str, list[str]]:
+    """``match_names`` of each, with as many look-ups as for one."""
+    exact = {concept: v.entity_iri(concept) for concept in concepts}
+    types = graph.types(list(exact.values()))
+    variants = {each: {each, each.title(), each.lower(), each.upper()} for each in concepts}
+    named = graph.named(list(dict.fromkeys(one for each in variants.values() for one in each)))
+    return {
+        concept: sorted(
+            {entity for variant in variants[concept] for entity in named.get(variant, ())}
+            | ({exact[concept]} if _ENTITY in types.get(exact[concept], ()) else set())
+        )
+        for concept in concepts
+    }
+
+
+def names_within(text: str, graph: GraphSource) -> list[tuple[str, str]]:
     """The entities that the text names, each with the words that do; of names that overlap the
     longest counts."""
     words = [match.span() for match in _WORD.finditer(text)]
+    spans = [
+        range(first, first + length)
+        for length in range(min(len(words), _WORDS), 0, -1)
+        for first in range(len(words) - length + 1)
+    ]
+    names = {span: text[words[span[0]][0] : words[span[-1]][1]] for span in spans}
+    called = match_all(list(dict.fromkeys(names.values())), graph)
     found: dict[str, str] = {}
     taken: set[int] = set()
-    for length in range(min(len(words), _WORDS), 0, -1):
-        for first in range(len(words) - length + 1):
-            places = range(first, first + length)
-            if not taken.isdisjoint(places):
-                continue
-            name = text[words[first][0] : words[first + length - 1][1]]
-            if entities := match_names(name, store):
-                taken.update(places)
-                found |= {entity: name for entity in entities if entity not in found}
+    for span, name in names.items():
+        if called[name] and taken.isdisjoint(span):
+            taken.update(span)
+            found |= {entity: name for entity in called[name] if entity not in found}
     return list(found.items())
 
 
 def _ends(nearest: Hits, context: Context) -> Iterable[tuple[str, float]]:
+    triples = triples_of([edge for edge, _ in nearest], context)
     for edge, score in nearest:
-        triple = triple_of(edge, context)
+        triple = triples.get(edge)
         for term in (triple[0], triple[2]) if triple else ():
             if isinstance(term, NamedNode):
                 yield term.value, max(score, 0.0)
 
 
-def triple_of(edge: str, context: Context) -> Statement | None:
-    """What an edge's IRI stands for."""
-
-    def read() -> tuple[object, ...] | None:
-        reified = context.store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        quad = next(reified, None)
-        if quad is None or not isinstance(quad.object, Triple):
-            return None
-        return quad.object.subject, quad.object.predicate, quad.object.object
-
-    triple: Statement | None = context.remembered("triples", 50_000).get(edge, read)
-    return triple
+def triples_of(edges: Iterable[str], context: Context) -> Edges:
+    """What the IRIs of edges stand for, in their order, as far as they stand for something."""
+    memory = context.remembered("triples", 50_000)
+    return memory.get_all(edges, context.graph.triples)

@@ -9,13 +9,12 @@ from hashlib import sha256
 from urllib.parse import unquote
 
 from pyoxigraph import Literal, NamedNode
-from pyoxigraph import Triple as TripleTerm
 
 from tgraph import vocabulary as v
+from tgraph.index.graph_source import GraphSource, Statement
 from tgraph.model import Edge, Object
-from tgraph.store.base import Store, select
 
-Triple = tuple[NamedNode, NamedNode, Object]
+Triple = Statement
 
 
 def edge_id(subject: str, predicate: str, obj: str) -> str:
@@ -89,42 +88,30 @@ def local_name(iri: str) -> str:
     return unquote(tail.rpartition(":")[2] or tail) or iri
 
 
-def labels_of(store: Store, items: Iterable[NamedNode]) -> dict[NamedNode, str]:
-    """The labels of the items, in one query; the local name of what has none."""
-    wanted = sorted(set(items), key=lambda node: node.value)
-    found: dict[NamedNode, str] = {}
-    if wanted:
-        for row in select(store, "retrieve/labels", {"items": wanted}, union=False):
-            item, label = row["item"], row["label"]
-            assert isinstance(item, NamedNode)
-            if isinstance(label, Literal):
-                found.setdefault(item, label.value)
-    return {node: found.get(node) or local_name(node.value) for node in wanted}
+def labels_of(graph: GraphSource, items: Iterable[NamedNode]) -> dict[NamedNode, str]:
+    """The labels of the items; the local name of what has none."""
+    wanted = sorted({node.value for node in items})
+    found = graph.labels(wanted)
+    return {NamedNode(iri): found.get(iri) or local_name(iri) for iri in wanted}
 
 
 def object_label(term: Object, labels: Mapping[NamedNode, str]) -> str:
     return term.value if isinstance(term, Literal) else labels[term]
 
 
-def with_labels(store: Store, triples: Sequence[Triple]) -> list[Edge]:
+def with_labels(graph: GraphSource, triples: Sequence[Triple]) -> list[Edge]:
     """The triples as edges with their labels."""
     nodes = {term for triple in triples for term in triple if isinstance(term, NamedNode)}
-    labels = labels_of(store, nodes)
+    labels = labels_of(graph, nodes)
     return [Edge(s, p, o, labels[s], labels[p], object_label(o, labels)) for s, p, o in triples]
 
 
-def reified(store: Store, edges: Iterable[str]) -> dict[str, Edge]:
+def reified(graph: GraphSource, edges: Iterable[str]) -> dict[str, Edge]:
     """What the edge IRIs reify, with labels; an IRI that reifies nothing is left out."""
-    triples: dict[str, Triple] = {}
-    for edge in filter(None, dict.fromkeys(edges)):
-        quads = store.match(NamedNode(edge), v.RDF_REIFIES, None, v.SOURCE_GRAPH)
-        term = next((quad.object for quad in quads), None)
-        if isinstance(term, TripleTerm):
-            subject, obj = term.subject, term.object
-            assert isinstance(subject, NamedNode)
-            assert isinstance(obj, NamedNode | Literal)
-            triples[edge] = (subject, term.predicate, obj)
-    return dict(zip(triples, with_labels(store, list(triples.values())), strict=True))
+    wanted = [edge for edge in dict.fromkeys(edges) if v.is_iri(edge)]
+    found = graph.triples(wanted)
+    known = {edge: found[edge] for edge in wanted if edge in found}
+    return dict(zip(known, with_labels(graph, list(known.values())), strict=True))
 
 
 def described(edge: Edge, weight: float, description: str) -> Edge:

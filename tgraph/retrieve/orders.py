@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from tgraph.errors import TgraphError
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
 from tgraph.model import EntityMatch
 from tgraph.retrieve.base import Context, Question
@@ -44,7 +45,7 @@ class Missing:
         """The entities that lead to it: itself, else those that it ties."""
         if self.entities:
             return set(self.entities)
-        edges = reified(store, sorted(self.edges)).values()
+        edges = reified(StoredGraph(store), sorted(self.edges)).values()
         return {end.value for edge in edges for end in (edge.subject, edge.object)}
 
     def spoken_of(self, store: Store) -> set[str]:

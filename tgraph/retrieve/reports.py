@@ -13,7 +13,7 @@ from functools import cached_property
 
 from tgraph.errors import NothingIndexedError
 from tgraph.index.evidence import EvidenceReader
-from tgraph.index.reports.report import evidence as ways_of
+from tgraph.index.reports.report import evidence_of as ways_of
 from tgraph.index.reports.report_cache import ReportCache, read_report_cache
 from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, Selected
 from tgraph.retrieve.base import Context
@@ -165,7 +165,7 @@ def grounded_selection(selected: Sequence[Selected], context: Context) -> tuple[
 def _grounds(
     parts: Sequence[str], reports: Reports, context: Context
 ) -> dict[str, tuple[Evidence, ...]]:
-    ways = {part: ways_of(context.store, part) for part in parts}
+    ways = ways_of(context.store, parts)
     wanted = sorted({iri for way in ways.values() for iri in way})
     places = context.remembered("places", 20_000).get_all(wanted, context.evidence.by_iri)
     found = {}

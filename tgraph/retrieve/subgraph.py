@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import chain
 
 from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.errors import UsageError, nearest_names
+from tgraph.index.graph_source import EdgeAttributes, Edges, StoredGraph, statement_of
 from tgraph.index.knowledge import is_statement
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.filters import entities_of_types
@@ -23,18 +24,13 @@ from tgraph.retrieve.labels import Triple, labels_of, local_name
 from tgraph.retrieve.text.lexical import term_set
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion
 from tgraph.retrieve.text.similarity import Similarity
-from tgraph.store.base import Store, select, text_of
-
-HUB = 2_000
-"""Triples read of one entity in one direction before the triple limit picks the nearest."""
+from tgraph.store.base import Store, text_of
 
 RANK_CONSTANT = 10
 """Of reciprocal rank fusion, as in ``contextual``."""
 
 READ_EVIDENCE = 12
 """Places read of one edge."""
-
-Edges = dict[str, Triple]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ def relationships(store: Store) -> dict[str, frozenset[str]]:
     quads = store.match(None, None, None, v.KNOWLEDGE_GRAPH)
     used = {quad.predicate for quad in quads if is_statement(quad.predicate)}
     found: dict[str, frozenset[str]] = {p.value: frozenset({p.value}) for p in used}
-    for predicate, label in labels_of(store, sorted(used, key=str)).items():
+    for predicate, label in labels_of(StoredGraph(store), sorted(used, key=str)).items():
         key = label.casefold()
         found[key] = found.get(key, frozenset()) | {text_of(predicate)}
     return found
@@ -229,30 +225,26 @@ def share_of(triple_limit: int) -> int:
 
 
 def edges_of(entity: str, context: Context) -> Edges:
-    """All edges of an entity, up to ``HUB`` each way."""
+    """The edges of an entity, up to ``HUB`` each way."""
     memory = context.remembered("edges", 4_000)
-    edges: Edges = memory.get(entity, lambda: all_edges(entity, context.store, HUB))
+    edges: Edges = memory.get(entity, lambda: context.graph.around(entity))
     return edges
 
 
-def all_edges(entity: str, store: Store, most: int | None = None) -> Edges:
-    """All edges of an entity, up to ``most`` each way."""
+def all_edges(entity: str, store: Store) -> Edges:
+    """All edges of an entity."""
     node = NamedNode(entity)
-    outgoing = islice(store.match(node, None, None, v.KNOWLEDGE_GRAPH), most)
-    incoming = islice(store.match(None, None, node, v.KNOWLEDGE_GRAPH), most)
+    outgoing = store.match(node, None, None, v.KNOWLEDGE_GRAPH)
+    incoming = store.match(None, None, node, v.KNOWLEDGE_GRAPH)
     triples = [
-        (quad.subject, quad.predicate, quad.object)
-        for quad in (*outgoing, *incoming)
+        statement_of(quad.triple)
+        for quad in chain(outgoing, incoming)
         if is_statement(quad.predicate) and isinstance(quad.subject, NamedNode)
     ]
-    return {v.edge_iri(*triple): triple for triple in triples}  # type: ignore[misc]
+    return {v.edge_iri(*triple): triple for triple in triples}
 
 
-def weights_of(context: Context, edges: Sequence[str]) -> dict[str, tuple[float, str]]:
+def weights_of(context: Context, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
     """The weight and the description of each edge that knowledge holds."""
-    nodes = [NamedNode(iri) for iri in edges]
-    rows = select(context.store, "retrieve/edges", {"edges": nodes}, union=False)
-    return {
-        text_of(row["edge"]): (float(text_of(row["weight"]) or 1.0), text_of(row["description"]))
-        for row in rows
-    }
+    memory = context.remembered("attributes of edges", 50_000)
+    return memory.get_all(edges, context.graph.attributes)

@@ -29,7 +29,7 @@ from tgraph.engine.ask.step_evidence import (
 from tgraph.model import Agent, Evidence, Judgement, QuestionPart
 from tgraph.record.session import SessionRecord
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.entity_matching import match_names
+from tgraph.retrieve.entity_matching import match_all
 from tgraph.retrieve.text.comparison import QuestionComparison, comparison_of
 from tgraph.retrieve.text.coordination import coordinated
 from tgraph.retrieve.text.decomposition import QuestionStep, decomposed, without_article
@@ -271,7 +271,8 @@ def _of_all(confidences: Sequence[float | None]) -> float | None:
 
 def _is_name(phrase: str, context: Context) -> bool:
     """Whether it names what it seems to describe ("the Gulf of Mexico")."""
-    return any(match_names(each, context.store) for each in (phrase, without_article(phrase)))
+    called = match_all([phrase, without_article(phrase)], context.graph)
+    return any(called.values())
 
 
 def _record(

@@ -33,6 +33,7 @@ from tgraph.engine.progress import OnProgress, silent
 from tgraph.errors import EndpointError, ModelError, UsageError
 from tgraph.extract.facts import MENTIONS
 from tgraph.extract.language import RELATED
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import Texts, standing_chunks, stored_chunk
 from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.ingest.languages import detected
@@ -369,7 +370,7 @@ def rows_of(
         triple = _triple(store, place.statement)
         if triple is None:
             continue
-        edge = with_labels(store, [triple])[0]
+        edge = with_labels(StoredGraph(store), [triple])[0]
         told = (edge.subject_label, edge.predicate_label, edge.object_label)
         if edge.predicate_label not in beside:
             found.append(ExampleRow(*told, place.quote))

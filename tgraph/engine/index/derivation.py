@@ -22,6 +22,7 @@ from tgraph.engine.index.given_communities import BroughtCommunities, state_give
 from tgraph.engine.index.ontology_led import update_fit
 from tgraph.engine.index.phase import IndexContext, Made, Phase
 from tgraph.extract.summaries import JoinedDescriptions, Summariser, Summary
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.knowledge import (
     Derivation,
     Described,
@@ -182,7 +183,7 @@ class _Summaries(Phase[Described, Summary, Summariser]):
 
 def _names(store: Store, subjects: Sequence[str]) -> dict[str, str]:
     """What people call each subject: an entity's label, an edge's three."""
-    edges = reified(store, subjects)
-    labels = labels_of(store, (NamedNode(one) for one in subjects if one not in edges))
+    edges = reified(StoredGraph(store), subjects)
+    labels = labels_of(StoredGraph(store), (NamedNode(one) for one in subjects if one not in edges))
     named = {node.value: label for node, label in labels.items()}
     return named | {subject: edge.text for subject, edge in edges.items()}

@@ -89,10 +89,6 @@ class _ExtractionPhase(_ReadingPhase[Extractor]):
         super().__init__(context, context.extractor, touched)
         self._counts = counts
 
-    @property
-    def at_once(self) -> int:
-        return super().at_once if self.by_model else self.context.settings.extract.workers
-
     def make(self, item: _ChunkToRead, maker: Extractor, sink: CallSink) -> Extraction:
         return maker.extract(item.chunk, item.title, sink)
 
@@ -147,7 +143,6 @@ def extract(context: IndexContext, intakes: Sequence[IngestedFile], touched: Tou
     ]
     counts = Extracted(len(work))
     _ExtractionPhase(context, touched, counts).run(work)
-    context.parts.end_workers()
     if work and context.extractor.agent.kind == "method":
         for said in _unread_languages([item.chunk.text for item in work]):
             context.message(said)

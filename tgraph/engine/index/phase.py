@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from tgraph.engine.index.workers import Workers
 from tgraph.engine.progress import Progress, RunSetup
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import Extractor
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
-from tgraph.index.evidence_cache import LazyTable, LookupTable
+from tgraph.index.lookup_table import LazyTable, LookupTable
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt
@@ -42,6 +43,7 @@ class IndexContext(RunSetup):
     record: RunRecord
     extractor: Extractor
     embedder: Embedder
+    workers: Workers | None
 
     @property
     def librarian(self) -> Librarian:
@@ -60,6 +62,12 @@ class IndexContext(RunSetup):
         return not lexical_documents(self.copy.store).isdisjoint(
             standing_documents(self.copy.store)
         )
+
+    def cancel(self) -> None:
+        """End what is under way, by models and by others."""
+        self.parts.cancel()
+        if self.workers:
+            self.workers.cancel()
 
     def begin(self, label: str) -> datetime:
         """The run has begun; when."""
@@ -110,7 +118,8 @@ class Phase(ABC, Generic[Item, Result, M]):
 
     def __init__(self, context: IndexContext, maker: M) -> None:
         self.context = context
-        self.maker = maker
+        self.maker = context.workers.helping(maker) if context.workers else maker
+        self._is_helped = self.maker is not maker
         self.done = self.total = 0
 
     @property
@@ -120,7 +129,9 @@ class Phase(ABC, Generic[Item, Result, M]):
     @property
     def at_once(self) -> int:
         """How many items are worked on at the same time."""
-        return self.context.settings.chat.concurrency if self.by_model else 1
+        if self.by_model:
+            return self.context.settings.chat.concurrency
+        return self.context.workers.slots if self.context.workers and self._is_helped else 1
 
     def run(self, items: Sequence[Item]) -> None:
         """All of the stage: each item is worked on and put on record, in their order."""
@@ -219,10 +230,10 @@ class Phase(ABC, Generic[Item, Result, M]):
             for future in futures:
                 future.cancel()
             wait(futures, timeout=GRACE)  # what has been asked for is paid for
-            context.parts.cancel()
+            context.cancel()
             raise
         except BaseException:
-            context.parts.cancel()  # replies that came already are not lost
+            context.cancel()  # replies that came already are not lost
             raise
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

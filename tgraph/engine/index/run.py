@@ -22,12 +22,14 @@ from tgraph.engine.index.extraction import Extracted, claim, extract
 from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.ontology_led import led
 from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.workers import Workers, open_workers
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
 from tgraph.extract.base import Extractor
-from tgraph.index.evidence_cache import LazyTable, tabulate
+from tgraph.index.lookup_table import LazyTable, LookupTable, load_table, tabulate
 from tgraph.ingest.files import FoundFile
 from tgraph.model import Usage
+from tgraph.models.base import Embedder
 from tgraph.record.activities import SOFTWARE, agent_quads
 from tgraph.record.ledger import batch_lines
 from tgraph.record.recorder import RunRecord
@@ -93,7 +95,6 @@ class Run:
         self._setup = setup
         self._ledger = setup.ledger
         self._extractor = setup.parts.extractor
-        self._embedder = remembering(setup.parts.embedder, setup.ledger.folder.cache)
 
     @contextmanager
     def _workshop(self) -> Iterator[IndexContext]:
@@ -105,10 +106,11 @@ class Run:
                 shutil.rmtree(leftover, ignore_errors=True)
             with self._ledger.open(timeout=PATIENCE, waiting=self._say_waiting) as (store, _):
                 copy = WorkingCopy(folder, self._setup.uuid, store)
+            workers = open_workers(self._setup.settings.executor)
             try:
                 record = RunRecord(self._ledger.librarian, self.iri, self._setup.uuid)
                 record.observer = self._setup.observe()
-                with LazyTable(partial(tabulate, copy.store)) as table, record.under_way():
+                with self._tables(copy) as table, record.under_way():
                     yield IndexContext(
                         **vars(self._setup),
                         run=self.iri,
@@ -116,11 +118,30 @@ class Run:
                         table=table,
                         record=record,
                         extractor=self._led(copy.store),
-                        embedder=self._embedder,
+                        embedder=self._embedder_of(workers),
+                        workers=workers,
                     )
             finally:
                 copy.close()
-                self._setup.parts.end_workers()
+                if workers:
+                    workers.close()
+
+    @contextmanager
+    def _tables(self, copy: WorkingCopy) -> Iterator[LazyTable[LookupTable]]:
+        """The tables of the copy, made with the help of those that are published."""
+        folder, librarian = self._ledger.folder, self._ledger.librarian
+        pointer = read_pointer(folder)
+        generation = pointer.generation if pointer else 0
+        with (
+            LazyTable(partial(load_table, folder.vectors, generation)) as before,
+            LazyTable(partial(tabulate, copy.store, librarian, before)) as table,
+        ):
+            yield table
+
+    def _embedder_of(self, workers: Workers | None) -> Embedder:
+        own = self._setup.parts.embedder
+        helped = workers.embedding(own) if workers else own
+        return remembering(helped, self._ledger.folder.cache)
 
     def _led(self, store: Store) -> Extractor:
         """Who reads chunks, led by the ontologies that stand."""

@@ -214,7 +214,7 @@ def _edges(iris: Sequence[str], context: Context) -> Known:
     weights = weights_of(context, iris)
     return {
         iri: (described(edge, *weights.get(iri, (1.0, ""))), places[iri])
-        for iri, edge in reified(context.store, iris).items()
+        for iri, edge in reified(context.graph, iris).items()
         if places.get(iri)
     }
 

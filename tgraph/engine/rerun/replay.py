@@ -351,7 +351,7 @@ class SessionReplay:
         with suppress(KeyError, ValueError, StopIteration):
             return read_so_far(
                 self.context.store,
-                self.librarian,
+                self.context.texts,
                 journal,
                 self.session.iri,
                 self.settings.explain_collection,

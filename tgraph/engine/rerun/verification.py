@@ -22,6 +22,7 @@ from tgraph.explain.trace.derivation import Derivations
 from tgraph.explain.trace.reader import read_trace
 from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
+from tgraph.index.sources import Texts
 from tgraph.record.assessments import VerificationRecord
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
@@ -72,7 +73,8 @@ class VerificationRun:
 
     def _read(self, store: Store) -> Trace:
         opened = self.opened
-        return read_trace(store, opened.librarian, self.session, opened.settings.explain_collection)
+        texts = Texts(store, opened.librarian)
+        return read_trace(store, texts, self.session, opened.settings.explain_collection)
 
     def _verify(self, trace: Trace, then: StoreAsOf) -> Verification:
         origins = Derivations(then.store, self.opened.librarian, trace, changed=then.is_other)

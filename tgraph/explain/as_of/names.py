@@ -7,7 +7,7 @@ the source graph. Retrieval never reads names here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import chain
 
@@ -15,6 +15,7 @@ from pyoxigraph import Literal, NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.index.evidence import documents_of
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import text_value
 from tgraph.index.standing_knowledge import StandingEvidence, commonest
 from tgraph.model import Edge, Object
@@ -31,6 +32,7 @@ class NamesAsOf:
         self._store = store
         self._stated = StandingEvidence(store, lambda _: True)
         self._names: dict[str, str] = {}
+        self._labels: dict[str, str] = {}
         self._documents: dict[str, tuple[str, str]] = {}
 
     def entity(self, entity: str) -> str:
@@ -55,8 +57,12 @@ class NamesAsOf:
                 predicate_label=self._relation(iri, edge),
                 object_label=self._end(edge.object, edge.object_label),
             )
-            for iri, edge in reified(self._store, edges).items()
+            for iri, edge in reified(StoredGraph(self._store), edges).items()
         }
+
+    def read_documents(self, documents: Collection[str]) -> None:
+        """Look those of the documents up at once that stand."""
+        self._documents |= documents_of(self._store, documents)
 
     def document(self, document: str) -> tuple[str, str]:
         """Title and path: that of the standing accession, else of the one that ended last."""
@@ -82,7 +88,10 @@ class NamesAsOf:
         return named or mark_of(relation) or label
 
     def _label(self, iri: str) -> str:
-        return next(iter(values_of(self._store, iri, v.RDFS_LABEL, v.KNOWLEDGE_GRAPH)), "")
+        if iri not in self._labels:
+            found = values_of(self._store, iri, v.RDFS_LABEL, v.KNOWLEDGE_GRAPH)
+            self._labels[iri] = next(iter(found), "")
+        return self._labels[iri]
 
     def _former(self, document: str) -> tuple[str, str]:
         about = v.prov("specializationOf"), NamedNode(document), v.SOURCE_GRAPH

@@ -11,6 +11,7 @@ from tgraph import vocabulary as v
 from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.documents import find_document
 from tgraph.explain.trace.sessions import list_sessions
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import (
     chunks_of_document,
     derived,
@@ -77,7 +78,7 @@ def read_impact(store: Store, catalogue: str, name: str) -> Impact:
     found = find_document(store, name)
     edges = _edges(store, found.document)
     alone = sorted(edge for edge, others in edges.items() if not others)
-    names = reified(store, alone)
+    names = reified(StoredGraph(store), alone)
     facts = [SoleFact(edge, " — ".join(names[edge].labels)) for edge in alone]
     return Impact(
         found.document,

@@ -36,6 +36,11 @@ class BundleReader:
         terms = self._said.get(subject, {}).get(name, [])
         return [t.value for t in terms if isinstance(t, Literal | NamedNode)]
 
+    def terms(self, subject: str) -> Iterator[str]:
+        """The IRIs that are said of something."""
+        for terms in self._said.get(subject, {}).values():
+            yield from (term.value for term in terms if isinstance(term, NamedNode))
+
     def one(self, subject: str, name: str) -> str:
         """The first value; empty where there is none."""
         return next(iter(self.all(subject, name)), "")

@@ -44,8 +44,9 @@ class DisplayNames:
             edge = self.recalled.edges([iri]).get(iri)
             return " — ".join(edge.labels) if edge else iri
         for predicate in _LABELS:
-            if found := values_of(self._store, iri, predicate, None):
-                return found[0]
+            for graph in (v.KNOWLEDGE_GRAPH, v.SOURCE_GRAPH, None):
+                if found := values_of(self._store, iri, predicate, graph):
+                    return found[0]
         former = {"entity": self.recalled.entity, "claim": self.recalled.claim}
         return former.get(kind, self._of_former)(iri) or iri
 

@@ -11,6 +11,7 @@ from tgraph import vocabulary as v
 from tgraph.errors import UnknownNameError, UsageError
 from tgraph.explain.trace.entities import EntityMerges
 from tgraph.extract.resolution import name_key
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import document_of_chunk, is_note, standing_documents
 from tgraph.index.standing_knowledge import StandingEvidence, value
@@ -203,7 +204,7 @@ class Facts:
     def _facts(self, triples: Iterable[Triple]) -> list[KnownFact]:
         known = sorted(triples, key=str)
         nodes = {term for triple in known for term in triple if isinstance(term, NamedNode)}
-        labels = labels_of(self._store, nodes)
+        labels = labels_of(StoredGraph(self._store), nodes)
         return [self._fact(triple, labels) for triple in known]
 
     def _fact(self, triple: Triple, labels: dict[NamedNode, str]) -> KnownFact:

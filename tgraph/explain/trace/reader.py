@@ -43,12 +43,13 @@ from tgraph.index.sources import (
     document_of_chunk,
     page_of_chunk,
     range_of_chunk,
+    text_value,
 )
-from tgraph.librarian import Librarian
 from tgraph.model import Edge, EntityMatch
 from tgraph.retrieve.labels import local_name
 from tgraph.store.base import Store
 from tgraph.store.journal import read_journal
+from tgraph.store.read_ahead import ReadAhead
 from tgraph.store.statements import read_trig
 
 __all__ = ["Trace", "TraceReader", "read_so_far", "read_trace"]
@@ -171,14 +172,31 @@ class TraceReader:
         collection: str,
         pages: Texts,
     ) -> None:
-        self._store = store
+        self._store = ahead = ReadAhead(store)
         self._read_text = texts
         self._pages = pages
         self._session = session
         self._collection = collection
         self._uuid = session.removeprefix(v.session_iri(""))
         self._said = BundleReader(quads)
-        self._names = DisplayNames(store, texts)
+        self._names = DisplayNames(ahead, texts)
+        self._read_ahead(ahead)
+
+    def _read_ahead(self, store: ReadAhead) -> None:
+        """Read what the bundle speaks of, and the documents that it rests on."""
+        said = self._said
+        store.read(term for subject in said for term in said.terms(subject))
+        chunks = {
+            chunk
+            for subject in said
+            for term in said.terms(subject)
+            if term.startswith(_PLACES)
+            for chunk in (term, text_value(store, term, v.prov("wasDerivedFrom")))
+            if chunk.startswith(_CHUNK)
+        }
+        documents = sorted(set(map(document_of_chunk, chunks)))
+        store.read((*chunks, *documents))
+        self._names.recalled.read_documents(documents)
 
     def read(self) -> Trace:
         session, question = self._session, self._said.one(self._session, "query")
@@ -402,19 +420,17 @@ class TraceReader:
         return found
 
 
-def read_trace(
-    store: Store, librarian: Librarian, summary: SessionSummary, collection: str
-) -> Trace:
+def read_trace(store: Store, pages: Texts, summary: SessionSummary, collection: str) -> Trace:
     """The trace of a recorded session. ``EvidenceError`` where a quote in it is not what the stored
     text says, unless that was erased."""
     quads = store.match(None, None, None, NamedNode(summary.bundle))
-    pages = Texts(store, librarian)
-    reader = TraceReader(store, librarian.get_text, summary.explain_id, quads, collection, pages)
+    read_text = pages.librarian.get_text
+    reader = TraceReader(store, read_text, summary.explain_id, quads, collection, pages)
     return reader.read()
 
 
 def read_so_far(
-    store: Store, librarian: Librarian, journal: Path, session: str, collection: str
+    store: Store, pages: Texts, journal: Path, session: str, collection: str
 ) -> Trace | None:
     """What has been recorded so far of a session that is not folded into the store yet; None
     where there is no such journal (any more). Raises as ``read_trace``."""
@@ -427,7 +443,6 @@ def read_so_far(
     for frame in frames:
         texts |= frame.get("texts", {})
         quads += read_trig(frame.get("quads", ""))
-    pages = Texts(store, librarian)
     return TraceReader(store, texts.__getitem__, session, quads, collection, pages).read()
 
 

@@ -237,7 +237,7 @@ class _Case:
 
 def why_not(
     store: Store,
-    librarian: Librarian,
+    texts: Texts,
     vectors: Path,
     summary: SessionSummary,
     wanted: str,
@@ -250,8 +250,8 @@ def why_not(
     """
     if not wanted.strip():
         raise UsageError("What was expected is empty.", "Name an entity, a fact or a document.")
-    trace = read_trace(store, librarian, summary, "")
-    earlier = CorpusAsOf(store, Texts(store, librarian), trace.generation, trace.started)
+    librarian, trace = texts.librarian, read_trace(store, texts, summary, "")
+    earlier = CorpusAsOf(store, texts, trace.generation, trace.started)
     generations = trace.generation, earlier.current
     with read_then(store, librarian, generations, trace.started) as then:
         case = _case(wanted, trace, earlier, then, librarian, summary)
@@ -278,8 +278,8 @@ def _case(
     """What is expected, as it was known to the session; what was not known then, as it is now."""
     expected = ExpectedFinder(earlier).find(wanted)
     if then.is_past:
-        trace = read_trace(then.store, librarian, summary, "")
         texts = Texts(then.store, librarian)
+        trace = read_trace(then.store, texts, summary, "")
         corpus = CorpusAsOf(then.store, texts, trace.generation, trace.started)
         known = ExpectedFinder(corpus).find(wanted)
         if known.is_known:

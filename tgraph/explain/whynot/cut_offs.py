@@ -17,6 +17,7 @@ from tgraph.explain.trace.sessions import SessionSummary
 from tgraph.explain.trace.values import Trace
 from tgraph.explain.whynot.expected import Expected
 from tgraph.explain.whynot.pipeline import PipelineSearch
+from tgraph.index.graph_source import StoredGraph
 from tgraph.librarian import Librarian
 from tgraph.model import EntityMatch
 from tgraph.rendering import one_line
@@ -199,7 +200,7 @@ def _has_it(store: Store, expected: Expected, by_text: bool) -> bool:
     bare = not (expected.edges or expected.entities or expected.claims)
     kinds = {"Entity": expected.entities, "Claim": expected.claims}
     kinds |= {"Chunk": expected.chunks} if by_text or bare else {}
-    return bool(reified(store, sorted(expected.edges))) or any(
+    return bool(reified(StoredGraph(store), sorted(expected.edges))) or any(
         next(store.match(NamedNode(iri), v.RDF_TYPE, v.tg(kind), None), None) is not None
         for kind, iris in kinds.items()
         for iri in sorted(iris)

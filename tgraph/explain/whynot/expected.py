@@ -17,6 +17,7 @@ from tgraph.explain.as_of.names import values_of
 from tgraph.explain.trace.bundle_reader import kind_of
 from tgraph.explain.trace.derivation import DisplayNames
 from tgraph.extract.resolution import name_key
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.sources import (
     chunks_of_document,
     derived,
@@ -50,7 +51,7 @@ class NameLookup:
         key = name_key(name)
         alike = self.texts.entities_with(key)
         exact = {e for e in alike if key in self.keys(e)}
-        matched = match_names(name, self._store)
+        matched = match_names(name, StoredGraph(self._store))
         labelled = {e for e in matched if name_key(self.names.recalled.entity(e)) == key}
         return (exact | labelled) or alike or set(matched)
 
@@ -329,7 +330,7 @@ class ExpectedFinder:
         whole = set(edges)
         for edge in edges:
             whole |= set(self._look.texts.merged_into(edge)) | set(self._look.became(edge))
-        known = reified(self._store, sorted(whole))
+        known = reified(StoredGraph(self._store), sorted(whole))
         ends = list(
             dict.fromkeys((edge.subject_label, edge.object_label) for edge in known.values())
         )

@@ -7,7 +7,7 @@ made up is dropped and counted, and a finding that cites nothing is not kept.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from tgraph import vocabulary as v
 from tgraph.index.reports.context import ReportContext
 from tgraph.model import CommunityReport, Finding
 from tgraph.models.base import Author, CallSink, canonical_json, no_sink
-from tgraph.store.base import Store, text_of
+from tgraph.store.base import Store, select, text_of
 
 CITED = (v.tg("edge"), v.tg("entity"), v.tg("claim"), v.tg("report"))
 """The properties by which a finding says what it cites."""
@@ -164,18 +164,41 @@ def keys_of_reports(store: Store) -> dict[str, str]:
     return found
 
 
-def evidence(store: Store, iri: str) -> dict[str, tuple[str, ...]]:
-    """The evidence that a report or a finding rests on, with the way to it.
+Ways = dict[str, tuple[str, ...]]
+"""For each evidence's IRI the IRIs on the way to it."""
 
-    For each evidence's IRI the IRIs on the shortest way from ``iri`` (included) to it, through
-    sub-reports and their findings, by ``prov:wasDerivedFrom`` alone; nearest evidence first.
+
+def evidence(store: Store, iri: str) -> Ways:
+    """As ``evidence_of``, of one."""
+    return evidence_of(store, [iri])[iri]
+
+
+def evidence_of(store: Store, parts: Sequence[str]) -> dict[str, Ways]:
+    """The evidence that each report or finding rests on, with the way to it.
+
+    A way is the shortest one from the part (included) through sub-reports and their findings, by
+    ``prov:wasDerivedFrom`` alone; nearest evidence first. One query for each step on the longest.
     """
-    found: dict[str, tuple[str, ...]] = {}
-    seen = {iri}
-    queue: list[tuple[str, ...]] = [(iri,)]
+    origins: dict[str, list[str]] = {}
+    reached = dict.fromkeys(parts)
+    while reached:
+        origins |= {part: [] for part in reached}
+        rows = select(store, "retrieve/origins", {"items": [NamedNode(part) for part in reached]})
+        for row in rows:
+            origins[text_of(row["item"])].append(text_of(row["origin"]))
+        found = (origin for part in reached for origin in origins[part])
+        reached = dict.fromkeys(
+            each for each in found if each not in origins and not each.startswith(_EVIDENCE)
+        )
+    return {part: _ways(part, origins) for part in parts}
+
+
+def _ways(part: str, origins: Mapping[str, Sequence[str]]) -> Ways:
+    found: Ways = {}
+    seen = {part}
+    queue: list[tuple[str, ...]] = [(part,)]
     for way in queue:
-        quads = store.match(NamedNode(way[-1]), v.prov("wasDerivedFrom"), None, v.SOURCE_GRAPH)
-        for origin in sorted(text_of(quad.object) for quad in quads):
+        for origin in sorted(origins[way[-1]]):
             if origin.startswith(_EVIDENCE):
                 found.setdefault(origin, way)
             elif origin not in seen:

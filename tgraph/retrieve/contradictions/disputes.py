@@ -142,7 +142,7 @@ def _facts(found: Contradiction) -> tuple[str, str]:
 
 def _words(context: Context, found: Contradiction, fact: str) -> str:
     if found.kind != "claims":
-        return reified(context.store, [fact])[fact].text
+        return reified(context.graph, [fact])[fact].text
     said = _said(context.store, fact)
     return f"{said.get('description', '')} ({said.get('claimStatus', '')})"
 

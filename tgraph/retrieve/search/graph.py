@@ -18,7 +18,7 @@ from tgraph.model import Candidate, Edge, EntityMatch, Evidence, Retrieval
 from tgraph.models.recorded_calls import UnrecordedError
 from tgraph.retrieve.base import Context, Question, Retriever, Services
 from tgraph.retrieve.candidates import edge_cost
-from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triple_of
+from tgraph.retrieve.entity_matching import match_entities, match_given, match_names, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.labels import described as with_description
 from tgraph.retrieve.orders import (
@@ -246,10 +246,8 @@ class _GraphCandidates:
         ranked = sorted(passages, key=lambda p: (-ratings[p.place].score, p.evidence.iri))
         near = self._stated_near(ranked[:AROUND_BEST])
         new = [iri for iri in near if iri not in self.edges]
-        for iri in new:
-            triple = triple_of(iri, self.context)
-            if triple is not None:
-                self.subgraph.admit(iri, triple, self.context)
+        for iri, triple in triples_of(new, self.context).items():
+            self.subgraph.admit(iri, triple, self.context)
         admitted = [iri for iri in new if iri in self.subgraph.edges]
         self.subgraph.drop("beside a good sentence, but beyond a limit", len(new) - len(admitted))
         if not admitted:
@@ -288,7 +286,7 @@ class _GraphCandidates:
 
     def _labelled(self, iris: list[str]) -> dict[str, Edge]:
         """The edges with labels, weight and description; triples that are no edges are left out."""
-        labelled = with_labels(self.context.store, [self.subgraph.edges[i][0] for i in iris])
+        labelled = with_labels(self.context.graph, [self.subgraph.edges[i][0] for i in iris])
         known = weights_of(self.context, iris)
         return {
             iri: with_description(edge, *known[iri])

@@ -16,9 +16,6 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from pyoxigraph import Literal, NamedNode
-
-from tgraph import vocabulary as v
 from tgraph.errors import TgraphError
 from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, Services, in_conversation
@@ -32,7 +29,7 @@ from tgraph.retrieve.candidates import (
     ranked,
     within,
 )
-from tgraph.retrieve.entity_matching import labelled, match_names, triple_of
+from tgraph.retrieve.entity_matching import labelled, match_all, triples_of
 from tgraph.retrieve.labels import Triple, with_labels
 from tgraph.retrieve.modes.base import Mode
 from tgraph.retrieve.modes.lightrag import (
@@ -62,7 +59,7 @@ from tgraph.retrieve.search.vector import (
     nearest_chunk_orders,
     nearest_chunks,
 )
-from tgraph.retrieve.subgraph import edges_of, ends
+from tgraph.retrieve.subgraph import edges_of, ends, weights_of
 from tgraph.settings import Settings
 
 if TYPE_CHECKING:
@@ -92,10 +89,8 @@ def linked_entities(
     """At most ``count`` entities, the keywords taking turns: first what is called so, then what is
     nearest to the keyword, down to ``least_score`` (cosine)."""
     near = _nearest("entity", keywords, count, least_score, context)
-    named = [
-        [Link(entity, keyword, 1.0, "name") for entity in match_names(keyword, context.store)]
-        for keyword in keywords
-    ]
+    called = match_all(keywords, context.graph)
+    named = [[Link(entity, each, 1.0, "name") for entity in called[each]] for each in keywords]
     pairs = zip(named, near, strict=True)
     return in_turn([[*exact, *others] for exact, others in pairs], attrgetter("iri"))[:count]
 
@@ -228,7 +223,7 @@ class LightRetriever:
             candidates,
             total=len(edges),
             items=sum(candidate.item.kind != "edge" for candidate in candidates),
-            matches=tuple(labelled(matches, context.store)),
+            matches=tuple(labelled(matches, context.graph)),
             cut=tuple(edge.iri for edge in edges) if len(edges) > most else (),
         )
 
@@ -259,7 +254,8 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
         iri: sum(degree(context, end) for end in ends(triple)) for iri, triple in triples.items()
     }
     most = max(degrees.values(), default=1)
-    order = sorted(triples, key=lambda iri: (-degrees[iri], -weight_of(iri, context), iri))
+    weights = weights_of(context, list(triples))
+    order = sorted(triples, key=lambda i: (-degrees[i], -(weights[i][0] if i in weights else 0), i))
     return Leg(
         matches,
         [
@@ -278,11 +274,9 @@ def local_leg(keywords: Sequence[str], settings: LightragSearchSettings, context
 def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, context: Context) -> Leg:
     """The edges nearest to the keywords, and the entities at their ends in the order of the
     edges."""
-    found = [
-        (link, triple)
-        for link in linked_edges(keywords, settings.top_k, settings.least_score, context)
-        if (triple := triple_of(link.iri, context)) is not None
-    ]
+    linked = linked_edges(keywords, settings.top_k, settings.least_score, context)
+    triples = triples_of([link.iri for link in linked], context)
+    found = [(link, triples[link.iri]) for link in linked if link.iri in triples]
     matches = [
         EntityMatch(entity, "", link.keyword, link.score, "edge")
         for link, triple in found
@@ -298,18 +292,6 @@ def global_leg(keywords: Sequence[str], settings: LightragSearchSettings, contex
         for link, triple in found
     ]
     return Leg(in_turn([matches], lambda match: match.entity), edges)
-
-
-def weight_of(edge: str, context: Context) -> float:
-    """The weight of an edge; 0 for what is none."""
-
-    def read() -> float:
-        quads = context.store.match(NamedNode(edge), v.tg("weight"), None, v.KNOWLEDGE_GRAPH)
-        term = next((quad.object for quad in quads), None)
-        return float(term.value) if isinstance(term, Literal) else 0.0
-
-    found: float = context.remembered("weights", 50_000).get(edge, read)
-    return found
 
 
 @dataclass(slots=True)
@@ -353,7 +335,7 @@ class _KeywordCandidates:
         iris = [edge.iri for edge in self.edges]
         limit = context.limits.evidence_limit
         evidence = context.evidence.of_edges(iris, limit)
-        edges = with_labels(context.store, [edge.triple for edge in self.edges])
+        edges = with_labels(context.graph, [edge.triple for edge in self.edges])
         return [
             edge_candidate(edge, found.score, found.why, evidence[found.iri])
             for edge, found in zip(edges, self.edges, strict=True)

@@ -20,7 +20,6 @@ from pyoxigraph import NamedNode
 from tgraph.errors import TgraphError, UsageError
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.knowledge import claims_of
-from tgraph.index.sources import lexical_documents
 from tgraph.model import (
     Candidate,
     Claim,
@@ -139,14 +138,12 @@ def match_by_vector(
     More are looked at than are kept, since some are excluded. ``UsageError`` for a name to include
     or exclude that no entity has; to exclude, filters may have left out who has it.
     """
-    included = [entities_named(name, context.store) for name in settings.include]
+    included = [entities_named(name, context) for name in settings.include]
     excluded = {
         entity
         for name in settings.exclude
         for entity in (
-            match_names(name, context.store)
-            if context.filters
-            else entities_named(name, context.store)
+            match_names(name, context.graph) if context.filters else entities_named(name, context)
         )
     }
     text = in_conversation(question)
@@ -157,8 +154,8 @@ def match_by_vector(
         for name, entities in zip(settings.include, included, strict=True)
         for entity in entities
     }
-    if lexical_documents(context.store):  # what they state has no vectors
-        for entity, name in names_within(text, context.store)[: settings.top_k_entities]:
+    if context.large_graphs:  # what they state has no vectors
+        for entity, name in names_within(text, context.graph)[: settings.top_k_entities]:
             if entity not in excluded:
                 found.setdefault(entity, EntityMatch(entity, "", name, 1.0, "name"))
     for entity, score in hits:
@@ -166,7 +163,7 @@ def match_by_vector(
             found.setdefault(
                 entity, EntityMatch(entity, "", question.text, max(0.0, score), "vector")
             )
-    return labelled(list(found.values()), context.store)
+    return labelled(list(found.values()), context.graph)
 
 
 def claim_item(claim: Claim) -> Item:
@@ -260,7 +257,7 @@ class Surroundings:
 
     def labelled(self, ranked: Sequence[tuple[str, float]]) -> list[tuple[Edge, float]]:
         triples = self._triples()
-        edges = with_labels(self.context.store, [triples[iri] for iri, _ in ranked])
+        edges = with_labels(self.context.graph, [triples[iri] for iri, _ in ranked])
         return [(edge, rank) for edge, (_, rank) in zip(edges, ranked, strict=True)]
 
     def described(self, scores: Mapping[str, float]) -> Iterator[Candidate]:
@@ -454,7 +451,7 @@ class LocalOrders:
             return  # no question led to them
         leading = missing.ends(context.store)
         leading |= set() if missing.entities else missing.spoken_of(context.store)
-        excluded = {e for name in own.exclude for e in match_names(name, context.store)}
+        excluded = {e for name in own.exclude for e in match_names(name, context.graph)}
         if leading and leading <= excluded:
             yield CutOff("exclude", None, None, "it is left out by the setting exclude")
             return
@@ -468,7 +465,7 @@ class LocalOrders:
     def _who(self, entity: str) -> str:
         if entity in self.missing.entities:
             return "it"
-        [label] = labels_of(self.context.store, [NamedNode(entity)]).values()
+        [label] = labels_of(self.context.graph, [NamedNode(entity)]).values()
         return f"{flat(label)}, the nearest of the entities that it speaks of,"
 
     def edges(self) -> Orders:

@@ -25,7 +25,7 @@ from tgraph.model import Candidate, EntityMatch, Retrieval
 from tgraph.retrieve.base import Context, Question, Retriever, SeedFilter, Services, in_conversation
 from tgraph.retrieve.candidates import chunk_candidates, cost_of
 from tgraph.retrieve.candidates import ranked as renumbered
-from tgraph.retrieve.entity_matching import labelled, triple_of
+from tgraph.retrieve.entity_matching import labelled, triples_of
 from tgraph.retrieve.labels import labels_of, with_labels
 from tgraph.retrieve.modes.ppr import PprSearchSettings
 from tgraph.retrieve.orders import (
@@ -197,10 +197,10 @@ def ranked(
 
 def seed_edges(nearest: Hits, context: Context) -> list[Candidate]:
     """The edges that stand, with their labels and evidence, in the order given."""
-    triples = {iri: triple for iri, _ in nearest if (triple := triple_of(iri, context))}
+    triples = triples_of([iri for iri, _ in nearest], context)
     limit = context.limits.evidence_limit
     evidence = context.evidence.of_edges(list(triples), limit)
-    edges = dict(zip(triples, with_labels(context.store, list(triples.values())), strict=True))
+    edges = dict(zip(triples, with_labels(context.graph, list(triples.values())), strict=True))
     found: list[Candidate] = []
     for iri, score in nearest:
         places = evidence.get(iri, ())
@@ -287,7 +287,7 @@ class _WalkResult:
         reasons = self._reasons(list(order))
         found = ((chunk, score, reasons[chunk]) for chunk, score in order.items())
         chunks = chunk_candidates(self.context, found)
-        matches = labelled([start.match for start in self.starts], self.context.store)
+        matches = labelled([start.match for start in self.starts], self.context.graph)
         return Retrieval(
             candidates=renumbered([*edges, *chunks]),
             total=len(edges),
@@ -299,7 +299,7 @@ class _WalkResult:
         """For each chunk, over which of its entities the walk came, and its own likeness."""
         leading = {chunk: self._leading(chunk) for chunk in chunks}
         nodes = {NamedNode(self.network.iri(n)) for found in leading.values() for n in found}
-        labels = labels_of(self.context.store, nodes)
+        labels = labels_of(self.context.graph, nodes)
         said = {}
         for chunk, found in leading.items():
             names = [labels[NamedNode(self.network.iri(node))] for node in found]

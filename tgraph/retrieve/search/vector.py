@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tgraph.index.sources import lexical_documents
 from tgraph.model import Candidate, Retrieval
 from tgraph.retrieve.base import Context, Question, in_conversation, of_section
 from tgraph.retrieve.candidates import chunk_candidates, ranked
@@ -37,7 +36,7 @@ class BasicRetriever:
     def retrieve(self, question: Question, context: Context) -> Retrieval:
         hits = nearest_chunks(question, self._settings.k, self._settings.least_score, context)
         found = likeness_candidates(hits, context)
-        if large := lexical_documents(context.store):
+        if large := context.large_graphs:
             found += word_candidates(question, context, self._settings.k, large)
         candidates = ranked(found)
         return Retrieval(candidates, 0, len(candidates))

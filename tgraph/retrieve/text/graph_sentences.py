@@ -79,7 +79,7 @@ def _statements(chunk: str, context: Context) -> Iterator[_SaidAt]:
         elif "entity" in said:
             yield from (_SaidAt(start, end, *told) for told in _told(said))
     triples = [_triple(_known(edge, context), context) for _, _, edge in edges]
-    named = with_labels(store, [triple for triple in triples if triple is not None])
+    named = with_labels(context.graph, [triple for triple in triples if triple is not None])
     placed = (place for place, triple in zip(edges, triples, strict=True) if triple is not None)
     for (start, end, _), edge in zip(placed, named, strict=True):
         yield _SaidAt(start, end, False, _sentence(edge.text))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
 from tgraph.errors import ErasedTextError
 from tgraph.index.sources import document_of_chunk, page_of_chunk, range_of_chunk
-from tgraph.ingest.segments import segments, sentences_of
+from tgraph.ingest.page_reading import PageReading, reading_of
 from tgraph.model import Citation, Evidence, Segment, SegmentKind, well_formed
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.text.graph_sentences import graph_segments, is_graph
 
 PlaceT = TypeVar("PlaceT", Evidence, Citation)
 
-KEPT_PAGES = 200
+KEPT_PAGES = 1_000
 
 BEFORE = 5
 """Sentences before a sentence that may say what it is about."""
@@ -40,14 +40,19 @@ class PageSentence:
 class PageSentences:
     """The sentences of a page in order, headings and menus included."""
 
-    segments: tuple[Segment, ...] = ()
+    reading: PageReading = field(default_factory=PageReading)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.reading.segments
 
     @cached_property
     def all(self) -> tuple[PageSentence, ...]:
+        parts = zip(self.segments, self.reading.sentences, strict=True)
         return tuple(
             PageSentence(*each.locate(*span), each.text[slice(*span)], each.kind, each.context, at)
-            for at, each in enumerate(self.segments)
-            for span in sentences_of(each)
+            for at, (each, spans) in enumerate(parts)
+            for span in spans
         )
 
     @cached_property
@@ -98,16 +103,16 @@ def page_sentences(evidence: Evidence | Citation, context: Context) -> PageSente
     memory = context.remembered("pages", KEPT_PAGES)
     if is_graph(evidence.chunk, context):
         stated: PageSentences = memory.get(
-            evidence.chunk, lambda: PageSentences(graph_segments(evidence.chunk, context))
+            evidence.chunk,
+            lambda: PageSentences(reading_of(graph_segments(evidence.chunk, context))),
         )
         return stated
 
     def read() -> PageSentences:
         try:
-            text = context.texts.of_page(document, page)
+            return PageSentences(context.texts.reading(document, page))
         except ErasedTextError:
             return PageSentences()
-        return PageSentences(segments(text, context.texts.media_type(document)))
 
     found: PageSentences = memory.get((document, page), read)
     return found

@@ -13,14 +13,14 @@ from functools import partial
 from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyoxigraph import Literal, NamedNode
+from pyoxigraph import NamedNode
 
 from tgraph import vocabulary as v
 from tgraph.extract.entity_types import kind_of_class
 from tgraph.model import Candidate, Edge, Evidence, Retrieval
 from tgraph.resources import weights
 from tgraph.retrieve.base import Context, Question
-from tgraph.retrieve.entity_matching import triple_of
+from tgraph.retrieve.entity_matching import triples_of
 from tgraph.retrieve.labels import with_labels
 from tgraph.retrieve.reports import grounded
 from tgraph.retrieve.text.answer_type import NamedAnswer
@@ -36,7 +36,6 @@ from tgraph.retrieve.text.page_sentences import QuoteSurroundings, surroundings
 from tgraph.retrieve.text.question_analysis import AnalysedQuestion, analyse, matched, roots_of
 from tgraph.retrieve.text.similarity import Similarity
 from tgraph.retrieve.text.word_similarity import WordSimilarity
-from tgraph.store.base import select, text_of
 
 if TYPE_CHECKING:
     from tgraph.retrieve.text.similarity import Vector
@@ -168,6 +167,10 @@ def gather(
         for item in evidence.get(iri, ()):
             behind.setdefault(place_of(item), (item, []))[1].append(iri)
     memory = context.remembered("passages", 20_000)
+    missing = [
+        (p, tuple(iris)) for p, (_, iris) in behind.items() if (p, tuple(iris)) not in memory
+    ]
+    _learn_names([edges[iri] for _, iris in missing for iri in iris], context)
     found = {}
     for place, (item, iris) in behind.items():
         read = partial(_passage, place, item, [edges[iri] for iri in iris], context)
@@ -200,22 +203,41 @@ def _ends(edge: Edge) -> Iterable[tuple[str, str]]:
         yield edge.object.value, edge.object_label
 
 
+def _learn_names(edges: Iterable[Edge], context: Context) -> None:
+    """Read at once what the ends of edges are called, and what kinds of things they are."""
+    entities = list(dict.fromkeys(end for edge in edges for end, _ in _ends(edge)))
+    _aliases(entities, context)
+    _kinds(entities, context)
+
+
 def _kind(entity: str, context: Context) -> str:
     """The kind of an entity as its type says; empty where it has none."""
+    return _kinds([entity], context)[entity]
 
-    def read() -> str:
-        quads = context.store.match(NamedNode(entity), v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH)
-        found = sorted(q.object.value for q in quads if isinstance(q.object, NamedNode))
-        kinds = [iri.rpartition(":")[2] for iri in found if iri.startswith(v.type_iri(""))]
-        return kinds[0] if kinds else next(filter(None, map(named, found)), "")
+
+def _kinds(entities: Sequence[str], context: Context) -> dict[str, str]:
+    def read(missing: list[str]) -> dict[str, str]:
+        types = context.graph.types(missing)
+        return {entity: kind_of(types.get(entity, ())) for entity in missing}
+
+    def kind_of(types: Sequence[str]) -> str:
+        kinds = [iri.rpartition(":")[2] for iri in types if iri.startswith(v.type_iri(""))]
+        return kinds[0] if kinds else next(filter(None, map(named, types)), "")
 
     def named(kind: str) -> str:
         """What a class of an ontology stands for."""
-        labels = context.store.match(NamedNode(kind), v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH)
-        return next((kind_of_class(text_of(quad.object)) for quad in labels), "")
+        label = context.graph.labels([kind]).get(kind)
+        return kind_of_class(label) if label else ""
 
-    kind: str = context.remembered("kinds", 50_000).get(entity, read)
-    return kind
+    return context.remembered("kinds", 50_000).get_all(entities, read)
+
+
+def _aliases(entities: Sequence[str], context: Context) -> dict[str, list[str]]:
+    def read(missing: list[str]) -> dict[str, list[str]]:
+        found = context.graph.aliases(missing)
+        return {entity: found.get(entity, []) for entity in missing}
+
+    return context.remembered("aliases", 50_000).get_all(entities, read)
 
 
 def _terms_of(
@@ -226,9 +248,7 @@ def _terms_of(
 
     def read() -> frozenset[str]:
         own = term_set(label)
-        quads = context.store.match(NamedNode(entity), v.SKOS_ALT_LABEL, None, v.KNOWLEDGE_GRAPH)
-        named = (quad.object for quad in quads)
-        others = (term_set(name.value) for name in named if isinstance(name, Literal))
+        others = map(term_set, _aliases([entity], context)[entity])
         return own.union(*(other for other in others if other.isdisjoint(own)))
 
     key = entity if lexicon is ENGLISH else (entity, lexicon.code)
@@ -442,11 +462,8 @@ def stated_in(chunks: Iterable[str], context: Context) -> dict[str, list[tuple[i
     its beginning on; those that they were merged into are among them."""
 
     def read(missing: list[str]) -> dict[str, list[tuple[int, str]]]:
-        nodes = [NamedNode(chunk) for chunk in missing]
-        found: dict[str, list[tuple[int, str]]] = {chunk: [] for chunk in missing}
-        for row in select(context.store, "retrieve/neighbours", {"chunks": nodes}):
-            found[text_of(row["chunk"])].append((int(text_of(row["start"])), text_of(row["edge"])))
-        return found
+        found = context.evidence.stated_in(missing)
+        return {chunk: found.get(chunk, []) for chunk in missing}
 
     return context.remembered("chunks", _KEPT).get_all(sorted(set(chunks)), read)
 
@@ -561,9 +578,8 @@ def relevance_of(
 
 def _labelled(edges: list[str], context: Context) -> dict[str, Edge]:
     def read(missing: list[str]) -> dict[str, Edge]:
-        triples = {iri: triple_of(iri, context) for iri in missing}
-        known = {iri: triple for iri, triple in triples.items() if triple is not None}
-        labelled = with_labels(context.store, list(known.values()))
+        known = triples_of(missing, context)
+        labelled = with_labels(context.graph, list(known.values()))
         return dict(zip(known, labelled, strict=True))
 
     found: dict[str, Edge] = context.remembered("labels of edges", 50_000).get_all(edges, read)

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from tgraph.index.graph_source import StoredGraph
 from tgraph.index.vectors.items import KINDS, items_of
 from tgraph.index.vectors.vector_index import VectorSet
 from tgraph.ingest.languages import signs_of_english
@@ -156,7 +157,7 @@ class WordVectors(Mapping[str, VectorSet]):
         if kind != "entity":
             return
         stated = list(items_of("edge", store, librarian, self._whole.evidence))
-        edges = reified(store, sorted({edge for edge, _ in stated}))
+        edges = reified(StoredGraph(store), sorted({edge for edge, _ in stated}))
         for iri, text in stated:
             if (edge := edges.get(iri)) is not None:
                 yield from ((end.value, text) for end in (edge.subject, edge.object))

@@ -1,0 +1,173 @@
+"""Who else may work: processes of this machine, or a Dask cluster, behind the standard library's
+``Executor``."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+from importlib import import_module
+from queue import LifoQueue
+from typing import Any, BinaryIO, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from tgraph.errors import UsageError
+from tgraph.isolation import start
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DASK = "dask"
+_REMEDY = "Run: pip install 'tgraph-rag[dask]'"
+_PATIENCE = 20.0
+"""Seconds in which a scheduler has to answer, and to have a worker."""
+
+
+class WorkerDiedError(Exception):
+    """The process that had the task is gone; whether it did it, nobody knows."""
+
+
+class ProcessExecutor(Executor):
+    """An ``Executor`` of ``workers`` processes, each begun when it is needed. They are given
+    functions of modules and arguments that can be pickled. They have no key and no part in this
+    process' files, and none outlives it. A task whose process dies ends with ``WorkerDiedError``;
+    the next gets a new process.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._idle: LifoQueue[_Worker | None] = LifoQueue()
+        self._workers = workers
+        for _ in range(workers):
+            self._idle.put(None)
+        self._threads = ThreadPoolExecutor(workers, "workers")
+
+    def submit(
+        self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
+    ) -> Future[T]:
+        return self._threads.submit(self._done, function, arguments, named)
+
+    def _done(self, *task: object) -> Any:
+        data = pickle.dumps(task, pickle.HIGHEST_PROTOCOL)
+        worker = self._idle.get()
+        try:
+            worker = worker or _Worker()
+            return worker.do(data)
+        except WorkerDiedError:
+            if worker is not None:
+                worker.end()
+            worker = None
+            raise
+        finally:
+            self._idle.put(worker)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes, with what they are at unless ``wait``."""
+        self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
+        for worker in [self._idle.get() for _ in range(self._workers)]:
+            if worker is not None:
+                worker.end()
+            self._idle.put(None)
+
+
+class _Worker:
+    """A process that does tasks. It ends with its standard input, so never outlives its parent."""
+
+    def __init__(self) -> None:
+        self._process = start("tgraph.executors")
+
+    def do(self, data: bytes) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+            failed, value = pickle.load(self._process.stdout)  # noqa: S301 - our own
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
+            raise WorkerDiedError(str(error)) from error
+        if failed:
+            raise value
+        return value
+
+    def end(self) -> None:
+        self._process.kill()
+        with suppress(OSError):
+            self._process.communicate()
+
+
+def _serve(source: BinaryIO, target: BinaryIO) -> None:
+    while True:
+        try:
+            function, arguments, named = pickle.load(source)  # noqa: S301 - from our own parent
+        except EOFError:
+            return
+        try:
+            reply = False, function(*arguments, **named)
+        except Exception as error:
+            reply = True, error
+        try:
+            data = pickle.dumps(reply, pickle.HIGHEST_PROTOCOL)
+        except Exception as error:
+            data = pickle.dumps((True, TypeError(str(error))), pickle.HIGHEST_PROTOCOL)
+        target.write(data)
+        target.flush()
+
+
+def main() -> None:
+    """Serve the parent at the other end of standard input and output."""
+    with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as replies:
+        os.dup2(2, 1)  # what is printed is no reply
+        _serve(sys.stdin.buffer, replies)
+
+
+def checked_address(address: str) -> str:
+    """The address of a cluster as ``dask://HOST:PORT``. ``UsageError`` for any other."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme == DASK and parts.hostname and parts.port and not parts.path:
+            return f"tcp://{parts.netloc}"
+    except ValueError:
+        pass
+    raise UsageError(f"{address!r} is no executor.", "Write it as dask://HOST:PORT.")
+
+
+class DaskExecutor(Executor):
+    """The workers of a Dask cluster, each of which has tgraph installed, in the same version.
+    ``processes`` and ``slots`` count its workers and the tasks that these do at the same time.
+
+    ``UsageError`` where the extra ``dask`` isn't installed, or no scheduler with a worker answers
+    at ``dask://HOST:PORT``.
+    """
+
+    def __init__(self, address: str) -> None:
+        server = checked_address(address)
+        try:
+            client: Any = import_module("distributed").Client
+        except ImportError as error:
+            raise UsageError("Dask isn't installed.", _REMEDY) from error
+        try:
+            self._client = client(server, timeout=_PATIENCE, set_as_default=False)
+        except OSError as error:
+            raise UsageError(
+                f"No Dask scheduler answers at {address}.", "Start it: dask scheduler"
+            ) from error
+        try:
+            self._client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as error:
+            self._client.close()
+            remedy = f"Start some: dask worker {server}"
+            raise UsageError(f"The Dask cluster at {address} has no worker.", remedy) from error
+        threads = self._client.nthreads()
+        self.processes, self.slots = len(threads), sum(threads.values())
+        self._executor: Executor = self._client.get_executor(pure=False)
+
+    def submit(
+        self, function: Callable[P, T], /, *arguments: P.args, **named: P.kwargs
+    ) -> Future[T]:
+        return self._executor.submit(function, *arguments, **named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._executor.shutdown(wait=wait and not cancel_futures)
+        self._client.close()

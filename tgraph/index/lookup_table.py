@@ -1,0 +1,558 @@
+"""What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
+evidence, the graph itself (triples by their ends, names, types, weights), how many relationships
+entities have, how long chunks are, and how pages read.
+
+They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
+look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
+damaged or of another generation, the statements are read instead.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from urllib.parse import quote
+
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
+
+from tgraph import vocabulary as v
+from tgraph.errors import StoreError
+from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES as GRAPH_TYPES
+from tgraph.index.evidence import EvidenceRow, StoredEvidence, canonical_names, row_of
+from tgraph.index.graph_source import HUB, EdgeAttributes, Edges, statement_of
+from tgraph.index.knowledge import is_statement
+from tgraph.index.sources import (
+    document_of_chunk,
+    is_note,
+    parts_of_page,
+    standing_documents,
+    text_value,
+)
+from tgraph.index.vectors.files import CHECKED_WHOLE, DataFile, check_file, write_data
+from tgraph.librarian import Librarian
+from tgraph.model import Object
+from tgraph.store.base import Store, select, solutions, text_of
+from tgraph.store.files import disk_errors, read_json, write_json
+
+if TYPE_CHECKING:
+    import sqlite3
+
+
+MOST_COUNTED = 2_000
+"""Relationships of an entity that are looked at, each way."""
+
+
+def degree_of(store: Store, entity: str) -> int:
+    """How many relationships and attributes an entity has, at most ``MOST_COUNTED`` each way."""
+    node = NamedNode(entity)
+    outgoing = store.match(node, None, None, v.KNOWLEDGE_GRAPH)
+    incoming = store.match(None, None, node, v.KNOWLEDGE_GRAPH)
+    ways = ((quad for quad in way if is_statement(quad.predicate)) for way in (outgoing, incoming))
+    return sum(1 for way in ways for _ in islice(way, MOST_COUNTED))
+
+
+def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
+    """The lengths of the chunks in tokens, as counted when they were made."""
+    nodes = [NamedNode(chunk) for chunk in chunks]
+    rows = select(store, "retrieve/chunk-tokens", {"chunks": nodes})
+    return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
+
+
+FORMAT = 3
+"""Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
+
+STEM = "lookups"
+HEAD = "lookups.json"
+
+_SCHEMA = """
+CREATE TABLE evidence (about TEXT, iri BLOB, place INTEGER, chunk INTEGER, start INTEGER,
+                       length INTEGER, quote INTEGER, strength REAL, description TEXT,
+                       stated INTEGER, PRIMARY KEY (about, iri, place)) WITHOUT ROWID;
+CREATE TABLE text (number INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE entity (iri TEXT PRIMARY KEY, degree INTEGER) WITHOUT ROWID;
+CREATE TABLE chunk (iri TEXT PRIMARY KEY, tokens INTEGER) WITHOUT ROWID;
+CREATE TABLE document (iri TEXT PRIMARY KEY, title TEXT, path TEXT, media_type TEXT, note INTEGER)
+    WITHOUT ROWID;
+CREATE TABLE page (iri TEXT PRIMARY KEY, hash TEXT, reading BLOB) WITHOUT ROWID;
+CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, object INTEGER,
+                   reified INTEGER, stated INTEGER, weight REAL, description TEXT) WITHOUT ROWID;
+CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
+    WITHOUT ROWID;
+"""
+_INDEX = """
+CREATE INDEX iri ON evidence (iri) WHERE stated;
+CREATE INDEX inside ON evidence (chunk, start, about);
+CREATE INDEX term ON text (text);
+CREATE INDEX outgoing ON edge (subject, iri) WHERE stated;
+CREATE INDEX incoming ON edge (object, iri) WHERE stated;
+CREATE INDEX named ON said (text) WHERE entity;
+"""
+T = TypeVar("T", bound="LookupTable | None")
+
+_ROWS = """
+SELECT about, iri, chunks.text, start, length, quotes.text, strength, description FROM evidence
+JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.number = quote
+"""
+_ABOUT = f"{_ROWS} WHERE about = ? ORDER BY iri, place"
+_IRI = f"{_ROWS} WHERE iri = ? AND stated ORDER BY about, place"
+_INSIDE = """
+SELECT text, start, about FROM evidence JOIN text ON number = chunk
+WHERE chunk = (SELECT number FROM text WHERE text = ?) AND about >= ? AND about < ?
+ORDER BY start, about
+"""
+_DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
+_DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
+_TOKENS = "SELECT iri, tokens FROM chunk WHERE iri = ?"
+_ABOUT_DOCUMENT = "SELECT media_type, note FROM document WHERE iri = ?"
+_HASH = "SELECT hash FROM page WHERE iri = ?"
+_READING = "SELECT reading FROM page WHERE iri = ?"
+_TERMS = """
+SELECT iri, subjects.text, predicates.text, objects.text FROM edge
+JOIN text AS subjects ON subjects.number = subject
+JOIN text AS predicates ON predicates.number = predicate
+JOIN text AS objects ON objects.number = object
+"""
+_TRIPLE = f"{_TERMS} WHERE iri = ? AND reified"
+_IS = "= (SELECT number FROM text WHERE text = ?) AND stated ORDER BY iri LIMIT ?"
+_AROUND = (f"{_TERMS} WHERE subject {_IS}", f"{_TERMS} WHERE object {_IS}")
+_WEIGHT = "SELECT iri, weight, description FROM edge WHERE iri = ? AND weight IS NOT NULL"
+_SAID = "SELECT iri, text FROM said WHERE iri = ? AND kind = ? ORDER BY text"
+_NAMED = "SELECT text, iri FROM said WHERE text = ? AND entity ORDER BY iri"
+_MENTIONS = """
+SELECT about, text FROM evidence JOIN text ON number = chunk
+WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
+"""
+_EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
+_EDGES = _EDGE, f"{v.URN}edge;"
+_OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
+
+
+class LookupTable:
+    """An ``EvidenceSource``, a ``GraphSource``, ``KeptPages``, and what else was counted.
+    Thread-safe."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    # --- as an ``EvidenceSource`` ---
+
+    def of_edges(self, edges: Sequence[str]) -> list[EvidenceRow]:
+        return self._rows(_ABOUT, dict.fromkeys(edges))
+
+    def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
+        return self.of_edges(sorted(entities))
+
+    def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
+        return self._rows(_IRI, map(_packed, sorted(set(iris))))
+
+    def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
+        rows = self._query(_DOCUMENT, zip(documents))
+        return {iri: (title, path) for iri, title, path in rows}
+
+    def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+        found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        for chunk, start, about in self._query(_INSIDE, ((c, *_EDGES) for c in chunks)):
+            found[chunk].append((start, about))
+        return found
+
+    def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for about, chunk in self._query(_MENTIONS, [_OTHERS]):
+            if entities is None or about in entities:
+                found[about].add(chunk)
+        return found
+
+    # --- as a ``GraphSource`` ---
+
+    def triples(self, edges: Sequence[str]) -> Edges:
+        return self._statements(_TRIPLE, zip(map(_packed_edge, dict.fromkeys(edges))))
+
+    def around(self, entity: str) -> Edges:
+        node = str(NamedNode(entity))
+        found: Edges = {}
+        for query in _AROUND:
+            found |= self._statements(query, [(node, HUB)])
+        return found
+
+    def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
+        rows = self._query(_WEIGHT, zip(map(_packed_edge, dict.fromkeys(edges))))
+        return {_unpacked_edge(iri): EdgeAttributes(*others) for iri, *others in rows}
+
+    def labels(self, items: Sequence[str]) -> dict[str, str]:
+        return {iri: texts[0] for iri, texts in self._said(items, "label").items()}
+
+    def aliases(self, entities: Sequence[str]) -> dict[str, list[str]]:
+        return self._said(entities, "alias")
+
+    def types(self, items: Sequence[str]) -> dict[str, list[str]]:
+        return self._said(items, "type")
+
+    def named(self, names: Sequence[str]) -> dict[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for name, entity in self._query(_NAMED, zip(dict.fromkeys(names))):
+            found[name].append(entity)
+        return {name: sorted(set(entities)) for name, entities in found.items()}
+
+    def _statements(self, query: str, values: Iterable[tuple[str | bytes | int, ...]]) -> Edges:
+        rows = self._query(query, values)
+        return {_unpacked_edge(iri): (_node(s), _node(p), _term(o)) for iri, s, p, o in rows}
+
+    def _said(self, subjects: Sequence[str], kind: str) -> dict[str, list[str]]:
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for iri, text in self._query(_SAID, ((each, kind) for each in dict.fromkeys(subjects))):
+            found[iri].append(text)
+        return found
+
+    # --- as ``KeptPages`` ---
+
+    def about_document(self, document: str) -> tuple[str, bool] | None:
+        rows = self._query(_ABOUT_DOCUMENT, [(document,)])
+        return (rows[0][0], bool(rows[0][1])) if rows else None
+
+    def text_hash(self, page: str) -> str:
+        rows = self._query(_HASH, [(page,)])
+        return rows[0][0] if rows else ""
+
+    def reading(self, page: str) -> bytes | None:
+        rows = self._query(_READING, [(page,)])
+        return rows[0][0] if rows else None
+
+    # --- what was counted ---
+
+    def degree(self, entity: str) -> int:
+        """As ``degree_of``."""
+        return sum(count for _, count in self._query(_DEGREE, [(entity,)]))
+
+    def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
+        """As ``tokens_of``."""
+        return dict(self._query(_TOKENS, zip(chunks)))
+
+    # --- files ---
+
+    def save(self, folder: Path, generation: int) -> None:
+        """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
+
+        Raises ``StoreError`` where the disk fails.
+        """
+        file = write_data(folder, STEM, self._copy)
+        head = {"format": FORMAT, "generation": generation, "file": asdict(file)}
+        with disk_errors():
+            write_json(folder / HEAD, head)
+
+    def _copy(self, path: Path) -> None:
+        import sqlite3
+
+        path.unlink(missing_ok=True)
+        try:
+            with closing(sqlite3.connect(path)) as other:
+                other.execute("PRAGMA journal_mode = OFF")
+                self._connection.backup(other)
+        except sqlite3.Error as error:  # such as a full disk
+            raise OSError(str(error)) from error
+
+    def _rows(self, query: str, keys: Iterable[str | bytes]) -> list[EvidenceRow]:
+        return [
+            EvidenceRow(about, _unpacked(iri), *others)
+            for about, iri, *others in self._query(query, zip(keys))
+        ]
+
+    def _query(self, query: str, values: Iterable[tuple[str | bytes | int, ...]]) -> list[Any]:
+        """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
+        large one is not noticed when it is opened."""
+        import sqlite3
+
+        try:
+            with self._lock:
+                return [row for each in values for row in self._connection.execute(query, each)]
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
+
+
+def _packed(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
+    """An evidence or an edge by its digest, in the order of the IRIs and in half of their room."""
+    with suppress(ValueError):
+        digest = bytes.fromhex(iri.removeprefix(prefix))
+        return digest if _unpacked(digest, prefix) == iri else iri
+    return iri
+
+
+def _unpacked(iri: str | bytes, prefix: str = _EVIDENCE) -> str:
+    return iri if isinstance(iri, str) else prefix + iri.hex()
+
+
+_packed_edge = partial(_packed, prefix=_EDGE)
+_unpacked_edge = partial(_unpacked, prefix=_EDGE)
+
+
+def _node(text: str) -> NamedNode:
+    return NamedNode(text[1:-1])
+
+
+def _term(text: str) -> Object:
+    """A term by its N-Triples form."""
+    if text.startswith("<"):
+        return _node(text)
+    quad: Quad = next(parse(f"<x:x> <x:x> {text} .", RdfFormat.N_TRIPLES, lenient=True))
+    assert isinstance(quad.object, NamedNode | Literal)
+    return quad.object
+
+
+def tabulate(
+    store: Store, librarian: Librarian, before: Callable[[], LookupTable | None] = lambda: None
+) -> LookupTable:
+    """The tables of a store, in memory; of standing documents alone. How pages read that did not
+    change is taken from the table ``before``."""
+    import sqlite3  # 5 ms
+
+    standing = StoredEvidence(store).documents(standing_documents(store))
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.executescript(_SCHEMA)
+    texts = _Numbering()
+    spoken_of: set[str] = set()
+    degree: Counter[str] = Counter()
+    documents = list(_documents(store, standing))
+    tables: dict[str, Iterable[tuple[object, ...]]] = {
+        "evidence": _all_rows(store, standing, texts, spoken_of),
+        "edge": _edges(store, texts, spoken_of, degree),
+        "text": texts.numbered(),
+        "entity": degree.items(),
+        "said": _sayings(store),
+        "chunk": _lengths(store, standing),
+        "document": documents,
+        "page": _pages(store, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
+    }
+    for name, rows in tables.items():
+        connection.executemany(_INSERT[name], rows)
+    connection.executescript(_INDEX)
+    connection.commit()
+    return LookupTable(connection)
+
+
+_UNASKED = frozenset(
+    v.tg(kind).value
+    for kind in ("Edge", "Claim", "Community", "CommunityReport", "Finding", "Summary")
+)
+"""Classes of what is looked up otherwise, and partly later than this is made."""
+
+_INSERT = {
+    "evidence": "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    "edge": "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    "text": "INSERT INTO text VALUES (?, ?)",
+    "entity": "INSERT INTO entity VALUES (?, ?)",
+    "said": "INSERT INTO said VALUES (?, ?, ?, ?)",
+    "chunk": "INSERT INTO chunk VALUES (?, ?)",
+    "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
+    "page": "INSERT INTO page VALUES (?, ?, ?)",
+}
+
+
+class _Numbering:
+    """Numbers texts, so that one that many rows have is kept once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str | None) -> int | None:
+        return None if text is None else self._numbers.setdefault(text, len(self._numbers))
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        yield from ((number, text) for text, number in self._numbers.items())
+
+
+def _all_rows(
+    store: Store, standing: Collection[str], texts: _Numbering, spoken_of: set[str]
+) -> Iterator[tuple[object, ...]]:
+    """Each row of evidence about what it was stated of, and about what that was merged into; it
+    notes what is ``spoken_of``."""
+    others = _merged(store)
+    for place, found in enumerate(solutions(store, "index/evidence")):
+        row = row_of(found, "stated")
+        if document_of_chunk(row.chunk) in standing:
+            chunk, quote = texts.number(row.chunk), texts.number(row.quote)
+            spoken_of.add(row.about)
+            where = _packed(row.iri), place, chunk, row.start, row.length, quote
+            yield row.about, *where, row.strength, row.description, True
+            for other in others.get(row.about, ()):
+                yield other, *where, row.strength, row.description, False
+
+
+def _edges(
+    store: Store, texts: _Numbering, spoken_of: Collection[str], degree: Counter[str]
+) -> Iterator[tuple[object, ...]]:
+    """The triples of edges that standing documents speak of, and all statements of knowledge,
+    which are counted."""
+    stated: dict[str, tuple[str, str, str]] = {}
+    incoming: Counter[str] = Counter()
+    for predicate in _predicates(store):
+        for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+            degree[text_of(quad.subject)] += 1
+            if isinstance(quad.object, NamedNode):
+                incoming[quad.object.value] += 1
+            if isinstance(quad.subject, NamedNode):
+                terms = str(quad.subject), str(predicate), str(quad.object)
+                stated[v.edge_iri(*statement_of(quad.triple))] = terms
+    for entity in degree.keys() | incoming.keys():
+        outgoing = min(degree[entity], MOST_COUNTED)
+        degree[entity] = outgoing + min(incoming[entity], MOST_COUNTED)
+    weights, described = _attributes(store)
+
+    def row(edge: str, terms: tuple[str, str, str], reified: bool) -> tuple[object, ...]:
+        weight = weights.get(edge)
+        text = described.get(edge, "") if weight is not None else None
+        numbers = map(texts.number, terms)
+        return _packed_edge(edge), *numbers, reified, edge in stated, weight, text
+
+    for quad in store.match(None, v.RDF_REIFIES, None, v.SOURCE_GRAPH):
+        edge = text_of(quad.subject)
+        if isinstance(quad.object, Triple) and (edge in stated or edge in spoken_of):
+            terms = str(quad.object.subject), str(quad.object.predicate), str(quad.object.object)
+            yield row(edge, terms, True)
+            stated.pop(edge, None)
+    yield from (row(edge, terms, False) for edge, terms in stated.items())
+
+
+def _predicates(store: Store) -> Iterator[NamedNode]:
+    """Those of statements of the corpus."""
+    for found in select(store, "index/predicates", union=False):
+        predicate = found["predicate"]
+        if isinstance(predicate, NamedNode) and is_statement(predicate):
+            yield predicate
+
+
+def _attributes(store: Store) -> tuple[dict[str, float], dict[str, str]]:
+    """The weights of edges, and what describes them."""
+    kinds = store.match(None, v.RDF_TYPE, v.tg("Edge"), v.KNOWLEDGE_GRAPH)
+    edges = {text_of(quad.subject) for quad in kinds}
+    weights: dict[str, float] = {}
+    described: dict[str, str] = {}
+    for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
+        if (edge := text_of(quad.subject)) in edges:
+            weights[edge] = float(text_of(quad.object) or 1.0)
+    for quad in store.match(None, v.tg("description"), None, v.KNOWLEDGE_GRAPH):
+        if (edge := text_of(quad.subject)) in edges:
+            text = text_of(quad.object)
+            described[edge] = min(text, described.get(edge, text))
+    return weights, described
+
+
+def _sayings(store: Store) -> Iterator[tuple[str, str, str, bool]]:
+    """Names and types of entities, relations and types, and whether they are entities with a name
+    that can be asked for, which is one without a language."""
+    kinds = list(store.match(None, v.RDF_TYPE, None, v.KNOWLEDGE_GRAPH))
+    entities = {text_of(quad.subject) for quad in kinds if quad.object == v.tg("Entity")}
+    others = {text_of(q.subject) for q in kinds if text_of(q.object) in _UNASKED}
+    own = (quad for quad in kinds if text_of(quad.subject) not in others)
+    found: dict[tuple[str, str, str], bool] = {
+        (text_of(quad.subject), "type", text_of(quad.object)): False for quad in own
+    }
+    for kind, predicate in (("label", v.RDFS_LABEL), ("alias", v.SKOS_ALT_LABEL)):
+        for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
+            name, iri = quad.object, text_of(quad.subject)
+            if isinstance(name, Literal) and iri and iri not in others:
+                plain = name == Literal(name.value) and iri in entities
+                found[iri, kind, name.value] = plain or found.get((iri, kind, name.value), False)
+    return ((*key, askable) for key, askable in found.items())
+
+
+def _lengths(store: Store, standing: Collection[str]) -> Iterator[tuple[str, int]]:
+    """The chunks of standing documents with their lengths in tokens."""
+    rows = select(store, "index/chunk-tokens")
+    tokens = {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
+    return ((c, count) for c, count in tokens.items() if document_of_chunk(c) in standing)
+
+
+def _documents(
+    store: Store, standing: Mapping[str, tuple[str, str]]
+) -> Iterator[tuple[str, str, str, str, bool]]:
+    for iri, (title, path) in standing.items():
+        yield iri, title, path, text_value(store, iri, v.tg("mimeType")), is_note(store, iri)
+
+
+def _pages(
+    store: Store,
+    librarian: Librarian,
+    media_types: Mapping[str, str],
+    before: Callable[[], LookupTable | None],
+) -> Iterator[tuple[str, str, bytes | None]]:
+    """The pages of standing documents with the hash of their text and how it reads; not how graphs
+    do, of which no page is read as a whole, nor texts that are lost or erased."""
+    from tgraph.ingest.page_reading import packed, read_page  # who looks up doesn't segment
+
+    known = before()
+    for quad in store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH):
+        page, key = text_of(quad.subject), text_of(quad.object)
+        media_type = media_types.get(parts_of_page(page)[0])
+        if media_type is None:
+            continue
+        reading = None
+        if known is not None and known.text_hash(page) == key:
+            reading = known.reading(page)
+        elif media_type not in GRAPH_TYPES:
+            with suppress(StoreError):
+                text = librarian.get_text(key)
+                reading = packed(read_page(text, media_type), text)
+        yield page, key, reading
+
+
+def _merged(store: Store) -> Mapping[str, Collection[str]]:
+    """For each edge or entity those that it was merged into."""
+    found = canonical_names(store)
+    for quad in store.match(None, v.tg("original"), None):
+        found.setdefault(text_of(quad.object), []).append(text_of(quad.subject))
+    return {iri: sorted({*others} - {iri}) for iri, others in found.items()}
+
+
+def load_table(folder: Path, generation: int) -> LookupTable | None:
+    """The folder's table; None where it is missing, damaged or of another generation."""
+    import sqlite3
+
+    try:
+        head = read_json(folder / HEAD) or {}
+        if (head["format"], head["generation"]) != (FORMAT, generation):
+            return None
+        file = DataFile(**head["file"])
+        path = folder / file.name
+        check_file(path, file, whole=file.size <= CHECKED_WHOLE)
+        address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        return LookupTable(sqlite3.connect(address, uri=True, check_same_thread=False))
+    except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
+        return None
+
+
+class LazyTable(Generic[T]):
+    """A table that is opened when it is first asked for, once, and closed at the end."""
+
+    def __init__(self, open_: Callable[[], T]) -> None:
+        self._open = open_
+        self._lock = threading.Lock()
+        self._found: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if not self._found:
+                self._found.append(self._open())
+            return self._found[0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            for table in self._found:
+                if table is not None:
+                    table.close()
+            self._found = []

@@ -1,0 +1,80 @@
+"""A store of which much is read at once: where thousands of single look-ups would follow, two
+queries take their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pyoxigraph import NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.store.base import Graph, Results, Store, Subject, Term, select
+
+_SAID = tuple(map(v.tg, ("description", "level", "summary", "summaryText", "finding", "weight")))
+_PREDICATES = (v.RDF_TYPE, v.RDFS_LABEL, *_SAID)
+
+
+class ReadAhead:
+    """A ``Store`` that answers of what it has read ahead from memory, and passes on the rest. It is
+    for reading a state that doesn't change."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._recorded: dict[str, list[Quad]] = {}
+        self._known: dict[str, list[Quad]] = {}
+
+    def read(self, subjects: Iterable[str]) -> None:
+        """Read what the source graph says of these, and what knowledge calls them and says of them
+        besides statements, of which there may be very many."""
+        new = sorted({s for s in subjects if v.is_iri(s)} - self._recorded.keys())
+        items = [NamedNode(subject) for subject in new]
+        for found, query, graph, more in (
+            (self._recorded, "retrieve/about", v.SOURCE_GRAPH, {}),
+            (self._known, "retrieve/known", v.KNOWLEDGE_GRAPH, {"predicates": _PREDICATES}),
+        ):
+            found.update((subject, []) for subject in new)
+            for quad in self._quads(query, {"items": items, **more}, graph) if items else ():
+                found[quad.subject.value].append(quad)  # type: ignore[union-attr]
+
+    def _quads(
+        self, query: str, parameters: Mapping[str, Sequence[Term]], graph: Graph
+    ) -> Iterator[Quad]:
+        for row in select(self._store, query, parameters, union=False):
+            item, predicate, value = row["item"], row["predicate"], row["value"]
+            assert isinstance(item, NamedNode)
+            assert isinstance(predicate, NamedNode)
+            assert value is not None
+            yield Quad(item, predicate, value, graph)
+
+    def match(
+        self,
+        subject: Subject | None = None,
+        predicate: NamedNode | None = None,
+        obj: Term | None = None,
+        graph: Graph | None = None,
+    ) -> Iterator[Quad]:
+        known: Mapping[str, list[Quad]] = {}
+        if graph == v.SOURCE_GRAPH:
+            known = self._recorded
+        elif graph == v.KNOWLEDGE_GRAPH and predicate in _PREDICATES:
+            known = self._known
+        found = known.get(subject.value) if isinstance(subject, NamedNode) else None
+        if found is None:
+            return self._store.match(subject, predicate, obj, graph)
+        return (
+            quad
+            for quad in found
+            if predicate in (None, quad.predicate) and (obj is None or quad.object == obj)
+        )
+
+    def lines(self, graph: NamedNode) -> list[bytes]:
+        return self._store.lines(graph)
+
+    def query(self, text: str, *, union: bool = True) -> Results:
+        return self._store.query(text, union=union)
+
+    def extend(self, quads: Iterable[Quad]) -> None:
+        raise TypeError("what was read ahead is for reading")
+
+    def remove(self, quads: Iterable[Quad]) -> None:
+        raise TypeError("what was read ahead is for reading")
