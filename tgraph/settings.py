@@ -137,6 +137,30 @@ class ExecutorSettings(Section):
     )
 
 
+class StoreSettings(Section):
+    """Where questions read the graph."""
+
+    url: str = Field(
+        "",
+        description="a SPARQL endpoint that the graph was published to, instead of the folder's"
+        " store; it needs triple terms",
+        examples=["http://localhost:7878/query"],
+    )
+
+
+class PublishSettings(Section):
+    """A triple store of others that the graph is published to."""
+
+    to: str = Field(
+        "",
+        description="where it takes SPARQL updates",
+        examples=["http://localhost:7878/update"],
+    )
+    query: str = Field("", description="where it takes queries, if that can't be told from `to`")
+    user: str = Field("", description="who writes there, if it asks")
+    password: SecretStr | None = Field(None, description="their password")
+
+
 class OntologySettings(Section):
     """What an ontology that was added does (`tgraph ontology add`)."""
 
@@ -341,6 +365,8 @@ class _CommonSettings(BaseSettings):
     chunk: ChunkSettings = ChunkSettings()
     extract: ExtractSettings = ExtractSettings()
     executor: ExecutorSettings = ExecutorSettings()
+    publish: PublishSettings = PublishSettings()
+    store: StoreSettings = StoreSettings()
     ontology: OntologySettings = OntologySettings()
     summaries: SummarySettings = SummarySettings()
     fast: FastSettings = FastSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -20,11 +20,14 @@ from pyoxigraph import (
     parse,
 )
 
+from tests.endpoints import oxigraph_server
 from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.errors import QueryError, StoreError
+from tgraph.explain.export.publishing import data_update, placed
 from tgraph.store.base import Solutions, Store, load_query, select
 from tgraph.store.oxigraph import OxigraphStore
+from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
 from tgraph.store.statements import Statements, literal, nquads, reifier, to_bytes
 from tgraph.store.writer import LayeredStore
 
@@ -46,7 +49,13 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("stores")
 
 
-@pytest.fixture(params=["memory", "disk", "snapshot", "layered", "layered over some"])
+@pytest.fixture(scope="module")
+def oxigraph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparqlEndpoint]:
+    with oxigraph_server(tmp_path_factory.mktemp("oxigraph")) as found:
+        yield found
+
+
+@pytest.fixture(params=["memory", "disk", "snapshot", "layered", "layered over some", "endpoint"])
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
     def disk(quads: Iterable[Quad]) -> OxigraphStore:
         store = OxigraphStore.open(tmp_path / "store")
@@ -70,7 +79,14 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Maker:
         store.extend(known)
         return store
 
+    def endpoint(quads: Iterable[Quad]) -> SparqlStore:
+        found = request.getfixturevalue("oxigraph")
+        found.update("CLEAR ALL")
+        found.update(data_update("INSERT", [placed(quad, quad.graph_name) for quad in quads]))
+        return SparqlStore(found)
+
     makers: dict[str, Maker] = {
+        "endpoint": endpoint,
         "memory": OxigraphStore.memory,
         "disk": disk,
         "snapshot": snapshot,

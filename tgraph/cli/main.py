@@ -29,6 +29,7 @@ from tgraph.cli.interchange import import_
 from tgraph.cli.models import models
 from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
+from tgraph.cli.publish import publish
 from tgraph.cli.replay import diff, replay
 from tgraph.cli.serve import mcp, serve, tokens
 from tgraph.cli.sparql import sparql
@@ -87,6 +88,7 @@ for _command in (
     curations,
     ontology,
     sparql,
+    publish,
     models,
     config,
     doctor,

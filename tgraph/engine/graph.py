@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 from tgraph.engine.components import Components
 from tgraph.engine.open_collection import OpenCollection, new_uuid, now
-from tgraph.engine.progress import OnMessage, OnProgress, Watching, mute, silent
+from tgraph.engine.progress import OnMessage, OnProgress, Progress, Watching, mute, silent
 from tgraph.engine.session_reader import SessionReader
 from tgraph.explain.assess import REPEATS, SAMPLES
 from tgraph.librarian import Librarian
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tgraph.explain.audit.impact import Impact
     from tgraph.explain.audit.named_audits import AuditResult
     from tgraph.explain.export.knowledge import KnowledgeHash
+    from tgraph.explain.export.publishing import Publication
     from tgraph.explain.integrity.check import Integrity
     from tgraph.explain.query.sparql import Bounds, Dataset
     from tgraph.explain.trace.comparison import Comparison
@@ -880,6 +881,40 @@ class KnowledgeGraph:
         from tgraph.engine.repair import repair
 
         return list(repair(self._opened, progress))
+
+    def publish(
+        self,
+        to: str = "",
+        *,
+        classic: bool | None = None,
+        anew: bool = False,
+        progress: OnProgress = silent,
+    ) -> Publication:
+        """Bring a SPARQL 1.1 endpoint up to date with knowledge, sources and record: ``to``, by
+        default that of the settings (``publish``).
+
+        It goes on where the last publication ended, may be interrupted and repeated. ``classic``
+        leaves triple terms out, None asks the endpoint whether it knows them; ``anew`` deletes
+        first. ``UsageError`` where the endpoint has something else, ``EndpointError`` where it
+        can't be reached.
+        """
+        from tgraph.explain.export.publishing import publish
+        from tgraph.store.sparql_endpoint import SparqlEndpoint
+
+        def shown(done: int, total: int) -> None:
+            progress(Progress("Publishing", done, total))
+
+        endpoint, librarian = SparqlEndpoint.of(self.settings.publish, to), self._opened.librarian
+        self.read()
+        with closing(self._opened.snapshot()) as snapshot:
+            return publish(
+                snapshot.store,
+                librarian,
+                endpoint,
+                without_terms=classic,
+                anew=anew,
+                progress=shown,
+            )
 
     def backup(
         self, file: str | Path, *, progress: OnProgress = silent, message: OnMessage | None = None

@@ -15,7 +15,7 @@ from tgraph import vocabulary as v
 from tgraph.engine.components import Components
 from tgraph.engine.progress import OnMessage, OnProgress, RunSetup, Watching, silent
 from tgraph.engine.published_states import OpenKnowledge, PastKnowledge, PublishedStates
-from tgraph.errors import UsageError
+from tgraph.errors import StoreError, UsageError
 from tgraph.index.reports.report_cache import load_report_cache
 from tgraph.index.sources import Texts
 from tgraph.librarian import Librarian
@@ -25,6 +25,7 @@ from tgraph.record.ledger import Ledger
 from tgraph.record.observer import Observer
 from tgraph.retrieve.base import Context
 from tgraph.settings import Settings, TelemetrySettings
+from tgraph.store.base import select, text_of
 from tgraph.store.folder import CollectionFolder
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot
@@ -177,7 +178,7 @@ class OpenCollection:
     def _context(self, knowledge: OpenKnowledge) -> Context:
         vectors, generation = knowledge.snapshot.vectors, knowledge.generation
         return Context(
-            knowledge.snapshot.store,
+            self._asked_store(knowledge),
             knowledge.texts,
             knowledge.vectors,
             self.parts.embedder,
@@ -187,6 +188,25 @@ class OpenCollection:
             table=knowledge.table,
             generation=generation,
         )
+
+    def _asked_store(self, knowledge: OpenKnowledge) -> Store:
+        """What questions read: the snapshot, or the endpoint that it was published to.
+        ``StoreError`` where that holds other knowledge."""
+        url = self.settings.store.url
+        if not url:
+            return knowledge.snapshot.store
+        from tgraph.store.sparql_endpoint import SparqlEndpoint, SparqlStore
+
+        there = SparqlStore(SparqlEndpoint.at(url, url))
+        [row] = select(there, "trace/generation")
+        generation = int(text_of(row["generation"]) or 0)
+        if generation != knowledge.generation:
+            raise StoreError(
+                f"{url} holds generation {generation} of the graph, which is at generation"
+                f" {knowledge.generation}.",
+                "Run `tgraph publish`.",
+            )
+        return there
 
     def context_as_of(self, generation: int) -> Context:
         """Knowledge as it was at a generation, with its vectors; that of the newest is what

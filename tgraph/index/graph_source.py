@@ -6,7 +6,7 @@ table that an index run leaves beside the vectors (``tgraph.index.lookup_table``
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -67,8 +67,7 @@ class StoredGraph:
 
     def triples(self, edges: Sequence[str]) -> Edges:
         rows = self._rows("retrieve/triples", "edges", map(NamedNode, edges))
-        found = {text_of(row["edge"]): row["triple"] for row in rows}
-        return {e: statement_of(t) for e, t in found.items() if isinstance(t, Triple)}
+        return {text_of(row["edge"]): _statement(row) for row in rows}
 
     def around(self, entity: str) -> Edges:
         node = NamedNode(entity)
@@ -118,10 +117,18 @@ class StoredGraph:
 
 def statement_of(triple: Triple) -> Statement:
     """The triple of a statement, whose subject is a resource."""
-    subject, obj = triple.subject, triple.object
+    return _statement(dict(zip(_PARTS, triple, strict=True)))
+
+
+_PARTS = ("subject", "predicate", "object")
+
+
+def _statement(parts: Mapping[str, Term | None]) -> Statement:
+    subject, predicate, obj = (parts[name] for name in _PARTS)
     assert isinstance(subject, NamedNode)
+    assert isinstance(predicate, NamedNode)
     assert isinstance(obj, NamedNode | Literal)
-    return subject, triple.predicate, obj
+    return subject, predicate, obj
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -1,0 +1,205 @@
+"""A graph published to a triple store of others: what it knows, its sources and its record.
+
+The chain is followed entry by entry, each carried out by updates that may be repeated, and a cursor
+in the store itself says how far it is. So a publication that was interrupted goes on where it was,
+one that is repeated changes nothing, and two of them do no harm to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+from pyoxigraph import DefaultGraph, Literal, NamedNode, Quad
+
+from tgraph import vocabulary as v
+from tgraph.errors import UsageError
+from tgraph.explain.integrity.entries import ChainEntry, read_entries
+from tgraph.explain.integrity.erasures import Rewritings
+from tgraph.explain.trace.record_quads import classic
+from tgraph.librarian import Librarian
+from tgraph.record.bundle import ERASURE
+from tgraph.store.base import Store, select, text_of
+from tgraph.store.sparql_endpoint import KNOWLEDGE, SparqlEndpoint, SparqlStore
+from tgraph.store.statements import read_nquads
+
+CURSOR = NamedNode("urn:graph:publication")
+"""The graph of the cursor."""
+
+AT_ONCE = 400
+"""Quads of one update: Virtuoso compiles each into one program, whose lines are limited."""
+
+_NUMBER, _HEAD = v.tg("sequence"), v.tg("chainHash")
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """What was published: how many entries of the chain were there ``before`` and are now, how many
+    quads were sent, whether in the ``classic`` view, and whether all was published ``anew``."""
+
+    endpoint: str
+    before: int
+    after: int
+    quads: int
+    classic: bool
+    anew: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """How far a chain is published: the number of an entry, and the head after it."""
+
+    sequence: int
+    head: str
+
+
+def publish(
+    store: Store,
+    librarian: Librarian,
+    endpoint: SparqlEndpoint,
+    *,
+    without_terms: bool | None = None,
+    anew: bool = False,
+    progress: Progress = lambda done, total: None,
+) -> Publication:
+    """Bring the endpoint up to date with the record.
+
+    ``without_terms`` writes the classic view, without triple terms; None asks the endpoint. Where
+    an erasure is among what is new, or ``anew`` says so, all that was published is deleted first
+    and published again. ``UsageError`` where the endpoint has something else under a cursor.
+    """
+    chains = _chains(store)
+    entries = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
+    plain = not endpoint.knows_terms() if without_terms is None else without_terms
+    cursors = {name: read_cursor(endpoint, name) for name in chains}
+    if not anew:
+        for name, chain in chains.items():
+            _check(endpoint, cursors[name], chain)
+    new = [entry for entry in entries if entry.sequence > cursors[_catalogue(entry)].sequence]
+    published = len(entries) - len(new)
+    anew = anew or bool(published and any(entry.kind == ERASURE.name for entry in new))
+    writer = _Publisher(store, librarian, endpoint, Rewritings(store, entries), plain)
+    if anew:
+        writer.clear(chains)
+        new, published = entries, 0
+    for done, entry in enumerate(new):
+        progress(done, len(new))
+        writer.write(entry)
+    progress(len(new), len(new))
+    return Publication(endpoint.update_url, published, len(entries), writer.sent, plain, anew)
+
+
+def _chains(store: Store) -> dict[str, list[ChainEntry]]:
+    """The entries of each catalogue, by number."""
+    graphs = {text_of(row["graph"]) for row in select(store, "trace/graphs", union=False)}
+    names = sorted(graph for graph in graphs if graph.startswith(v.collection_iri("")))
+    found = {name: [e for e in read_entries(store, name) if e.sequence] for name in names}
+    return {name: chain for name, chain in found.items() if chain}
+
+
+def _catalogue(entry: ChainEntry) -> str:
+    return text_of(entry.quads[0].graph_name)
+
+
+def _check(endpoint: SparqlEndpoint, cursor: Cursor, chain: Sequence[ChainEntry]) -> None:
+    heads = {0: "", **{entry.sequence: entry.chain for entry in chain}}
+    if heads.get(cursor.sequence) != cursor.head:
+        raise UsageError(
+            f"At {endpoint.update_url} something else was published up to entry {cursor.sequence}.",
+            "Run `tgraph publish --anew`, which deletes it first.",
+        )
+
+
+class _Publisher:
+    """Carries out entries of a chain at an endpoint."""
+
+    def __init__(
+        self,
+        store: Store,
+        librarian: Librarian,
+        endpoint: SparqlEndpoint,
+        rewritings: Rewritings,
+        plain: bool,
+    ) -> None:
+        self._store = store
+        self._librarian = librarian
+        self._endpoint = endpoint
+        self._rewritings = rewritings
+        self._plain = plain
+        self.sent = 0
+
+    def write(self, entry: ChainEntry) -> None:
+        """What the entry seals, then the entry itself together with the cursor."""
+        if entry.kind == "batch":
+            key = self._rewritings.hash_of(entry.subject, entry.hash)
+            self._send("DELETE", self._quads(key, b"-"))
+            self._send("INSERT", self._quads(key, b"+"))
+        else:
+            bundle = NamedNode(entry.subject)
+            self._send("INSERT", self._store.match(None, None, None, bundle))
+        inserted = data_update("INSERT", self._seen(entry.quads))
+        catalogue = _catalogue(entry)
+        self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{_cursor(catalogue, entry)}")
+        self.sent += len(entry.quads)
+
+    def clear(self, catalogues: Iterable[str]) -> None:
+        """Delete all that was published; the cursors go first, so that nobody goes on from them."""
+        own = {KNOWLEDGE.value, v.SOURCE_GRAPH.value, *catalogues}
+        for catalogue in catalogues:
+            self._endpoint.update(_forget(catalogue))
+        for row in select(SparqlStore(self._endpoint), "trace/filled-graphs"):
+            graph = text_of(row["graph"])
+            if graph in own or graph.startswith(v.bundle_iri("")):
+                self._endpoint.update(f"CLEAR GRAPH <{graph}>")
+
+    def _quads(self, key: str, sign: bytes) -> Iterator[Quad]:
+        lines = (line[1:].decode() for line in self._librarian.lines(key) if line[:1] == sign)
+        while block := "".join(islice(lines, AT_ONCE)):
+            yield from read_nquads(block)
+
+    def _send(self, what: str, quads: Iterable[Quad]) -> None:
+        rest = iter(quads)
+        while block := list(islice(rest, AT_ONCE)):
+            self._endpoint.update(data_update(what, self._seen(block)))
+            self.sent += len(block)
+
+    def _seen(self, quads: Sequence[Quad]) -> Sequence[Quad]:
+        """The quads as the endpoint gets them."""
+        if not self._plain:
+            return [placed(quad, quad.graph_name) for quad in quads]
+        return [placed(told, quad.graph_name) for quad in quads for told in classic([quad])]
+
+
+def _forget(catalogue: str) -> str:
+    cursor = f"GRAPH {CURSOR} {{ <{catalogue}> ?p ?o }}"
+    return f"DELETE {{ {cursor} }} WHERE {{ {cursor} }}"
+
+
+def _cursor(catalogue: str, entry: ChainEntry) -> str:
+    number = Literal(str(entry.sequence), datatype=v.xsd("integer"))
+    stated = ((_NUMBER, number), (_HEAD, Literal(entry.chain)))
+    return data_update("INSERT", [Quad(NamedNode(catalogue), *pair, CURSOR) for pair in stated])
+
+
+def placed(quad: Quad, graph: object) -> Quad:
+    kept = KNOWLEDGE if isinstance(graph, DefaultGraph) else graph
+    return Quad(quad.subject, quad.predicate, quad.object, kept)  # type: ignore[arg-type]
+
+
+def data_update(what: str, quads: Iterable[Quad]) -> str:
+    """An update that inserts or deletes the quads."""
+    graphs: dict[str, list[str]] = {}
+    for quad in quads:
+        graphs.setdefault(str(quad.graph_name), []).append(f"{quad.triple} .")
+    inside = "\n".join(f"GRAPH {name} {{\n" + "\n".join(t) + "\n}" for name, t in graphs.items())
+    return f"{what} DATA {{\n{inside}\n}}"
+
+
+def read_cursor(endpoint: SparqlEndpoint, catalogue: str) -> Cursor:
+    """That of a catalogue; 0 where nothing is published."""
+    rows = select(SparqlStore(endpoint), "trace/cursor", {"catalogue": [NamedNode(catalogue)]})
+    known = [(int(text_of(row["sequence"])), text_of(row["head"])) for row in rows]
+    return Cursor(*max(known, default=(0, "")))
