@@ -7,9 +7,10 @@ sentences have real lengths, and no model or network is needed. Every figure is 
 own, which has nothing open; CPU is user and system time.
 
 An exponent is the slope of a line fitted to the logarithms of the figure and of the edges: 0 does
-not grow, 1 grows as the graph does.
+not grow, 1 grows as the graph does. Store calls are those of a warm question, or of a trace.
 
 Run: python -m benchmarks.scale [--edges 10000,100000] [--keep FOLDER] [--modes graph,local]
+[--plot FILE.svg]
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -38,6 +40,7 @@ from tgraph.engine.open_collection import now
 from tgraph.models.base import CallSink, no_sink
 from tgraph.models.hashing import HashingEmbedder
 from tgraph.settings import load_settings
+from tgraph.store.oxigraph import OxigraphStore
 from tgraph.testing import ScriptedModel
 
 CORPUS = Path(__file__).resolve().parent.parent / "examples" / "antarctica"
@@ -147,18 +150,48 @@ def ask(folder: Path, modes: Sequence[str]) -> dict[str, float]:
     audit."""
     known = json.loads((folder / "names.json").read_text("utf-8"))
     told: dict[str, float] = {}
-    with opened(folder) as graph:
+    with opened(folder) as graph, store_calls() as calls:
         _, told["open"] = _timed(graph.read)
         for number, mode in enumerate(modes):
             first = graph_question(graph, _question(known, 40), mode)
+            before = calls.total()
             warm = [graph_question(graph, _question(known, 2 + 7 * n), mode) for n in range(5)]
             if not number:
                 told["first question"] = first
             told[f"question, {mode}"] = statistics.median(warm)
+            told[f"store calls, {mode}"] = (calls.total() - before) / len(warm)
+        graph.read()  # which brings the sessions into the store
+        before = calls.total()
         _, told["trace"] = _timed(graph.trace)
+        told["store calls, trace"] = calls.total() - before
         _, told["why-not"] = _timed(lambda: graph.why_not("last", known[50]))
         _, told["audit"] = _timed(lambda: graph.audit("uncited"))
     return told
+
+
+@contextmanager
+def store_calls() -> Iterator[Counter[str]]:
+    """Counts what is asked of stores meanwhile."""
+    counts: Counter[str] = Counter()
+    with ExitStack() as patched:
+        for name in ("match", "query", "lines", "has", "missing"):
+            patched.enter_context(_counted(name, counts))
+        yield counts
+
+
+@contextmanager
+def _counted(name: str, counts: Counter[str]) -> Iterator[None]:
+    method = getattr(OxigraphStore, name)
+
+    def counted(self: OxigraphStore, *arguments: Any, **named: Any) -> Any:
+        counts[name] += 1
+        return method(self, *arguments, **named)
+
+    setattr(OxigraphStore, name, counted)
+    try:
+        yield
+    finally:
+        setattr(OxigraphStore, name, method)
 
 
 def graph_question(graph: KnowledgeGraph, question: str, mode: str) -> float:
@@ -227,10 +260,68 @@ def show(results: Mapping[int, Mapping[str, float]]) -> None:
     print(f"|---|{'---|' * (len(edges) + 1)}")
     for name in results[edges[0]]:
         figures = [results[each][name] for each in edges]
-        plain = "MB" in name or name == "edges"
+        plain = "MB" in name or name == "edges" or "calls" in name
         shown = " | ".join(f"{f:,.0f}" if plain else f"{f:.3f} s" for f in figures)
         growth = f"{exponent(edges, figures):.2f}" if len(edges) > 1 else ""
         print(f"| {name} | {shown} | {growth} |")
+
+
+PLOTTED = ("index", "first question", "question, graph", "question, local", "question, ppr")
+PLOTTED += ("question, lightrag-mix", "trace", "one page more", "integrity")
+_PLOT = 900, 460
+_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 250, 20, 50
+
+
+def plot(results: Mapping[int, Mapping[str, float]]) -> str:
+    """CPU seconds over edges, both logarithmic, as SVG."""
+    edges = sorted(results)
+    known = [name for name in PLOTTED if name in results[edges[0]]]
+    values = [max(results[each][name], 1e-3) for each in edges for name in known]
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    width, height = _PLOT
+    wide, tall = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+
+    def x(count: float) -> float:
+        span = math.log10(edges[-1] / edges[0]) or 1
+        return _LEFT + wide * math.log10(count / edges[0]) / span
+
+    def y(seconds: float) -> float:
+        return _TOP + tall * (high - math.log10(max(seconds, 1e-3))) / (high - low)
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+        ' font-family="sans-serif" font-size="12">',
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
+    ]
+    for power in range(low, high + 1):
+        at = y(10**power)
+        parts.append(f'<path d="M{_LEFT} {at:.1f}h{wide}" stroke="#ddd"/>')
+        label = f"{10**power:g} s"
+        parts.append(f'<text x="{_LEFT - 8}" y="{at + 4:.1f}" text-anchor="end">{label}</text>')
+    for each in edges:
+        parts.append(
+            f'<text x="{x(each):.1f}" y="{height - 20}" text-anchor="middle">{each:,} edges</text>'
+        )
+    ends = _apart([(y(results[edges[-1]][name]), name) for name in known])
+    for number, name in enumerate(known):
+        line = " ".join(f"{x(each):.1f},{y(results[each][name]):.1f}" for each in edges)
+        colour = f"hsl({number * 360 // len(known)} 60% 40%)"
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        growth = exponent(edges, [results[each][name] for each in edges])
+        parts.append(
+            f'<text x="{_LEFT + wide + 8}" y="{ends[name] + 4:.1f}" fill="{colour}">'
+            f"{name} ({growth:.2f})</text>"
+        )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _apart(places: Sequence[tuple[float, str]]) -> dict[str, float]:
+    """The heights, moved so that no two names cover each other."""
+    found: dict[str, float] = {}
+    above = -math.inf
+    for height, name in sorted(places):
+        above = found[name] = max(height, above + 15)
+    return found
 
 
 def main() -> None:
@@ -238,6 +329,7 @@ def main() -> None:
     parser.add_argument("--edges", default="10000,100000")
     parser.add_argument("--modes", default=",".join(MODES))
     parser.add_argument("--keep", type=Path, help="where the graphs are made, and left")
+    parser.add_argument("--plot", type=Path, help="where a plot of it is written, as SVG")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("folder", nargs="?", type=Path, help=argparse.SUPPRESS)
@@ -250,7 +342,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         base = options.keep or Path(scratch)
         sizes = [int(each) for each in options.edges.split(",")]
-        show({each: measured(base / str(each), each, modes) for each in sizes})
+        results = {each: measured(base / str(each), each, modes) for each in sizes}
+        show(results)
+        if options.plot and len(sizes) > 1:
+            options.plot.write_text(plot(results), "utf-8")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,10 @@ from tgraph.model import Candidate, Community, CommunityReport, Evidence, Item, 
 from tgraph.retrieve.base import Context
 from tgraph.retrieve.candidates import cost_of
 
+MOST_GROUNDS = 200
+"""Places read of what one report or finding rests on: the nearest. Those of a large graph's
+coarsest rest on most of it."""
+
 
 def reports_of(context: Context) -> Reports:
     """The reports of the context's state. ``StoreError`` where it has none, unless for filters."""
@@ -165,7 +169,7 @@ def grounded_selection(selected: Sequence[Selected], context: Context) -> tuple[
 def _grounds(
     parts: Sequence[str], reports: Reports, context: Context
 ) -> dict[str, tuple[Evidence, ...]]:
-    ways = ways_of(context.store, parts)
+    ways = ways_of(context.store, parts, MOST_GROUNDS)
     wanted = sorted({iri for way in ways.values() for iri in way})
     places = context.remembered("places", 20_000).get_all(wanted, context.evidence.by_iri)
     found = {}

@@ -6,9 +6,11 @@ made up is dropped and counted, and a finding that cites nothing is not kept.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Protocol
 
 from pyoxigraph import NamedNode, Quad
@@ -173,24 +175,35 @@ def evidence(store: Store, iri: str) -> Ways:
     return evidence_of(store, [iri])[iri]
 
 
-def evidence_of(store: Store, parts: Sequence[str]) -> dict[str, Ways]:
-    """The evidence that each report or finding rests on, with the way to it.
+def evidence_of(store: Store, parts: Sequence[str], most: int = sys.maxsize) -> dict[str, Ways]:
+    """The evidence that each report or finding rests on, with the way to it; at most so much of
+    one.
 
     A way is the shortest one from the part (included) through sub-reports and their findings, by
-    ``prov:wasDerivedFrom`` alone; nearest evidence first. One query for each step on the longest.
+    ``prov:wasDerivedFrom`` alone; nearest evidence first. One query for each step on the longest
+    that is needed.
     """
     origins: dict[str, list[str]] = {}
-    reached = dict.fromkeys(parts)
-    while reached:
-        origins |= {part: [] for part in reached}
-        rows = select(store, "retrieve/origins", {"items": [NamedNode(part) for part in reached]})
-        for row in rows:
-            origins[text_of(row["item"])].append(text_of(row["origin"]))
-        found = (origin for part in reached for origin in origins[part])
-        reached = dict.fromkeys(
-            each for each in found if each not in origins and not each.startswith(_EVIDENCE)
-        )
-    return {part: _ways(part, origins) for part in parts}
+    seen = {part: {part} for part in parts}
+    below: dict[str, Collection[str]] = {part: [part] for part in parts}
+    while below:
+        _read_origins(store, {each for level in below.values() for each in level}, origins)
+        for part, level in list(below.items()):
+            found = {origin for each in level for origin in origins[each]} - seen[part]
+            seen[part] |= found
+            below[part] = [each for each in found if not each.startswith(_EVIDENCE)]
+            if not below[part] or sum(e.startswith(_EVIDENCE) for e in seen[part]) >= most:
+                del below[part]
+    return {part: dict(islice(_ways(part, origins).items(), most)) for part in parts}
+
+
+def _read_origins(store: Store, wanted: Iterable[str], origins: dict[str, list[str]]) -> None:
+    """What the items are derived from, as far as it is not known."""
+    new = sorted(item for item in wanted if item not in origins)
+    origins |= {item: [] for item in new}
+    items = list(map(NamedNode, new))
+    for row in select(store, "retrieve/origins", {"items": items}) if items else ():
+        origins[text_of(row["item"])].append(text_of(row["origin"]))
 
 
 def _ways(part: str, origins: Mapping[str, Sequence[str]]) -> Ways:
@@ -198,7 +211,7 @@ def _ways(part: str, origins: Mapping[str, Sequence[str]]) -> Ways:
     seen = {part}
     queue: list[tuple[str, ...]] = [(part,)]
     for way in queue:
-        for origin in sorted(origins[way[-1]]):
+        for origin in sorted(origins.get(way[-1], ())):
             if origin.startswith(_EVIDENCE):
                 found.setdefault(origin, way)
             elif origin not in seen:
