@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from tgraph.ingest.segments import segments, sentences_of
 from tgraph.model import Inline, Segment, TextSpan
 
 _SMALL = 2_000
@@ -28,11 +27,15 @@ class PageReading:
 
 def read_page(text: str, media_type: str) -> PageReading:
     """How a page's stored text reads."""
+    from tgraph.ingest.segments import segments  # late: what is kept is read back without it
+
     return reading_of(segments(text, media_type))
 
 
 def reading_of(found: tuple[Segment, ...]) -> PageReading:
     """The reading of a page that has these segments."""
+    from tgraph.ingest.segments import sentences_of
+
     return PageReading(found, tuple(tuple(sentences_of(each)) for each in found))
 
 

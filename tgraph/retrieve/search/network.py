@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pyoxigraph import Literal, Triple
 
 from tgraph import vocabulary as v
+from tgraph.index.evidence import EvidenceReader
 from tgraph.index.sources import document_of_chunk
 from tgraph.index.vectors.vector_index import VectorSet
 from tgraph.retrieve.base import BoundedCache, Context
@@ -105,7 +106,7 @@ def _make(context: Context, synonymy: float, subject_weight: float) -> Network:
     vectors = context.vectors
     entities, chunks = list(vectors["entity"].keys), list(vectors["chunk"].keys)
     nodes = {iri: place for place, iri in enumerate((*entities, *chunks))}
-    reader = _NetworkReader(context.store, nodes, len(entities))
+    reader = _NetworkReader(context.store, context.evidence, nodes, len(entities))
     mentions = reader.mentions()
     return network(
         entities,
@@ -154,8 +155,11 @@ def network(
 class _NetworkReader:
     """Reads the ties of a published state. The first ``entities`` nodes are entities."""
 
-    def __init__(self, store: Store, nodes: Mapping[str, int], entities: int) -> None:
+    def __init__(
+        self, store: Store, evidence: EvidenceReader, nodes: Mapping[str, int], entities: int
+    ) -> None:
         self._store = store
+        self._evidence = evidence
         self._nodes = nodes
         self._entities = entities
         merged = select(store, "retrieve/merged")
@@ -177,13 +181,13 @@ class _NetworkReader:
 
     def mentions(self) -> set[Pair]:
         """The entities with the chunks that name them."""
-        found = set()
-        for row in select(self._store, "retrieve/mentions"):
-            entity = self._entity(text_of(row["entity"]))
-            chunk = self._nodes.get(text_of(row["chunk"]))
-            if entity is not None and chunk is not None:
-                found.add((entity, chunk))
-        return found
+        return {
+            (entity, node)
+            for name, chunks in self._evidence.mentions().items()
+            if (entity := self._entity(name)) is not None
+            for chunk in chunks
+            if (node := self._nodes.get(chunk)) is not None
+        }
 
     def subjects(self, chunks: Sequence[str]) -> set[Pair]:
         """The entities that the chunks' documents or sections are called after, with the chunks."""
