@@ -114,7 +114,7 @@ class ModelMapper(ModelStep):
     ) -> list[Mapped]:
         """As ``Mapper.map``; batches are read at the same time, as many as may be."""
 
-        def read(batch: Batch) -> Mapped | ModelError:
+        def ask(batch: Batch) -> _BatchReading | ModelError:
             try:
                 return self._map(question, batch, context, sink)
             except EndpointError:
@@ -122,13 +122,17 @@ class ModelMapper(ModelStep):
             except ModelError as error:
                 return error
 
-        found = together(batches, read, self._concurrency, self._cancel)
+        found = together(batches, ask, self._concurrency, self._cancel)
         errors = [each for each in found if isinstance(each, ModelError)]
         if errors and len(errors) == len(found):
             raise errors[0]
-        return [_lost(each) if isinstance(each, ModelError) else each for each in found]
+        read = [each for each in found if isinstance(each, _BatchReading)]
+        evidence_of_parts({cited for each in read for cited in each.cited}, context)  # all at once
+        return [_lost(each) if isinstance(each, ModelError) else each.read() for each in found]
 
-    def _map(self, question: Question, batch: Batch, context: Context, sink: CallSink) -> Mapped:
+    def _map(
+        self, question: Question, batch: Batch, context: Context, sink: CallSink
+    ) -> _BatchReading:
         reports = reports_of(context)
         pairs = zip(batch.candidates, batch.findings, strict=True)
         shown = rows(
@@ -136,7 +140,7 @@ class ModelMapper(ModelStep):
         )
         values = {**self._values(question), "reports": shown.text}
         reply = self.ask(values, PointsReply, sink)
-        return _BatchReading(shown, reports, context, self._words).read(reply)
+        return _BatchReading(shown, reports, context, self._words, reply)
 
     def _values(self, question: Question) -> dict[str, str]:
         return {**asked(question), "words": f"{self._words:,}"}
@@ -152,23 +156,33 @@ def _lost(error: ModelError) -> Mapped:
 
 
 class _BatchReading:
-    """Reads the reply to one batch."""
+    """Reads the reply to one batch, which cites what was ``cited``."""
 
-    def __init__(self, shown: Rows, reports: Reports, context: Context, words: int) -> None:
+    def __init__(
+        self,
+        shown: Rows,
+        reports: Reports,
+        context: Context,
+        words: int,
+        reply: Structured[PointsReply],
+    ) -> None:
         self._shown = shown
         self._reports = reports
         self._context = context
         self._room = words
         self._dropped: Counter[str] = Counter()
-
-    def read(self, reply: Structured[PointsReply]) -> Mapped:
         self._drop("malformed row", reply.dropped)
         self._drop("reply that was cut off", int(reply.truncated))
+        self._told = [(row, *self._said(row)) for row in reply.value.points]
+
+    @property
+    def cited(self) -> set[str]:
+        return {iri for *_, cites in self._told for iri in cites}
+
+    def read(self) -> Mapped:
         points: dict[str, MappedPoint] = {}
-        said = [(row, *self._said(row)) for row in reply.value.points]
-        cited = {iri for *_, cites in said for iri in cites}
-        grounds = evidence_of_parts(cited, self._context)  # read at once
-        for row, text, cites in said:
+        grounds = evidence_of_parts(self.cited, self._context)
+        for row, text, cites in self._told:
             point = self._point(row, text, cites, grounds)
             if point is None:
                 continue
