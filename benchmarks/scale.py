@@ -141,7 +141,7 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return done, time.process_time() - began
 
 
-def _question(known: Sequence[str], place: int) -> str:
+def question(known: Sequence[str], place: int) -> str:
     return f"What did {known[place]} do with {known[place + 5]}?"
 
 
@@ -153,9 +153,9 @@ def ask(folder: Path, modes: Sequence[str]) -> dict[str, float]:
     with opened(folder) as graph, store_calls() as calls:
         _, told["open"] = _timed(graph.read)
         for number, mode in enumerate(modes):
-            first = graph_question(graph, _question(known, 40), mode)
+            first = graph_question(graph, question(known, 40), mode)
             before = calls.total()
-            warm = [graph_question(graph, _question(known, 2 + 7 * n), mode) for n in range(5)]
+            warm = [graph_question(graph, question(known, 2 + 7 * n), mode) for n in range(5)]
             if not number:
                 told["first question"] = first
             told[f"question, {mode}"] = statistics.median(warm)

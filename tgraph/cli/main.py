@@ -31,6 +31,7 @@ from tgraph.cli.ontology import ontology
 from tgraph.cli.options import common
 from tgraph.cli.publish import publish
 from tgraph.cli.replay import diff, replay
+from tgraph.cli.replicas import follow, ship
 from tgraph.cli.serve import mcp, serve, tokens
 from tgraph.cli.sparql import sparql
 from tgraph.cli.trace import sessions, trace
@@ -89,6 +90,8 @@ for _command in (
     ontology,
     sparql,
     publish,
+    ship,
+    follow,
     models,
     config,
     doctor,

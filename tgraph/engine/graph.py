@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tgraph.engine.checks import HealthFinding
     from tgraph.engine.index.graph_import import ImportReport
     from tgraph.engine.index.run import IndexReport
+    from tgraph.engine.replicas import Shipment
     from tgraph.engine.rerun.crates.package import EvidencePackage
     from tgraph.engine.rerun.evaluation import Questions
     from tgraph.engine.rerun.influence import InfluenceAnalysis
@@ -901,9 +902,6 @@ class KnowledgeGraph:
         from tgraph.explain.export.publishing import publish
         from tgraph.store.sparql_endpoint import SparqlEndpoint
 
-        def shown(done: int, total: int) -> None:
-            progress(Progress("Publishing", done, total))
-
         endpoint, librarian = SparqlEndpoint.of(self.settings.publish, to), self._opened.librarian
         self.read()
         with closing(self._opened.snapshot()) as snapshot:
@@ -913,8 +911,23 @@ class KnowledgeGraph:
                 endpoint,
                 without_terms=classic,
                 anew=anew,
-                progress=shown,
+                progress=_counting(progress, "Publishing"),
             )
+
+    def ship(self, url: str, *, progress: OnProgress = silent) -> Shipment:
+        """Write what is new to object storage, or a folder, from where replicas follow
+        (``tgraph.follow``), and take in what they recorded."""
+        from tgraph.engine.replicas import ship
+
+        return ship(self._opened, url, _counting(progress, "Shipping"))
+
+    def follow(self, url: str, *, progress: OnProgress = silent) -> Shipment:
+        """Bring this replica up to date, and hand over what was recorded here. ``UsageError`` where
+        it is a graph of its own, ``VerificationError`` where what was shipped is not as it was
+        sealed."""
+        from tgraph.engine.replicas import follow
+
+        return follow(self._opened, url, _counting(progress, "Following"))
 
     def backup(
         self, file: str | Path, *, progress: OnProgress = silent, message: OnMessage | None = None
@@ -955,6 +968,10 @@ class KnowledgeGraph:
         self.read()
         with closing(self._opened.snapshot()) as snapshot:
             yield from stream_query(snapshot.path / "store", query, format, bounds, dataset)
+
+
+def _counting(progress: OnProgress, stage: str) -> Callable[[int, int], None]:
+    return lambda done, total: progress(Progress(stage, done, total))
 
 
 def _tuple(value: Any) -> Any:

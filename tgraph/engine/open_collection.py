@@ -271,7 +271,11 @@ class OpenCollection:
         return self._observers.observer()
 
     def setup(self, progress: OnProgress = silent, message: OnMessage | None = None) -> RunSetup:
-        """What a change of the graph is made with."""
+        """What a change of the graph is made with. ``UsageError`` where it is a replica."""
+        if self.folder.replica.exists():
+            raise UsageError(
+                "This is a replica, which only follows.", "Change the graph where it is written."
+            )
         self.ledger.check_key()
         return RunSetup(
             ledger=self.ledger,

@@ -162,7 +162,7 @@ class Ledger:
 
     def _sign(self, store: OxigraphStore, catalogue: str) -> None:
         """Put the key's signature over the head at the end of the chain, if there is a key."""
-        if self._key_file is None:
+        if self._key_file is None or self.folder.replica.exists():
             return
         chain = Chain(store, catalogue, self._clock)
         if is_signed(store, chain):
@@ -174,8 +174,11 @@ class Ledger:
         store.extend(quads + signature_quads(chain, self._key))
 
     def _journals(self) -> list[Path]:
-        """The journals, oldest first; another writer may be folding and deleting them."""
-        found = []
+        """The journals, oldest first; another writer may be folding and deleting them. Those of a
+        replica wait for the writer of what it follows."""
+        found: list[tuple[int, str, Path]] = []
+        if self.folder.replica.exists():
+            return []
         for path in self.folder.journals.glob("*.journal"):
             with suppress(FileNotFoundError):
                 found.append((path.stat().st_mtime_ns, path.name, path))

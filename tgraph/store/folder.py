@@ -48,6 +48,7 @@ class CollectionFolder:
         self.cache = path / "cache"
         self.write_lock = path / "write.lock"
         self.index_lock = path / "index.lock"
+        self.replica = path / "replica.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,14 +71,14 @@ def publish(
     an erasure is among what is new, or ``anew`` says so, all that was published is deleted first
     and published again. ``UsageError`` where the endpoint has something else under a cursor.
     """
-    chains = _chains(store)
+    chains = chains_of(store)
     entries = list(merge(*chains.values(), key=lambda entry: v.in_time(entry.time)))
     plain = not endpoint.knows_terms() if without_terms is None else without_terms
     cursors = {name: read_cursor(endpoint, name) for name in chains}
     if not anew:
         for name, chain in chains.items():
             _check(endpoint, cursors[name], chain)
-    new = [entry for entry in entries if entry.sequence > cursors[_catalogue(entry)].sequence]
+    new = [entry for entry in entries if entry.sequence > cursors[catalogue_of(entry)].sequence]
     published = len(entries) - len(new)
     anew = anew or bool(published and any(entry.kind == ERASURE.name for entry in new))
     writer = _Publisher(store, librarian, endpoint, Rewritings(store, entries), plain)
@@ -92,7 +92,7 @@ def publish(
     return Publication(endpoint.update_url, published, len(entries), writer.sent, plain, anew)
 
 
-def _chains(store: Store) -> dict[str, list[ChainEntry]]:
+def chains_of(store: Store) -> dict[str, list[ChainEntry]]:
     """The entries of each catalogue, by number."""
     graphs = {text_of(row["graph"]) for row in select(store, "trace/graphs", union=False)}
     names = sorted(graph for graph in graphs if graph.startswith(v.collection_iri("")))
@@ -100,7 +100,8 @@ def _chains(store: Store) -> dict[str, list[ChainEntry]]:
     return {name: chain for name, chain in found.items() if chain}
 
 
-def _catalogue(entry: ChainEntry) -> str:
+def catalogue_of(entry: ChainEntry) -> str:
+    """The catalogue that an entry is of."""
     return text_of(entry.quads[0].graph_name)
 
 
@@ -141,7 +142,7 @@ class _Publisher:
             bundle = NamedNode(entry.subject)
             self._send("INSERT", self._store.match(None, None, None, bundle))
         inserted = data_update("INSERT", self._seen(entry.quads))
-        catalogue = _catalogue(entry)
+        catalogue = catalogue_of(entry)
         self._endpoint.update(f"{inserted};\n{_forget(catalogue)};\n{_cursor(catalogue, entry)}")
         self.sent += len(entry.quads)
 

@@ -1,0 +1,280 @@
+"""Replicas follow the log: the same graph, whatever happens on the way; nothing altered gets in."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyoxigraph import Quad
+
+from tests.workers import collection, open_graph
+from tgraph.cli.main import cli
+from tgraph.engine.graph import KnowledgeGraph
+from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
+from tgraph.store.base import Store
+
+pytest.importorskip("fsspec")
+
+TEXTS = {
+    "a": "Robert Falcon Scott led Terra Nova Expedition.\nScott reached South Pole.\n",
+    "b": "Roald Amundsen reached South Pole.\n",
+}
+QUESTION = "Who reached the South Pole?"
+
+
+def index(kg: KnowledgeGraph, folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    assert not kg.index([folder / f"{name}.txt" for name in texts]).failed
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[KnowledgeGraph]:
+    with open_graph(tmp_path / "g") as kg:
+        index(kg, tmp_path, **TEXTS)
+        kg.ask(QUESTION)
+        yield kg
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return str(tmp_path / "shipped")
+
+
+def quads(store: Store) -> set[Quad]:
+    return set(store.match())
+
+
+def caught_up(replica: Path, url: str) -> set[Quad]:
+    with open_graph(replica) as kg:
+        kg.follow(url)
+        assert kg.integrity().ok
+        return quads(kg.read())
+
+
+def test_a_replica_has_everything_and_answers_the_same(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    shipped = graph.ship(url)
+    assert shipped.entries == graph.integrity().sequence
+    assert graph.ship(url).entries == 0
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    here = graph.ask(QUESTION, history=())
+    with open_graph(tmp_path / "r") as kg:
+        there = kg.ask(QUESTION, history=())
+        assert there.text == here.text
+        source = {path.name for path in collection(graph.root).vectors.iterdir()}
+        assert {path.name for path in collection(tmp_path / "r").vectors.iterdir()} == source
+
+
+def test_one_that_was_away_catches_up(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    for name in "cde":
+        index(graph, tmp_path, **{name: f"Explorer {name.upper()}x led Party {name.upper()}y.\n"})
+        graph.ask(QUESTION)
+        graph.ship(url)
+    graph.retract(str(tmp_path / "b.txt"), reason="withdrawn")
+    graph.ship(url)
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    assert caught_up(tmp_path / "late", url) == quads(graph.read())
+
+
+def test_what_a_replica_records_comes_back_and_is_chained(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    with open_graph(tmp_path / "r") as kg:
+        asked = kg.ask("Who led the Terra Nova Expedition?")
+        assert kg.follow(url).journals == 1
+        assert kg.follow(url).journals == 0
+    assert graph.ship(url).journals == 1
+    assert graph.trace(asked.session).question == "Who led the Terra Nova Expedition?"
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    assert not list(collection(tmp_path / "r").journals.glob("*.journal"))
+    with open_graph(tmp_path / "r") as kg:
+        assert kg.trace(asked.session).answer == asked.text
+    assert graph.ship(url).journals == 0
+
+
+def test_an_erased_text_is_nowhere(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    graph.purge(str(tmp_path / "b.txt"), reason="a request")
+    assert graph.ship(url).anew
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    assert caught_up(tmp_path / "new", url) == quads(graph.read())
+    for place in (Path(url), tmp_path / "r" / "collections"):
+        for path in place.rglob("*"):
+            if path.is_file() and "journals" not in path.parts:
+                data = path.read_bytes()
+                data = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+                assert b"Amundsen" not in data, path
+
+
+def test_a_replica_only_follows(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    with open_graph(tmp_path / "r") as kg:
+        with pytest.raises(UsageError, match="replica"):
+            index(kg, tmp_path, c="Nansen led Fram Expedition.\n")
+        with pytest.raises(UsageError, match="replica"):
+            kg.ship(url)
+        with pytest.raises(UsageError, match="replica of"):
+            kg.follow(str(tmp_path / "elsewhere"))
+    with pytest.raises(UsageError, match="follows no other"):
+        graph.follow(url)
+    with open_graph(tmp_path / "other") as other:
+        index(other, tmp_path, c="Nansen led Fram Expedition.\n")
+        with pytest.raises(UsageError, match="another collection"):
+            other.ship(url)
+
+
+# --- what is not as it was shipped ---
+
+
+def segments(url: str) -> list[Path]:
+    return sorted((Path(url) / "log").glob("*.gz"))
+
+
+def rewritten(path: Path, change: Any) -> None:
+    """The segment with one line changed."""
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    told = [json.loads(line) for line in lines]
+    change(told)
+    path.write_bytes(gzip.compress("".join(json.dumps(t) + "\n" for t in told).encode()))
+
+
+def _swap(path: Path, other: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(other.read_bytes())
+    other.write_bytes(data)
+
+
+def _content(url: str) -> Path:
+    return sorted((Path(url) / "contents").iterdir())[0]
+
+
+TAMPERED: dict[str, Any] = {
+    "a gap": lambda url: segments(url)[1].unlink(),
+    "another order": lambda url: _swap(segments(url)[1], segments(url)[2]),
+    "a cut": lambda url: segments(url)[1].write_bytes(segments(url)[1].read_bytes()[:-20]),
+    "no segment": lambda url: segments(url)[1].write_bytes(b""),
+    "an entry": lambda url: rewritten(
+        segments(url)[0], lambda t: t[1].update(quads=t[1]["quads"].replace("20", "19", 1))
+    ),
+    "a bundle": lambda url: rewritten(
+        segments(url)[0], lambda t: t[-1].update(bundle=t[-1]["bundle"].replace("South", "North"))
+    ),
+    "a missing entry": lambda url: rewritten(segments(url)[0], lambda t: t.pop(1)),
+    "a content": lambda url: _content(url).write_bytes(gzip.compress(b"forged")),
+    "a vector": lambda url: [
+        path.write_bytes(gzip.compress(b"forged")) for path in (Path(url) / "derived").iterdir()
+    ],
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_what_is_not_as_it_was_sealed_does_not_get_in(
+    graph: KnowledgeGraph, url: str, tmp_path: Path, what: str
+) -> None:
+    graph.ship(url)
+    for name in "cd":
+        index(graph, tmp_path, **{name: f"Explorer {name.upper()}x led Party {name.upper()}y.\n"})
+        graph.ship(url)
+    TAMPERED[what](url)
+    with open_graph(tmp_path / "r") as kg:
+        with pytest.raises(VerificationError):
+            kg.follow(url)
+        with pytest.raises(TgraphError):
+            kg.ask(QUESTION)
+
+
+def test_a_log_that_was_cut_off_is_noticed_by_who_knew_more(
+    graph: KnowledgeGraph, url: str, tmp_path: Path
+) -> None:
+    graph.ship(url)
+    graph.ask(QUESTION)
+    graph.ship(url)
+    before = caught_up(tmp_path / "r", url)
+    segments(url)[-1].unlink()
+    with open_graph(tmp_path / "r") as kg:
+        with pytest.raises(VerificationError, match="ends before"):
+            kg.follow(url)
+        assert quads(kg.read()) == before
+    with pytest.raises(VerificationError, match="ends before"):
+        graph.ship(url)
+
+
+# --- interruptions ---
+
+
+def test_wherever_it_is_cut_off_it_goes_on(
+    graph: KnowledgeGraph, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tgraph.engine import replicas
+
+    whole = replicas.Storage
+
+    class Breaking(whole):  # type: ignore[misc,valid-type]
+        left = 0
+
+        def _count(self) -> None:
+            if type(self).left == 0:
+                raise EndpointError("cut off")
+            type(self).left -= 1
+
+        def read(self, folder: str, name: str) -> bytes:
+            self._count()
+            return bytes(super().read(folder, name))
+
+        def write(self, folder: str, name: str, data: bytes) -> None:
+            self._count()
+            super().write(folder, name, data)
+
+    monkeypatch.setattr(replicas, "Storage", Breaking)
+
+    def until_done(work: Any) -> int:
+        for left in range(1, 200):
+            Breaking.left = left
+            try:
+                work()
+            except EndpointError:
+                continue
+            return left
+        pytest.fail("it never came to its end")
+
+    assert until_done(lambda: graph.ship(url)) > 2
+    with open_graph(tmp_path / "r") as kg:
+        assert until_done(lambda: kg.follow(url)) > 2
+        assert quads(kg.read()) == quads(graph.read())
+        assert kg.integrity().ok
+
+
+def test_storage_may_be_anything_that_fsspec_knows(graph: KnowledgeGraph, tmp_path: Path) -> None:
+    url = f"memory://{sha256(str(tmp_path).encode()).hexdigest()}"
+    graph.ship(url)
+    assert caught_up(tmp_path / "r", url) == quads(graph.read())
+    with pytest.raises(UsageError, match="can't be used"):
+        graph.ship("nothing://x")
+
+
+def test_the_commands_say_what_they_did(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    def run(*call: str) -> Any:
+        return CliRunner().invoke(cli, [*call, "-q"])
+
+    shipped = run("ship", url, "-r", str(graph.root))
+    assert shipped.exit_code == 0, shipped.output
+    assert "Shipped: " in shipped.output
+    followed = run("follow", url, "-r", str(tmp_path / "r"), "--json")
+    assert followed.exit_code == 0, followed.output
+    assert json.loads(followed.stdout)["entries"] == graph.integrity().sequence
+    segments(url)[0].write_bytes(b"")
+    assert run("follow", url, "-r", str(tmp_path / "r2")).exit_code == 4
