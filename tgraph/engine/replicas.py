@@ -444,7 +444,6 @@ class _Following:
         position, epoch = position_of(folder), _epoch(storage)
         if position.url not in ("", storage.url):
             raise UsageError(f"This is a replica of {position.url}.", "Follow that.")
-        handed = self._hand_over()
         anew = epoch > position.epoch
         if epoch < position.epoch:
             raise VerificationError(f"The log at {storage.url} is older than this replica.", _AGAIN)
@@ -468,6 +467,7 @@ class _Following:
                 self._opened.ledger.publish(store)
         write_json(folder.replica, asdict(position))
         self._forget()
+        handed = self._hand_over()
         return Shipment(storage.url, self._entries, self._files, handed, position.number, anew)
 
     def _empty(self) -> None:
@@ -555,14 +555,23 @@ class _Following:
         with disk_errors():
             make_folder(fresh)
             for name, key in wanted.items():
-                data = gzip.decompress(self._storage.read(DERIVED, key))
-                if sha256(data).hexdigest() != key or Path(name).name != name:
-                    raise VerificationError(f"The file {name} is another one.", _AGAIN)
-                (fresh / name).write_bytes(data)
-                self._files += 1
+                if Path(name).name != name:
+                    raise VerificationError(f"{name!r} is no name of a file.", _AGAIN)
+                (fresh / name).write_bytes(self._derived(name, key))
             if self._folder.vectors.exists():
                 shutil.rmtree(self._folder.vectors)
             fresh.rename(self._folder.vectors)
+
+    def _derived(self, name: str, key: str) -> bytes:
+        """The file as it is here already, or from there."""
+        here = self._folder.vectors / name
+        data = here.read_bytes() if here.exists() else b""
+        if sha256(data).hexdigest() != key:
+            data = gzip.decompress(self._storage.read(DERIVED, key))
+            self._files += 1
+        if sha256(data).hexdigest() != key:
+            raise VerificationError(f"The file {name} is another one.", _AGAIN)
+        return data
 
     def _wrong(self, told: Mapping[str, str], what: str) -> VerificationError:
         return VerificationError(
