@@ -7,7 +7,7 @@ import uuid as uuids
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -164,7 +164,7 @@ class OpenCollection:
 
     def texts(self, store: Store) -> Texts:
         """The stored texts, with what lies ready of how they read."""
-        return Texts(store, self.librarian, self._states.kept_pages)
+        return Texts(store, self.librarian, cache(self._states.kept_pages))
 
     def context(self) -> Context:
         """The newest published knowledge, kept open until something newer is published."""

@@ -157,7 +157,7 @@ class Storage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Segment:
+class _LogSegment:
     """A stretch of the log: a header, and of each entry its quads and those of its bundle."""
 
     header: Mapping[str, Any]
@@ -169,7 +169,7 @@ class _Segment:
         return gzip.compress(text.encode("utf-8", "surrogatepass"), 6, mtime=0)
 
     @classmethod
-    def unpacked(cls, data: bytes) -> _Segment:
+    def unpacked(cls, data: bytes) -> _LogSegment:
         text = gzip.decompress(data).decode("utf-8", "surrogatepass")
         header, *entries = map(json.loads, text.splitlines())
         return cls(header, entries)
@@ -179,7 +179,7 @@ def _name(number: int) -> str:
     return f"{number:08d}.gz"
 
 
-def _segments(storage: Storage, after: Position) -> Iterator[tuple[Position, _Segment]]:
+def _segments(storage: Storage, after: Position) -> Iterator[tuple[Position, _LogSegment]]:
     """The segments behind a position, in their order. ``VerificationError`` where one is missing,
     or is not what followed the one before."""
     known = storage.names(LOG) - {EPOCH}
@@ -190,7 +190,7 @@ def _segments(storage: Storage, after: Position) -> Iterator[tuple[Position, _Se
     while remaining := {name for name in known if name > _name(after.number)}:
         data = storage.read(LOG, _name(after.number + 1))
         try:
-            segment = _Segment.unpacked(data)
+            segment = _LogSegment.unpacked(data)
             header = segment.header
             found = header["number"], header["previous"], header["epoch"]
             newer = header["format"] > FORMAT
@@ -320,7 +320,7 @@ class _Shipping:
                 "derived": self._ship_derived(before.get("derived", {})),
             }
             told = [self._told(entry, rewritings) for entry in new]
-            data = _Segment(header, told).packed()
+            data = _LogSegment(header, told).packed()
             storage.write(LOG, _name(last.number + 1), data)
             last = replace(last, number=last.number + 1, hash=sha256(data).hexdigest())
             state = {name: header[name] for name in ("heads", "derived")}
@@ -480,7 +480,7 @@ class _Following:
             for path in (folder.store, folder.vectors, self._librarian.folder):
                 shutil.rmtree(path, ignore_errors=True)
 
-    def _carry_out(self, store: OxigraphStore, segment: _Segment) -> None:
+    def _carry_out(self, store: OxigraphStore, segment: _LogSegment) -> None:
         self._erased = segment.header["epoch"] > 0
         heads: dict[str, Head] = {}
         for told in segment.entries:

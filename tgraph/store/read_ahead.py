@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Quad
 from tgraph import vocabulary as v
 from tgraph.store.base import Graph, Results, Store, Subject, Term, select
 
-_SAID = tuple(map(v.tg, ("description", "level", "summary", "summaryText", "finding", "weight")))
+_SAID = tuple(map(v.tg, ("description", "level", "summary", "summaryText", "finding")))
 _PREDICATES = (v.RDF_TYPE, v.RDFS_LABEL, *_SAID)
 
 
@@ -28,12 +28,12 @@ class ReadAhead:
         besides statements, of which there may be very many."""
         new = sorted({s for s in subjects if v.is_iri(s)} - self._recorded.keys())
         items = [NamedNode(subject) for subject in new]
-        for found, query, graph, more in (
-            (self._recorded, "retrieve/about", v.SOURCE_GRAPH, {}),
-            (self._known, "retrieve/known", v.KNOWLEDGE_GRAPH, {"predicates": _PREDICATES}),
+        for found, query, graph in (
+            (self._recorded, "retrieve/about", v.SOURCE_GRAPH),
+            (self._known, "retrieve/known", v.KNOWLEDGE_GRAPH),
         ):
             found.update((subject, []) for subject in new)
-            for quad in self._quads(query, {"items": items, **more}, graph) if items else ():
+            for quad in self._quads(query, {"items": items}, graph) if items else ():
                 found[quad.subject.value].append(quad)  # type: ignore[union-attr]
 
     def _quads(
