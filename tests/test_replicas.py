@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tgraph.cli.main import cli
 from tgraph.engine.graph import KnowledgeGraph
 from tgraph.errors import EndpointError, TgraphError, UsageError, VerificationError
 from tgraph.store.base import Store
+from tgraph.store.journal import Journal, read_journal
 
 pytest.importorskip("fsspec")
 
@@ -102,6 +104,28 @@ def test_what_a_replica_records_comes_back_and_is_chained(
     with open_graph(tmp_path / "r") as kg:
         assert kg.trace(asked.session).answer == asked.text
     assert graph.ship(url).journals == 0
+
+
+def test_a_forged_journal_is_not_taken_in(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:
+    graph.ship(url)
+    caught_up(tmp_path / "r", url)
+    with open_graph(tmp_path / "r") as kg:
+        asked = kg.ask("Who led the Terra Nova Expedition?")
+        kg.follow(url)
+    [journal] = (Path(url) / "journals").iterdir()
+    frames = read_journal(journal).frames
+    forged = "<urn:x:a> <urn:x:b> <urn:x:c> .\n"
+    before = quads(graph.read())
+    for change in ({"quads": forged}, {"shared": forged}, {"catalogue": "urn:x"}, {"bundle": "x"}):
+        journal.unlink()
+        with closing(Journal(journal)) as writer:
+            for number, frame in enumerate(frames):
+                writer.append(frame if number else {**frame, **change})
+        assert graph.ship(url).journals == 0
+        assert quads(graph.read()) == before
+    journal.write_bytes(b"nothing of the kind")
+    assert graph.ship(url).journals == 0
+    assert asked.session not in {each.explain_id for each in graph.sessions()}
 
 
 def test_an_erased_text_is_nowhere(graph: KnowledgeGraph, url: str, tmp_path: Path) -> None:

@@ -916,7 +916,7 @@ class KnowledgeGraph:
 
     def ship(self, url: str, *, progress: OnProgress = silent) -> Shipment:
         """Write what is new to object storage, or a folder, from where replicas follow
-        (``tgraph.follow``), and take in what they recorded."""
+        (``follow``), and take in what they recorded."""
         from tgraph.engine.replicas import ship
 
         return ship(self._opened, url, _counting(progress, "Shipping"))

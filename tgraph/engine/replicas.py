@@ -33,7 +33,7 @@ from tgraph.errors import EndpointError, UsageError, VerificationError
 from tgraph.explain.export.publishing import catalogue_of, chains_of
 from tgraph.explain.integrity.entries import ChainEntry, stated
 from tgraph.explain.integrity.erasures import Rewritings
-from tgraph.record.bundle import ERASURE
+from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
 from tgraph.record.chain import CHAIN_HASH, Head, canonical_hash, chain_hash, read_head
 from tgraph.store.base import Store, text_of
 from tgraph.store.files import (
@@ -45,10 +45,10 @@ from tgraph.store.files import (
     write_json,
 )
 from tgraph.store.folder import CollectionFolder
-from tgraph.store.journal import is_free
+from tgraph.store.journal import is_free, journal_content
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.snapshot import Snapshot, remove_unpinned
-from tgraph.store.statements import read_nquads, to_bytes
+from tgraph.store.statements import read_nquads, read_trig, to_bytes
 
 FORMAT = 1
 LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
@@ -246,37 +246,71 @@ def ship(
 
 
 def _take_journals(opened: OpenCollection, storage: Storage) -> int:
-    """Chain what replicas recorded; how many journals that were."""
+    """Chain what replicas recorded; how many journals that were. One that says anything outside of
+    its own bundle is left where it is, and said so."""
     store, folder = opened.read(), opened.folder
     taken = 0
-    for name in sorted(storage.names(JOURNALS)):
+    for name in sorted(filter(_names_journal, storage.names(JOURNALS))):
         if _is_chained(store, name) or (folder.journals / name).exists():
             continue
+        data = storage.read(JOURNALS, name)
+        if not _keeps_to_itself(name, data):
+            opened.message(f"The journal {name} at {storage.url} is not taken in: it is forged.")
+            continue
         make_folder(folder.journals)
-        write_atomic(folder.journals / name, storage.read(JOURNALS, name))
+        write_atomic(folder.journals / name, data)
         taken += 1
     if taken:
         opened.ledger.fold()
     return taken
 
 
+_JOURNAL = re.compile(r"[0-9a-f-]{36}(\.[a-z]+)?\.journal")
+_CHANGING = frozenset((ERASURE.name, INVALIDATION.name))
+"""What only the writer records, since it goes with a change."""
+
+_SHARED = f"{v.URN}agent:", f"{v.URN}prompt:"
+
+
+def _names_journal(name: str) -> bool:
+    return _JOURNAL.fullmatch(name) is not None
+
+
+def _keeps_to_itself(name: str, data: bytes) -> bool:
+    """Whether a journal states its bundle, and agents and prompts, alone."""
+    try:
+        kind, uuid = kind_of_journal(Path(name))
+        frames = journal_content(data).frames
+        bundle = NamedNode(v.bundle_iri(uuid))
+        head = frames[0]
+        quads = [quad for frame in frames for quad in read_trig(frame.get("quads", ""))]
+        shared = [quad for frame in frames for quad in read_nquads(frame.get("shared", ""))]
+    except (ValueError, KeyError, IndexError, TypeError, SyntaxError, AttributeError):
+        return False
+    return (
+        kind.name not in _CHANGING
+        and head.get("bundle") == bundle.value
+        and head.get("subject") == kind.subject_iri(uuid)
+        and str(head.get("catalogue")).startswith(v.collection_iri(""))
+        and all(quad.graph_name == bundle for quad in quads)
+        and all(q.graph_name == v.SOURCE_GRAPH for q in shared)
+        and all(text_of(q.subject).startswith(_SHARED) for q in shared)
+    )
+
+
 def _forget_journals(opened: OpenCollection, storage: Storage) -> None:
     store = opened.read()
-    storage.delete(JOURNALS, [n for n in storage.names(JOURNALS) if _is_chained(store, n)])
+    names = filter(_names_journal, storage.names(JOURNALS))
+    storage.delete(JOURNALS, [name for name in names if _is_chained(store, name)])
 
 
 def _is_chained(store: Store, journal: str) -> bool:
     """Whether the chain has the bundle that the journal is of."""
-    bundle = NamedNode(v.bundle_iri(_uuid_of(journal)))
+    bundle = NamedNode(v.bundle_iri(kind_of_journal(Path(journal))[1]))
     return any(
         text_of(quad.graph_name).startswith(v.collection_iri(""))
         for quad in store.match(bundle, v.tg("sequence"), None, None)
     )
-
-
-def _uuid_of(journal: str) -> str:
-    """The last part of a journal's name, which may begin with its kind."""
-    return journal.removesuffix(".journal")[-36:]
 
 
 class _Shipping:
@@ -490,6 +524,9 @@ class _Following:
             head = heads.get(catalogue) or read_head(store, NamedNode(catalogue))
             if said.sequence <= head.sequence:
                 continue  # it was carried out before an interruption
+            own = text_of(quads[0].subject)
+            if any((text_of(q.graph_name), text_of(q.subject)) != (catalogue, own) for q in quads):
+                raise self._wrong(told, "speaks of something else too")
             if (said.sequence, said.previous) != (head.sequence + 1, head.hash):
                 raise self._wrong(told, "does not follow the entry before it")
             if chain_hash(quads) != said.chain:
@@ -509,6 +546,8 @@ class _Following:
                 raise self._wrong(told, "is another batch than was sealed")
             return []
         bundle = list(read_nquads(told.get("bundle", "")))
+        if any(text_of(quad.graph_name) != said.subject for quad in bundle):
+            raise self._wrong(told, "has quads of another graph")
         if bundle and canonical_hash(bundle) != told["content"]:
             raise self._wrong(told, "has other quads than were sealed")
         if bundle and told["content"] != said.hash and not self._erased:
@@ -555,7 +594,7 @@ class _Following:
         with disk_errors():
             make_folder(fresh)
             for name, key in wanted.items():
-                if Path(name).name != name:
+                if Path(name).name != name or not _KEY.fullmatch(key):
                     raise VerificationError(f"{name!r} is no name of a file.", _AGAIN)
                 (fresh / name).write_bytes(self._derived(name, key))
             if self._folder.vectors.exists():
@@ -612,6 +651,7 @@ def _said(quads: Sequence[Quad]) -> ChainEntry:
     )
 
 
+_KEY = re.compile(r"[0-9a-f]{64}")
 _HASH = re.compile(r'"([0-9a-f]{64})"')
 
 

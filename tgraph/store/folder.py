@@ -11,6 +11,8 @@ collections/NAME/
     staging/RUN/             an index run's changes until they are in the store
     librarian/               documents, texts, answers, calls, batches
     cache/                   replies and extractions that need not be paid for twice
+    replica.json             what a replica follows, and how far it is
+    shipped.json             where the last shipment ended
     write.lock, index.lock   held by the writer, and by the index run; they name its process
 """
 

@@ -163,7 +163,11 @@ class JournalContent:
 
 def read_journal(path: Path) -> JournalContent:
     """The frames of a journal. Frames behind a damaged place are found and read."""
-    data = path.read_bytes()
+    return journal_content(path.read_bytes())
+
+
+def journal_content(data: bytes) -> JournalContent:
+    """The same of a journal's bytes."""
     frames: list[Frame] = []
     damaged = 0
     offset = len(MAGIC)
