@@ -90,6 +90,20 @@ def test_a_process_that_dies_takes_its_task_with_it_alone() -> None:
         assert executor.submit(operator.add, 1, 2).result() == 3
 
 
+def test_who_does_not_wait_ends_what_is_under_way() -> None:
+    executor = ProcessExecutor(2)
+    under_way = executor.submit(time.sleep, 60)
+    waiting = [executor.submit(time.sleep, 60) for _ in range(3)]
+    began = time.monotonic()
+    while not under_way.running():
+        time.sleep(0.01)
+    time.sleep(0.5)  # it has its process
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert isinstance(under_way.exception(), WorkerDiedError)
+    assert waiting[-1].cancelled()
+    assert time.monotonic() - began < 30
+
+
 def test_what_is_no_cluster_is_said_with_the_remedy() -> None:
     for address in ("10.0.0.7:8786", "ray://h:1", "dask://h", "dask://h:x", "dask://h:1/x"):
         with pytest.raises(UsageError, match=r"dask://HOST:PORT"):

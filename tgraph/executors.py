@@ -40,6 +40,7 @@ class ProcessExecutor(Executor):
     def __init__(self, workers: int) -> None:
         self._idle: LifoQueue[_Worker | None] = LifoQueue()
         self._workers = workers
+        self._running: set[_Worker] = set()
         for _ in range(workers):
             self._idle.put(None)
         self._threads = ThreadPoolExecutor(workers, "workers")
@@ -54,17 +55,25 @@ class ProcessExecutor(Executor):
         worker = self._idle.get()
         try:
             worker = worker or _Worker()
+            self._running.add(worker)
             return worker.do(data)
         except WorkerDiedError:
             if worker is not None:
+                self._running.discard(worker)
                 worker.end()
             worker = None
             raise
         finally:
+            if worker is not None:
+                self._running.discard(worker)
             self._idle.put(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes, with what they are at unless ``wait``."""
+        if not wait:
+            self._threads.shutdown(wait=False, cancel_futures=cancel_futures)
+            for busy in tuple(self._running):
+                busy.kill()
         self._threads.shutdown(wait=wait, cancel_futures=cancel_futures)
         for worker in [self._idle.get() for _ in range(self._workers)]:
             if worker is not None:
@@ -91,8 +100,12 @@ class _Worker:
             raise value
         return value
 
-    def end(self) -> None:
+    def kill(self) -> None:
+        """End the process; whoever waits for it is told."""
         self._process.kill()
+
+    def end(self) -> None:
+        self.kill()
         with suppress(OSError):
             self._process.communicate()
 

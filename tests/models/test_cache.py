@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -257,3 +259,15 @@ def test_texts_are_cut_alike_with_a_memory_and_without(inner: Brief, tmp_path: P
     assert cut == windows(inner, text)
     assert len(cut) > 1
     assert all(len(part) <= 12 for part in cut) == isinstance(inner, Spelling)
+
+
+def test_on_another_machine_nothing_is_kept(tmp_path: Path) -> None:
+    """A cache that was sent to where its graph's folder isn't makes none."""
+    there = CacheFolder(tmp_path / "graph" / "cache" / "replies")
+    (tmp_path / "graph").mkdir()
+    sent = pickle.dumps(there)
+    pickle.loads(sent)["ab" * 32] = b"reply"
+    assert CacheFolder(there.folder)["ab" * 32] == b"reply"
+    shutil.rmtree(tmp_path / "graph")
+    pickle.loads(sent)["ab" * 32] = b"reply"
+    assert not (tmp_path / "graph").exists()

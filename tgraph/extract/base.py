@@ -130,7 +130,10 @@ class CachedExtractor:
         return extraction
 
     def _keep(self, path: Path, data: bytes) -> None:
-        """What can't be written (a full disk, a read-only folder) is left out, with one warning."""
+        """What can't be written (a full disk, a read-only folder) is left out, with one warning;
+        on another machine than that of the graph's folder without."""
+        if not self._folder.parent.parent.is_dir():
+            return
         try:
             write_atomic(path, data, durable=False, scratch=self._folder)
         except OSError as error:

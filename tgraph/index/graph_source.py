@@ -25,7 +25,7 @@ Edges = dict[str, Statement]
 HUB = 2_000
 """Triples read of one entity in one direction; of more the first by the IRIs of their edges."""
 
-_MOST = 25 * HUB
+_MOST = 5 * HUB
 """Triples among which these are looked for, where no table is."""
 
 

@@ -56,6 +56,9 @@ class CacheFolder(MutableMapping[str, bytes]):
         self.folder = Path(folder)
         self._warned = False
 
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return cache_here, (self.folder,)
+
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key
 
@@ -127,6 +130,12 @@ def chat_key(agent: Agent, request: ChatRequest) -> str:
         "seed": request.seed,
     }
     return request_hash("chat", asked)
+
+
+def cache_here(folder: Path) -> Store:
+    """The cache of another process, which may be one of another machine: there the folder of its
+    graph isn't, and nothing is kept."""
+    return CacheFolder(folder) if folder.parent.parent.is_dir() else {}
 
 
 def _opened(cache: Store | str | Path) -> Store:
