@@ -53,7 +53,7 @@ CHUNKS = [
 def cluster() -> Iterator[Any]:
     """Two workers, each a process of its own."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
     ) as found:
         yield found
 
