@@ -34,7 +34,7 @@ from tgraph.explain.export.publishing import catalogue_of, chains_of
 from tgraph.explain.integrity.entries import ChainEntry, stated
 from tgraph.explain.integrity.erasures import Rewritings
 from tgraph.record.bundle import ERASURE, INVALIDATION, kind_of_journal
-from tgraph.record.chain import CHAIN_HASH, Head, canonical_hash, chain_hash, read_head
+from tgraph.record.chain import CHAIN_HASH, GENESIS, Head, canonical_hash, chain_hash, read_head
 from tgraph.store.base import Store, text_of
 from tgraph.store.files import (
     disk_errors,
@@ -55,15 +55,10 @@ LOG, CONTENTS, DERIVED, JOURNALS = "log", "contents", "derived", "journals"
 EPOCH = "epoch"
 """Beside the segments: how many erasures the log has behind it."""
 
-_GENESIS = "0" * 64
 _AT_ONCE = 5_000
 _REMEDY = "Run: pip install 'tgraph-rag[replicas]'"
 _AGAIN = "Ship to another place, or find out who changed it."
 Progress = Callable[[int, int], None]
-
-
-def silent(done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,7 @@ class Position:
 
     url: str = ""
     number: int = 0
-    hash: str = _GENESIS
+    hash: str = GENESIS
     epoch: int = 0
 
 
@@ -183,7 +178,7 @@ def _segments(storage: Storage, after: Position) -> Iterator[tuple[Position, _Lo
     """The segments behind a position, in their order. ``VerificationError`` where one is missing,
     or is not what followed the one before."""
     known = storage.names(LOG) - {EPOCH}
-    if after.number and _name(after.number) not in known and not _begins_anew(storage, after):
+    if after.number and _name(after.number) not in known:
         raise VerificationError(
             f"The log at {storage.url} ends before segment {after.number}, which was there.", _AGAIN
         )
@@ -209,11 +204,6 @@ def _altered(storage: Storage, number: int, why: str) -> VerificationError:
     return VerificationError(f"Segment {number} of the log at {storage.url}: {why}.", _AGAIN)
 
 
-def _begins_anew(storage: Storage, after: Position) -> bool:
-    """Whether the log was begun anew since, because of an erasure."""
-    return _epoch(storage) > after.epoch
-
-
 def _epoch(storage: Storage) -> int:
     if EPOCH not in storage.names(LOG):
         return 0
@@ -223,9 +213,7 @@ def _epoch(storage: Storage) -> int:
 # --- the writer ---
 
 
-def ship(
-    opened: OpenCollection, url: str, progress: Progress = lambda done, total: None
-) -> Shipment:
+def ship(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
     """Bring the log at the URL up to date with the collection, journals of replicas first.
 
     Nobody else may ship there at the same time. ``UsageError`` where another collection did.
@@ -366,8 +354,9 @@ class _Shipping:
         follows is read."""
         header: dict[str, Any] = {}
         found = read_json(self._state) or {}
-        if found and Position(**found["position"]) == replace(last, **_end(found)):
-            last, header = Position(**found["position"]), found
+        known = Position(**found.get("position", {}))
+        if (known.url, known.epoch) == (last.url, last.epoch):
+            last, header = known, found
         for position, segment in _segments(self._storage, last):
             last, header = position, dict(segment.header)
         return last, header
@@ -424,10 +413,6 @@ class _Shipping:
         return {**told, "content": key, "bundle": _text(bundle)}
 
 
-def _end(state: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: state["position"][name] for name in ("number", "hash")}
-
-
 def _text(quads: Iterable[Quad]) -> str:
     return to_bytes(list(quads)).decode()
 
@@ -446,9 +431,7 @@ def position_of(folder: CollectionFolder) -> Position:
     return Position(**found) if found else Position()
 
 
-def follow(
-    opened: OpenCollection, url: str, progress: Progress = lambda done, total: None
-) -> Shipment:
+def follow(opened: OpenCollection, url: str, progress: Progress) -> Shipment:
     """Bring the collection, which is a replica or empty, up to date with the log at the URL, and
     hand over what was recorded here.
 
@@ -483,12 +466,10 @@ class _Following:
             raise VerificationError(f"The log at {storage.url} is older than this replica.", _AGAIN)
         if anew:
             self._empty()
-            position = Position(storage.url, epoch=epoch)
-            write_json(folder.replica, asdict(position))
-        elif not position.url:
-            position = replace(position, url=storage.url)
-        write_json(folder.replica, asdict(position_of(folder)) | {"url": storage.url})
-        known = sorted(storage.names(LOG) - {EPOCH})
+            position = Position(epoch=epoch)
+        position = replace(position, url=storage.url)
+        write_json(folder.replica, asdict(position))
+        known = storage.names(LOG) - {EPOCH}
         derived: Mapping[str, str] = {}
         with self._opened.ledger.open() as (store, _):
             for reached, segment in _segments(storage, position):
@@ -556,12 +537,9 @@ class _Following:
 
     def _carry_out_batch(self, store: OxigraphStore, key: str) -> None:
         self._fetch([key])
-        wanted = (
-            line[1:].strip().decode() for line in self._librarian.lines(key) if line[:1] == b"="
-        )
-        self._fetch(wanted)
+        self._fetch(line.strip() for line in self._signed(key, b"="))
         for sign in (b"-", b"+"):
-            lines = (line[1:].decode() for line in self._librarian.lines(key) if line[:1] == sign)
+            lines = self._signed(key, sign)
             while block := list(islice(lines, _AT_ONCE)):
                 quads = list(read_nquads("".join(block)))
                 store.remove(quads) if sign == b"-" else store.extend(quads)

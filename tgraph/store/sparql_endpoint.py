@@ -186,10 +186,7 @@ class SparqlStore:
 
     def query(self, text: str, *, union: bool = True) -> Results:
         """As of ``Store``; without ``union`` the default graph is what was published as such."""
-        url = self._endpoint
-        if not union:
-            text = _from(text)
-        return url.query(_PREFIXES + text, union=union)
+        return self._endpoint.query(_PREFIXES + (text if union else _from(text)), union=union)
 
     def extend(self, quads: Iterable[Quad]) -> None:
         raise TypeError("an endpoint is for reading; `tgraph publish` writes to it")

@@ -8,7 +8,7 @@ puts them on record. What a worker can't do, since it died or can't be told, is 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -19,7 +19,7 @@ from tgraph.errors import TgraphError, UsageError
 from tgraph.executors import DaskExecutor, ProcessExecutor
 from tgraph.model import Agent
 from tgraph.models.base import Call, CallSink, Embedder, no_sink
-from tgraph.models.concurrency import RunCancelledError, shared_by
+from tgraph.models.concurrency import RunCancelledError, shared_by, together
 from tgraph.settings import ExecutorSettings
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Workers:
 
     def do(
         self, data: bytes, method: str, arguments: Sequence[Any], here: Callable[[], Any]
-    ) -> Any:
+    ) -> Outcome:
         """The result of the task, by whoever can do it."""
         try:
             future = self._executor.submit(work, data, method, arguments)
@@ -182,18 +182,13 @@ class _SentEmbedder:
             return self._embedder.embed(texts, sink)
         size = max(_TEXTS, -(-len(texts) // self._workers.slots))
         parts = [list(texts[at : at + size]) for at in range(0, len(texts), size)]
-        return np.concatenate(list(self._embedded(parts, sink)))
 
-    def _embedded(self, parts: Sequence[list[str]], sink: CallSink) -> Iterator[NDArray[float32]]:
-        from concurrent.futures import ThreadPoolExecutor
-
-        def do(part: list[str]) -> Any:
+        def do(part: list[str]) -> Outcome:
             here = partial(self._embedder.embed, part, sink)
             return self._workers.do(self._data, "embed", [part], here)
 
-        with ThreadPoolExecutor(len(parts), "embedding") as threads:
-            for outcome in threads.map(do, parts):
-                yield _received(outcome, sink)
+        outcomes = together(parts, do, len(parts))
+        return np.concatenate([_received(outcome, sink) for outcome in outcomes])
 
 
 def _received(outcome: Outcome, sink: CallSink) -> Any:
