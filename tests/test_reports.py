@@ -23,7 +23,7 @@ from tgraph.explain.trace.record_quads import classic
 from tgraph.index.communities.communities import read_communities
 from tgraph.index.evidence import stored_evidence
 from tgraph.index.reports.packing import DetailReader
-from tgraph.index.reports.report import evidence, keys_of_reports, read_reports
+from tgraph.index.reports.report import evidence, read_reports, report_key_of
 from tgraph.index.sources import Texts, range_of_chunk, text_value
 from tgraph.model import CommunityReport
 from tgraph.models.tokens import count_tokens
@@ -218,7 +218,7 @@ def test_a_superseded_report_leaves_knowledge_and_stays_on_record(tmp_path):
         for iri in (before.iri, *(f.iri for f in before.findings)):
             assert not list(store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
             assert evidence(store, iri)
-        assert {before.iri, after.iri} <= keys_of_reports(store).keys()
+        assert all(report_key_of(store, each.iri) for each in (before, after))
         content = text_value(store, before.iri, v.tg("contentHash"))
         assert json.loads(kg.librarian.get_text(content))["report"]["title"] == before.title
 

@@ -15,17 +15,19 @@ from tests.examples import examples
 from tgraph import vocabulary as v
 from tgraph.engine.index.community_reports import Reclustering, compare
 from tgraph.index.communities.communities import (
+    Component,
     community_quads,
     isolated_entities,
     read_communities,
-    read_components,
     read_relationships,
 )
 from tgraph.index.communities.leiden import Clustering
+from tgraph.index.entity_network import read_network
 from tgraph.index.knowledge import is_statement
 from tgraph.model import Agent, Community
 from tgraph.record.activities import Authorship
 from tgraph.record.communities import clustering_quads, standing_hierarchies
+from tgraph.store.base import Store
 from tgraph.store.oxigraph import OxigraphStore
 from tgraph.store.statements import Statements, iri
 from tgraph.testing import ticking_clock
@@ -65,6 +67,11 @@ def knowledge_of(facts: Iterable[Fact], entities: int = 28) -> list[Quad]:
         out.quads.append(Quad(*triple, v.KNOWLEDGE_GRAPH))
         out.add(v.edge_iri(*triple), (v.RDF_TYPE, v.tg("Edge")), (v.tg("weight"), weight))
     return out.quads
+
+
+def read_components(store: Store) -> list[Component]:
+    network = read_network(store)
+    return list(network.components(store, network.parts))
 
 
 class Clustered:
@@ -124,7 +131,7 @@ def test_everyone_is_accounted_for(facts: list[Fact], max_size: int) -> None:
 @given(FACTS)
 def test_every_edge_inside_is_listed_and_no_other(facts: list[Fact]) -> None:
     graph = Clustered(knowledge_of(facts))
-    edges = read_relationships(graph.store)
+    edges = list(read_relationships(graph.store))
     assert {e.edge for e in edges} == {
         v.edge_iri(iri(entity(a)), iri(v.relation_iri(r)), iri(entity(b)))
         for a, r, b, _ in facts

@@ -303,6 +303,16 @@ def canonical_names(store: Store) -> dict[str, list[str]]:
     return found
 
 
+def absorbed_by(store: Store, entity: str) -> set[str]:
+    """The names that the entity has absorbed, as merges stand."""
+    found = set()
+    for merge in store.match(None, v.tg("canonical"), NamedNode(entity), v.SOURCE_GRAPH):
+        about = partial(store.match, merge.subject, graph=v.SOURCE_GRAPH)
+        if next(about(v.prov("invalidatedAtTime")), None) is None:
+            found |= {text_of(quad.object) for quad in about(v.tg("absorbed"))}
+    return found
+
+
 def _distinct(evidence: Iterable[Evidence]) -> list[Evidence]:
     """The same span counts once."""
     found: dict[tuple[object, ...], Evidence] = {}

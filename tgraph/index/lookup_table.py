@@ -5,6 +5,10 @@ entities have, how long chunks are, and how pages read.
 They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
 look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
 damaged or of another generation, the statements are read instead.
+
+A run that knows which keys it changed leaves the tables as they are and puts the rows of these keys
+into a second file of the same tables, together with the keys: what the first file has of them
+counts no more. When the second is an eighth of the first, all tables are made anew.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -25,17 +29,32 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Triple, parse
 from tgraph import vocabulary as v
 from tgraph.errors import StoreError
 from tgraph.extract.graphs.rdf_syntax import MEDIA_TYPES as GRAPH_TYPES
-from tgraph.index.evidence import EvidenceRow, StoredEvidence, canonical_names, row_of
+from tgraph.index.changed_keys import ChangedKeys
+from tgraph.index.evidence import (
+    EvidenceRow,
+    StoredEvidence,
+    absorbed_by,
+    canonical_names,
+    row_of,
+)
 from tgraph.index.graph_source import HUB, EdgeAttributes, Edges, statement_of
 from tgraph.index.knowledge import is_statement
 from tgraph.index.sources import (
+    derived,
     document_of_chunk,
     is_note,
     parts_of_page,
     standing_documents,
     text_value,
+    value,
 )
-from tgraph.index.vectors.files import CHECKED_WHOLE, DataFile, check_file, write_data
+from tgraph.index.vectors.files import (
+    CHECKED_WHOLE,
+    DataFile,
+    KeptFiles,
+    check_file,
+    write_data,
+)
 from tgraph.librarian import Librarian
 from tgraph.model import Object
 from tgraph.store.base import Store, select, solutions, text_of
@@ -65,7 +84,7 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 3
+FORMAT = 4
 """Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
 
 STEM = "lookups"
@@ -85,7 +104,18 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
                    reified INTEGER, stated INTEGER, weight REAL, description TEXT) WITHOUT ROWID;
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
+CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 """
+_KEYS = {
+    "evidence": "about",
+    "edge": "iri",
+    "entity": "iri",
+    "said": "iri",
+    "chunk": "iri",
+    "document": "iri",
+    "page": "iri",
+}
+"""The tables and by what their rows are known."""
 _INDEX = """
 CREATE INDEX iri ON evidence (iri) WHERE stated;
 CREATE INDEX inside ON evidence (chunk, start, about);
@@ -103,9 +133,8 @@ JOIN text AS chunks ON chunks.number = chunk LEFT JOIN text AS quotes ON quotes.
 _ABOUT = f"{_ROWS} WHERE about = ? ORDER BY iri, place"
 _IRI = f"{_ROWS} WHERE iri = ? AND stated ORDER BY about, place"
 _INSIDE = """
-SELECT text, start, about FROM evidence JOIN text ON number = chunk
+SELECT about, start FROM evidence
 WHERE chunk = (SELECT number FROM text WHERE text = ?) AND about >= ? AND about < ?
-ORDER BY start, about
 """
 _DOCUMENT = "SELECT iri, title, path FROM document WHERE iri = ?"
 _DEGREE = "SELECT iri, degree FROM entity WHERE iri = ?"
@@ -124,7 +153,7 @@ _IS = "= (SELECT number FROM text WHERE text = ?) AND stated ORDER BY iri LIMIT 
 _AROUND = (f"{_TERMS} WHERE subject {_IS}", f"{_TERMS} WHERE object {_IS}")
 _WEIGHT = "SELECT iri, weight, description FROM edge WHERE iri = ? AND weight IS NOT NULL"
 _SAID = "SELECT iri, text FROM said WHERE iri = ? AND kind = ? ORDER BY text"
-_NAMED = "SELECT text, iri FROM said WHERE text = ? AND entity ORDER BY iri"
+_NAMED = "SELECT iri, text FROM said WHERE text = ? AND entity ORDER BY iri"
 _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
@@ -136,57 +165,88 @@ _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (
 
 class LookupTable:
     """An ``EvidenceSource``, a ``GraphSource``, ``KeptPages``, and what else was counted.
-    Thread-safe."""
+    Thread-safe. ``newer`` has the rows of the keys that changed since."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        newer: sqlite3.Connection | None = None,
+        kept: KeptFiles | None = None,
+    ) -> None:
         self._connection = connection
+        self._newer = newer
+        self._kept = kept
         self._lock = threading.Lock()
+
+    @property
+    def newer(self) -> sqlite3.Connection | None:
+        return self._newer
+
+    def with_newer(self, newer: sqlite3.Connection) -> LookupTable | None:
+        """The tables with other newer ones, which it owns; None where these are too large. Those
+        that it is made of have to stay open as long."""
+        size = "SELECT ifnull(max(number), 0) FROM text"
+        (old,), (new,) = (c.execute(size).fetchone() for c in (self._connection, newer))
+        if self._kept is None or new * LARGEST_ADDITION > old:
+            newer.close()
+            return None
+        return LookupTable(self._connection, newer, self._kept)
 
     def close(self) -> None:
         self._connection.close()
+        if self._newer is not None:
+            self._newer.close()
 
     # --- as an ``EvidenceSource`` ---
 
     def of_edges(self, edges: Sequence[str]) -> list[EvidenceRow]:
-        return self._rows(_ABOUT, dict.fromkeys(edges))
+        return list(map(_evidence_row, self._of("evidence", _ABOUT, zip(dict.fromkeys(edges)))))
 
     def of_entities(self, entities: Sequence[str]) -> list[EvidenceRow]:
         return self.of_edges(sorted(entities))
 
     def by_iri(self, iris: Sequence[str]) -> list[EvidenceRow]:
-        return self._rows(_IRI, map(_packed, sorted(set(iris))))
+        found = self._with("evidence", _IRI, zip(map(_packed, sorted(set(iris)))))
+        return [_evidence_row(row) for rows in found for row in sorted(rows, key=_about)]
 
     def documents(self, documents: Collection[str]) -> dict[str, tuple[str, str]]:
-        rows = self._query(_DOCUMENT, zip(documents))
+        rows = self._of("document", _DOCUMENT, zip(documents))
         return {iri: (title, path) for iri, title, path in rows}
 
     def stated_in(self, chunks: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
-        found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
-        for chunk, start, about in self._query(_INSIDE, ((c, *_EDGES) for c in chunks)):
-            found[chunk].append((start, about))
-        return found
+        found = self._with("evidence", _INSIDE, ((chunk, *_EDGES) for chunk in chunks))
+        return {
+            chunk: sorted((start, about) for about, start in rows)
+            for chunk, rows in zip(chunks, found, strict=True)
+            if rows
+        }
 
     def mentions(self, entities: Collection[str] | None = None) -> dict[str, set[str]]:
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for about, chunk in self._query(_MENTIONS, [_OTHERS]):
-            if entities is None or about in entities:
-                found[about].add(chunk)
+        for rows in self._with("evidence", _MENTIONS, [_OTHERS]):
+            for about, chunk in rows:
+                if entities is None or about in entities:
+                    found[about].add(chunk)
         return found
 
     # --- as a ``GraphSource`` ---
 
     def triples(self, edges: Sequence[str]) -> Edges:
-        return self._statements(_TRIPLE, zip(map(_packed_edge, dict.fromkeys(edges))))
+        return _statements(self._of("edge", _TRIPLE, zip(map(_packed_edge, dict.fromkeys(edges)))))
 
     def around(self, entity: str) -> Edges:
         node = str(NamedNode(entity))
+        most = HUB + len(self._changed["edge"])
         found: Edges = {}
         for query in _AROUND:
-            found |= self._statements(query, [(node, HUB)])
+            for rows in self._with("edge", query, [(node, most)]):
+                if self._newer is not None:
+                    rows = sorted(rows, key=lambda row: _unpacked_edge(row[0]))[:HUB]
+                found |= _statements(rows)
         return found
 
     def attributes(self, edges: Sequence[str]) -> dict[str, EdgeAttributes]:
-        rows = self._query(_WEIGHT, zip(map(_packed_edge, dict.fromkeys(edges))))
+        rows = self._of("edge", _WEIGHT, zip(map(_packed_edge, dict.fromkeys(edges))))
         return {_unpacked_edge(iri): EdgeAttributes(*others) for iri, *others in rows}
 
     def labels(self, items: Sequence[str]) -> dict[str, str]:
@@ -199,44 +259,40 @@ class LookupTable:
         return self._said(items, "type")
 
     def named(self, names: Sequence[str]) -> dict[str, list[str]]:
-        found: defaultdict[str, list[str]] = defaultdict(list)
-        for name, entity in self._query(_NAMED, zip(dict.fromkeys(names))):
-            found[name].append(entity)
-        return {name: sorted(set(entities)) for name, entities in found.items()}
-
-    def _statements(self, query: str, values: Iterable[tuple[str | bytes | int, ...]]) -> Edges:
-        rows = self._query(query, values)
-        return {_unpacked_edge(iri): (_node(s), _node(p), _term(o)) for iri, s, p, o in rows}
+        asked = list(dict.fromkeys(names))
+        found = zip(asked, self._with("said", _NAMED, zip(asked)), strict=True)
+        return {name: sorted({entity for entity, _ in rows}) for name, rows in found if rows}
 
     def _said(self, subjects: Sequence[str], kind: str) -> dict[str, list[str]]:
         found: defaultdict[str, list[str]] = defaultdict(list)
-        for iri, text in self._query(_SAID, ((each, kind) for each in dict.fromkeys(subjects))):
+        asked = ((each, kind) for each in dict.fromkeys(subjects))
+        for iri, text in self._of("said", _SAID, asked):
             found[iri].append(text)
         return found
 
     # --- as ``KeptPages`` ---
 
     def about_document(self, document: str) -> tuple[str, bool] | None:
-        rows = self._query(_ABOUT_DOCUMENT, [(document,)])
+        rows = self._of("document", _ABOUT_DOCUMENT, [(document,)])
         return (rows[0][0], bool(rows[0][1])) if rows else None
 
     def text_hash(self, page: str) -> str:
-        rows = self._query(_HASH, [(page,)])
+        rows = self._of("page", _HASH, [(page,)])
         return rows[0][0] if rows else ""
 
     def reading(self, page: str) -> bytes | None:
-        rows = self._query(_READING, [(page,)])
+        rows = self._of("page", _READING, [(page,)])
         return rows[0][0] if rows else None
 
     # --- what was counted ---
 
     def degree(self, entity: str) -> int:
         """As ``degree_of``."""
-        return sum(count for _, count in self._query(_DEGREE, [(entity,)]))
+        return sum(count for _, count in self._of("entity", _DEGREE, [(entity,)]))
 
     def tokens(self, chunks: Iterable[str]) -> dict[str, int]:
         """As ``tokens_of``."""
-        return dict(self._query(_TOKENS, zip(chunks)))
+        return dict(self._of("chunk", _TOKENS, zip(chunks)))
 
     # --- files ---
 
@@ -245,38 +301,92 @@ class LookupTable:
 
         Raises ``StoreError`` where the disk fails.
         """
-        file = write_data(folder, STEM, self._copy)
-        head = {"format": FORMAT, "generation": generation, "file": asdict(file)}
+        files = self._kept.link(folder) if self._kept else {}
+        if "tables" not in files:
+            files["tables"] = write_data(folder, STEM, partial(_copy, self._connection))
+        if self._newer is not None:
+            files["newer"] = write_data(folder, f"{STEM}-newer", partial(_copy, self._newer))
+        written = {role: asdict(file) for role, file in files.items()}
         with disk_errors():
+            head = {"format": FORMAT, "generation": generation, "files": written}
             write_json(folder / HEAD, head)
 
-    def _copy(self, path: Path) -> None:
-        import sqlite3
+    # --- asking ---
 
-        path.unlink(missing_ok=True)
-        try:
-            with closing(sqlite3.connect(path)) as other:
-                other.execute("PRAGMA journal_mode = OFF")
-                self._connection.backup(other)
-        except sqlite3.Error as error:  # such as a full disk
-            raise OSError(str(error)) from error
+    @cached_property
+    def _changed(self) -> Mapping[str, Collection[str | bytes]]:
+        """The keys whose rows are those of the newer tables, by table."""
+        found: dict[str, set[str | bytes]] = {table: set() for table in _KEYS}
+        if self._newer is not None:
+            for table, key in self._rows(self._newer, "SELECT kind, key FROM changed", [()])[0]:
+                found[table].add(key)
+        return found
 
-    def _rows(self, query: str, keys: Iterable[str | bytes]) -> list[EvidenceRow]:
+    def _of(self, table: str, query: str, values: Iterable[Values]) -> list[Any]:
+        """The rows of some keys, which come first in the values."""
+        changed = self._changed[table]
+        if not changed:
+            return [row for rows in self._rows(self._connection, query, values) for row in rows]
+        found = []
+        for each in values:
+            own = self._newer if each[0] in changed else self._connection
+            found += self._rows(own, query, [each])[0]
+        return found
+
+    def _with(self, table: str, query: str, values: Iterable[Values]) -> list[list[Any]]:
+        """For each of the values the rows that have it, whatever their keys, which are the first
+        column."""
+        changed, asked = self._changed[table], list(values)
+        found = self._rows(self._connection, query, asked)
+        if not changed or self._newer is None:
+            return found
+        newer = self._rows(self._newer, query, asked)
         return [
-            EvidenceRow(about, _unpacked(iri), *others)
-            for about, iri, *others in self._query(query, zip(keys))
+            [*(row for row in rows if row[0] not in changed), *more]
+            for rows, more in zip(found, newer, strict=True)
         ]
 
-    def _query(self, query: str, values: Iterable[tuple[str | bytes | int, ...]]) -> list[Any]:
+    def _rows(
+        self, connection: sqlite3.Connection | None, query: str, values: Iterable[Values]
+    ) -> list[list[Any]]:
         """The rows for each of the values. ``StoreError`` where the file is damaged, which of a
         large one is not noticed when it is opened."""
         import sqlite3
 
+        assert connection is not None
         try:
             with self._lock:
-                return [row for each in values for row in self._connection.execute(query, each)]
+                return [connection.execute(query, each).fetchall() for each in values]
         except sqlite3.DatabaseError as error:
             raise StoreError(f"What lies ready is damaged: {error}.", "Index again.") from error
+
+
+Values = tuple[str | bytes | int, ...]
+
+
+def _about(row: Sequence[Any]) -> str:
+    return str(row[0])
+
+
+def _evidence_row(row: Sequence[Any]) -> EvidenceRow:
+    about, iri, *others = row
+    return EvidenceRow(about, _unpacked(iri), *others)
+
+
+def _statements(rows: Iterable[Sequence[Any]]) -> Edges:
+    return {_unpacked_edge(iri): (_node(s), _node(p), _term(o)) for iri, s, p, o in rows}
+
+
+def _copy(connection: sqlite3.Connection, path: Path) -> None:
+    import sqlite3
+
+    path.unlink(missing_ok=True)
+    try:
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("PRAGMA journal_mode = OFF")
+            connection.backup(other)
+    except sqlite3.Error as error:  # such as a full disk
+        raise OSError(str(error)) from error
 
 
 def _packed(iri: str, prefix: str = _EVIDENCE) -> str | bytes:
@@ -308,20 +418,17 @@ def _term(text: str) -> Object:
     return quad.object
 
 
-def tabulate(
-    store: Store, librarian: Librarian, before: Callable[[], LookupTable | None] = lambda: None
-) -> LookupTable:
+def tabulate(store: Store, librarian: Librarian, before: LookupTable | None = None) -> LookupTable:
     """The tables of a store, in memory; of standing documents alone. How pages read that did not
     change is taken from the table ``before``."""
-    import sqlite3  # 5 ms
-
     standing = StoredEvidence(store).documents(standing_documents(store))
-    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    connection = _in_memory()
     connection.executescript(_SCHEMA)
-    texts = _Numbering()
+    texts = _Numbering({})
     spoken_of: set[str] = set()
     degree: Counter[str] = Counter()
     documents = list(_documents(store, standing))
+    pages = store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH)
     tables: dict[str, Iterable[tuple[object, ...]]] = {
         "evidence": _all_rows(store, standing, texts, spoken_of),
         "edge": _edges(store, texts, spoken_of, degree),
@@ -330,7 +437,7 @@ def tabulate(
         "said": _sayings(store),
         "chunk": _lengths(store, standing),
         "document": documents,
-        "page": _pages(store, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
+        "page": _pages(pages, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
     }
     for name, rows in tables.items():
         connection.executemany(_INSERT[name], rows)
@@ -339,11 +446,78 @@ def tabulate(
     return LookupTable(connection)
 
 
+def _in_memory() -> sqlite3.Connection:
+    import sqlite3  # 5 ms
+
+    return sqlite3.connect(":memory:", check_same_thread=False)
+
+
+LARGEST_ADDITION = 8
+"""Of how many parts of the tables one may be in the newer ones."""
+
+
+def revise(
+    before: LookupTable, store: Store, librarian: Librarian, changed: ChangedKeys
+) -> LookupTable:
+    """The tables of a store in which nothing but ``changed`` is other than it was ``before``; those
+    of all of it where that is too much."""
+    connection = _in_memory()
+    if before.newer is not None:
+        before.newer.backup(connection)
+    else:
+        connection.executescript(_SCHEMA + _INDEX)
+    pages = {page for document in changed.documents for page in _pages_of(store, document)}
+    resources, edges = set(changed.resources), changed.edges
+    keys: dict[str, Collection[str | bytes]] = {
+        "evidence": resources.union(edges, changed.claims),
+        "edge": set(map(_packed_edge, edges)),
+        "entity": resources,
+        "said": resources,
+        "chunk": changed.chunks,
+        "document": changed.documents,
+        "page": pages,
+    }
+    for table, own in keys.items():
+        connection.executemany(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", zip(own))  # noqa: S608
+        connection.executemany(f"INSERT OR IGNORE INTO changed VALUES ('{table}', ?)", zip(own))  # noqa: S608
+    texts = _Numbering(dict(connection.execute("SELECT text, number FROM text")))
+    standing = StoredEvidence(store).documents(changed.documents)
+    documents = list(_documents(store, standing))
+    spoken_of: set[str] = set()
+    hashes = (
+        quad
+        for page in sorted(pages)
+        for quad in store.match(NamedNode(page), v.tg("textHash"), None, v.SOURCE_GRAPH)
+    )
+    tables: dict[str, Iterable[tuple[object, ...]]] = {
+        "evidence": list(_rows_about(store, sorted(map(str, keys["evidence"])), texts, spoken_of)),
+        "edge": list(_edge_rows(store, edges, texts, spoken_of)),
+        "text": texts.numbered(),
+        "entity": ((each, n) for each in resources if (n := degree_of(store, each))),
+        "said": (row for each in resources for row in _sayings_of(store, each)),
+        "chunk": _standing_lengths(tokens_of(store, sorted(changed.chunks)), standing),
+        "document": documents,
+        "page": _pages(hashes, librarian, {iri: kind for iri, _, _, kind, _ in documents}, before),
+    }
+    for name, rows in tables.items():
+        connection.executemany(_INSERT[name], rows)
+    connection.commit()
+    found = before.with_newer(connection)
+    return found if found is not None else tabulate(store, librarian, before)
+
+
+def _pages_of(store: Store, document: str) -> Iterator[str]:
+    yield document
+    yield from derived(store, document, "Page")
+
+
 _UNASKED = frozenset(
     v.tg(kind).value
     for kind in ("Edge", "Claim", "Community", "CommunityReport", "Finding", "Summary")
 )
 """Classes of what is looked up otherwise, and partly later than this is made."""
+
+_NAMING = {v.RDFS_LABEL: "label", v.SKOS_ALT_LABEL: "alias"}
 
 _INSERT = {
     "evidence": "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -358,16 +532,19 @@ _INSERT = {
 
 
 class _Numbering:
-    """Numbers texts, so that one that many rows have is kept once."""
+    """Numbers texts, so that one that many rows have is kept once; some are ``known``."""
 
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+    def __init__(self, known: dict[str, int]) -> None:
+        self._numbers = known
+        self._known = len(known)
 
     def number(self, text: str | None) -> int | None:
         return None if text is None else self._numbers.setdefault(text, len(self._numbers))
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        yield from ((number, text) for text, number in self._numbers.items())
+        """The texts that were not known before."""
+        new = islice(self._numbers.items(), self._known, None)
+        yield from ((number, text) for text, number in new)
 
 
 def _all_rows(
@@ -385,6 +562,95 @@ def _all_rows(
             yield row.about, *where, row.strength, row.description, True
             for other in others.get(row.about, ()):
                 yield other, *where, row.strength, row.description, False
+
+
+_AT_ONCE = 2_000
+
+
+def _rows_about(
+    store: Store, keys: Sequence[str], texts: _Numbering, spoken_of: set[str]
+) -> Iterator[tuple[object, ...]]:
+    """As ``_all_rows``, of some keys."""
+    originals = {key: sorted(_originals(store, key)) for key in keys}
+    wanted = sorted({*keys, *(other for others in originals.values() for other in others)})
+    found: defaultdict[str, list[EvidenceRow]] = defaultdict(list)
+    for start in range(0, len(wanted), _AT_ONCE):
+        nodes = [NamedNode(each) for each in wanted[start : start + _AT_ONCE]]
+        for solution in select(store, "index/evidence-of", {"stated": nodes}):
+            row = row_of(solution, "stated")
+            found[row.about].append(row)
+    every = {document_of_chunk(row.chunk) for rows in found.values() for row in rows}
+    standing = StoredEvidence(store).documents(every)
+    for key in keys:
+        place = 0
+        for stated in (key, *originals[key]):
+            for row in found[stated]:
+                if document_of_chunk(row.chunk) not in standing:
+                    continue
+                spoken_of.add(row.about)
+                chunk, quote = texts.number(row.chunk), texts.number(row.quote)
+                where = _packed(row.iri), place, chunk, row.start, row.length, quote
+                yield key, *where, row.strength, row.description, stated == key
+                place += 1
+
+
+def _originals(store: Store, key: str) -> set[str]:
+    """The edges, or the names, that were merged into this one."""
+    quads = store.match(NamedNode(key), v.tg("original"), None, None)
+    return {text_of(quad.object) for quad in quads}.union(absorbed_by(store, key)) - {key}
+
+
+def _edge_rows(
+    store: Store,
+    edges: Mapping[str, Triple | None],
+    texts: _Numbering,
+    spoken_of: Collection[str],
+) -> Iterator[tuple[object, ...]]:
+    """As ``_edges``, of some."""
+    for edge, triple in edges.items():
+        if triple is None:
+            continue
+        there = store.match(triple.subject, triple.predicate, triple.object, v.KNOWLEDGE_GRAPH)
+        stated = is_statement(triple.predicate) and next(there, None) is not None
+        reified = value(store, edge, v.RDF_REIFIES) is not None
+        if stated or (reified and edge in spoken_of):
+            weight, text = _attributes_of(store, edge)
+            numbers = (texts.number(str(term)) for term in triple)
+            yield _packed_edge(edge), *numbers, reified, stated, weight, text
+
+
+def _attributes_of(store: Store, edge: str) -> tuple[float | None, str | None]:
+    """The weight of an edge and what describes it, as far as it is one of knowledge."""
+    said: defaultdict[NamedNode, list[str]] = defaultdict(list)
+    for quad in store.match(NamedNode(edge), None, None, v.KNOWLEDGE_GRAPH):
+        said[quad.predicate].append(text_of(quad.object))
+    weights = said[v.tg("weight")] if v.TG + "Edge" in said[v.RDF_TYPE] else []
+    if not weights:
+        return None, None
+    return float(weights[-1] or 1.0), min(said[v.tg("description")], default="")
+
+
+def _sayings_of(store: Store, iri: str) -> Iterator[tuple[str, str, str, bool]]:
+    """As ``_sayings``, of one."""
+    said = list(store.match(NamedNode(iri), None, None, v.KNOWLEDGE_GRAPH))
+    kinds = {text_of(quad.object) for quad in said if quad.predicate == v.RDF_TYPE}
+    if kinds & _UNASKED:
+        return
+    yield from ((iri, "type", kind, False) for kind in kinds)
+    found: dict[tuple[str, str], bool] = {}
+    for quad in said:
+        kind = _NAMING.get(quad.predicate)
+        if kind and isinstance(quad.object, Literal):
+            key = kind, quad.object.value
+            plain = quad.object == Literal(quad.object.value) and v.TG + "Entity" in kinds
+            found[key] = plain or found.get(key, False)
+    yield from ((iri, *key, askable) for key, askable in found.items())
+
+
+def _standing_lengths(
+    tokens: Mapping[str, int], standing: Collection[str]
+) -> Iterator[tuple[str, int]]:
+    return ((c, count) for c, count in tokens.items() if document_of_chunk(c) in standing)
 
 
 def _edges(
@@ -456,7 +722,7 @@ def _sayings(store: Store) -> Iterator[tuple[str, str, str, bool]]:
     found: dict[tuple[str, str, str], bool] = {
         (text_of(quad.subject), "type", text_of(quad.object)): False for quad in own
     }
-    for kind, predicate in (("label", v.RDFS_LABEL), ("alias", v.SKOS_ALT_LABEL)):
+    for predicate, kind in _NAMING.items():
         for quad in store.match(None, predicate, None, v.KNOWLEDGE_GRAPH):
             name, iri = quad.object, text_of(quad.subject)
             if isinstance(name, Literal) and iri and iri not in others:
@@ -469,7 +735,7 @@ def _lengths(store: Store, standing: Collection[str]) -> Iterator[tuple[str, int
     """The chunks of standing documents with their lengths in tokens."""
     rows = select(store, "index/chunk-tokens")
     tokens = {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
-    return ((c, count) for c, count in tokens.items() if document_of_chunk(c) in standing)
+    return _standing_lengths(tokens, standing)
 
 
 def _documents(
@@ -480,17 +746,16 @@ def _documents(
 
 
 def _pages(
-    store: Store,
+    hashes: Iterable[Quad],
     librarian: Librarian,
     media_types: Mapping[str, str],
-    before: Callable[[], LookupTable | None],
+    known: LookupTable | None,
 ) -> Iterator[tuple[str, str, bytes | None]]:
     """The pages of standing documents with the hash of their text and how it reads; not how graphs
     do, of which no page is read as a whole, nor texts that are lost or erased."""
     from tgraph.ingest.page_reading import packed, read_page  # who looks up doesn't segment
 
-    known = before()
-    for quad in store.match(None, v.tg("textHash"), None, v.SOURCE_GRAPH):
+    for quad in hashes:
         page, key = text_of(quad.subject), text_of(quad.object)
         media_type = media_types.get(parts_of_page(page)[0])
         if media_type is None:
@@ -514,20 +779,28 @@ def _merged(store: Store) -> Mapping[str, Collection[str]]:
 
 
 def load_table(folder: Path, generation: int) -> LookupTable | None:
-    """The folder's table; None where it is missing, damaged or of another generation."""
+    """The folder's tables; None where they are missing, damaged or of another generation."""
     import sqlite3
 
     try:
         head = read_json(folder / HEAD) or {}
         if (head["format"], head["generation"]) != (FORMAT, generation):
             return None
-        file = DataFile(**head["file"])
-        path = folder / file.name
-        check_file(path, file, whole=file.size <= CHECKED_WHOLE)
-        address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-        return LookupTable(sqlite3.connect(address, uri=True, check_same_thread=False))
+        files = {role: DataFile(**file) for role, file in head["files"].items()}
+        for file in files.values():
+            check_file(folder / file.name, file, whole=file.size <= CHECKED_WHOLE)
+        opened = {role: _opened(folder / file.name) for role, file in files.items()}
+        kept = KeptFiles(folder, {"tables": files["tables"]})
+        return LookupTable(opened["tables"], opened.get("newer"), kept)
     except (OSError, KeyError, TypeError, ValueError, StoreError, sqlite3.Error):
         return None
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    import sqlite3
+
+    address = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+    return sqlite3.connect(address, uri=True, check_same_thread=False)
 
 
 class LazyTable(Generic[T]):

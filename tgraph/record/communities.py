@@ -213,8 +213,30 @@ def given_quads(
 
 def standing_hierarchies(store: Store) -> dict[str, Hierarchy]:
     """The hierarchies that have not ended, by key."""
+    return _by_key(store, standing(store, "Hierarchy"))
+
+
+def hierarchies_of(store: Store, members: Iterable[str]) -> dict[str, Hierarchy]:
+    """Those of them that have communities of these entities."""
+    found = set()
+    for member in members:
+        for quad in store.match(None, v.tg("member"), NamedNode(member), v.KNOWLEDGE_GRAPH):
+            assert isinstance(quad.subject, NamedNode)
+            for of in store.match(None, v.tg("community"), quad.subject, v.SOURCE_GRAPH):
+                found.add(of.subject)
+    nodes = (node for node in found if isinstance(node, NamedNode))
+    return _by_key(store, (node for node in nodes if _stands(store, node)))
+
+
+def _stands(store: Store, node: NamedNode) -> bool:
+    kind = store.match(node, v.RDF_TYPE, v.tg("Hierarchy"), v.SOURCE_GRAPH)
+    ended = store.match(node, v.prov("invalidatedAtTime"), None, v.SOURCE_GRAPH)
+    return next(kind, None) is not None and next(ended, None) is None
+
+
+def _by_key(store: Store, nodes: Iterable[NamedNode]) -> dict[str, Hierarchy]:
     found = {}
-    for node in standing(store, "Hierarchy"):
+    for node in nodes:
         key = next(store.match(node, v.tg("inputHash"), None, v.SOURCE_GRAPH)).object
         assert isinstance(key, Literal)
         communities = frozenset(names_of(store, node, "community"))

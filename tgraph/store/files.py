@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -182,6 +183,16 @@ def move(file: BinaryIO, path: Path, *, durable: bool = True) -> None:
     os.replace(file.name, path)  # noqa: PTH105
     if durable:
         sync_folder(path.parent)
+
+
+def link_file(path: Path, copy: Path) -> None:
+    """A hard link, or a copy where the file system has none."""
+    try:
+        os.link(path, copy)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
+            raise
+        shutil.copy2(path, copy)
 
 
 def sweep(folder: Path, name: str = "") -> int:

@@ -7,8 +7,6 @@ same knowledge; a file ``N.pin`` beside it carries the readers' shared locks. Th
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +18,7 @@ from tgraph.store.files import (
     FileLock,
     allowed_in,
     disk_errors,
+    link_file,
     make_folder,
     read_json,
     sync_folder,
@@ -226,15 +225,5 @@ def _link_files(source: Path, target: Path) -> None:
         if path.is_file() and not path.name.startswith("."):
             copy = target / path.relative_to(source)
             make_folder(copy.parent)
-            _link(path, copy)
+            link_file(path, copy)
     sync_folder(target)
-
-
-def _link(path: Path, copy: Path) -> None:
-    """A hard link, or a copy where the file system has none."""
-    try:
-        os.link(path, copy)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV):
-            raise
-        shutil.copy2(path, copy)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import groupby, islice
 
-from pyoxigraph import Quad
+from pyoxigraph import NamedNode, Quad
 
 from tgraph import vocabulary as v
 from tgraph.engine.index.given_communities import GivenReports
@@ -21,17 +21,25 @@ from tgraph.index.communities.communities import (
     FoundCommunities,
     community_names,
     community_quads,
-    divided,
     find_communities,
+    has_type,
     isolated_entities,
     read_communities,
-    read_components,
+    read_community,
     state_communities,
     stated_quads,
     with_edges,
 )
-from tgraph.index.communities.given import named, standing_given
+from tgraph.index.communities.given import given_hierarchies, named, standing_given
 from tgraph.index.communities.leiden import SEED, Clustering
+from tgraph.index.communities.partition import Cutting
+from tgraph.index.entity_network import (
+    EntityNetwork,
+    changed_network,
+    load_network,
+    pair_of,
+    read_network,
+)
 from tgraph.index.reports.context import Child, Details, ReportContext
 from tgraph.index.reports.extractive import ExtractiveWriter
 from tgraph.index.reports.packing import DetailReader, Sizes, pack
@@ -39,10 +47,11 @@ from tgraph.index.reports.report import (
     ReportDraft,
     ReportWriter,
     as_draft,
-    keys_of_reports,
     made_report,
     read_reports,
     report_key,
+    report_key_of,
+    report_on,
     report_subjects,
 )
 from tgraph.index.sources import Texts
@@ -53,6 +62,7 @@ from tgraph.record.activities import Authorship, is_recorded
 from tgraph.record.communities import (
     Hierarchy,
     clustering_quads,
+    hierarchies_of,
     last_parameters,
     report_content,
     report_quads,
@@ -61,6 +71,7 @@ from tgraph.record.communities import (
 )
 from tgraph.record.merges import standing_merges
 from tgraph.store.base import Store
+from tgraph.store.snapshot import read_pointer
 from tgraph.store.statements import NQuads, literal
 
 STAGE = "Clustering"
@@ -75,12 +86,17 @@ class Clustered:
     isolated: int
 
 
+_Wanted = dict[str, Callable[[], list[FoundCommunities]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reclustering:
     """A change of communities: those ``found``, the quads of knowledge to remove, the hierarchies
     that were ``made`` (communities by key) and that ``ended``, and the communities that ``left``,
-    with what was said of them. Where it is ``first`` there were none before."""
+    with what was said of them. ``network`` is what they are communities of; where the change is
+    ``first`` there were none before."""
 
+    network: EntityNetwork
     first: bool
     found: Sequence[FoundCommunities]
     removed: Sequence[Quad]
@@ -92,24 +108,33 @@ class Reclustering:
 def cluster(context: IndexContext) -> Clustered:
     """Bring the communities in the working copy up to date with its knowledge.
 
-    The communities of a connected part that did not change stay as they are, and the result is that
-    of clustering everything at once. Where neither knowledge nor the settings changed nothing does.
+    The communities of a part that did not change stay as they are, and the result is that of
+    clustering everything at once. Where neither knowledge nor the settings changed nothing does.
     """
     store, wanted = context.copy.store, context.settings.communities
     seed = SEED if wanted.seed is None else wanted.seed
     how = Clustering(wanted.max_size, wanted.quality, wanted.resolution, seed, wanted.use_lcc)
     parameters = {name: literal(value) for name, value in how.parameters.items()}
-    if context.copy.changed or last_parameters(store) != parameters:
-        isolated = _recluster(context, how)
+    same = last_parameters(store) == parameters
+    if context.copy.changed or not same:
+        isolated = _recluster(context, how, same)
     else:
         isolated = len(isolated_entities(store))
     return Clustered(len(community_names(store)), isolated)
 
 
-def _recluster(context: IndexContext, how: Clustering) -> int:
+def _recluster(context: IndexContext, how: Clustering, same: bool) -> int:
     """Cluster; how many entities are in no community then."""
     copy, started = context.copy, context.clock()
-    change = compare(copy.store, how, partial(context.show, STAGE))
+    progress = partial(context.show, STAGE)
+    change = _compare_changed(context, how, progress) if same else None
+    local = change is not None
+    if change is None:
+        change = compare(copy.store, how, progress)
+        context.changes.communities = None
+    else:
+        context.changes.communities = {*change.left, *(c.iri for c, _ in change.found)}
+    context.changes.network = change.network
     copy.remove(change.removed)
     found = iter(change.found)
     while batch := list(islice(found, ADDED_AT_ONCE)):  # the quads of all take a lot of memory
@@ -119,7 +144,7 @@ def _recluster(context: IndexContext, how: Clustering) -> int:
             copy.add_new(out.take())
         else:
             copy.add(community_quads(batch))
-    isolated = len(isolated_entities(copy.store))
+    isolated = change.network.isolated if local else len(isolated_entities(copy.store))
     if not copy.changed:
         return isolated
     agent = Agent("method", f"{how.package}-leiden", version(how.package), how.package)
@@ -132,10 +157,53 @@ def compare(
     store: Store, how: Clustering, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Reclustering:
     """What has to change for the communities to be those of the knowledge in the store."""
-    standing = standing_hierarchies(store)
-    there = community_names(store)
-    wanted = _wanted(store, how)
-    kept = {key for key, known in standing.items() if key in wanted and known.communities <= there}
+    network, there = read_network(store, how.cutting), community_names(store)
+    wanted, standing = _wanted(store, network, how), standing_hierarchies(store)
+    return _compared(store, network, wanted, standing, there, progress, first=not there)
+
+
+def _compare_changed(
+    context: IndexContext, how: Clustering, progress: Callable[[int, int], None]
+) -> Reclustering | None:
+    """The same from the network before and what the run changed; None where that isn't enough."""
+    store, keys = context.copy.store, context.changes.keys
+    before = published_network(context, how.cutting)
+    if keys is None or before is None or how.use_lcc or given_hierarchies(store):
+        return None
+    pairs = {pair_of(*pair) for pair in keys.pairs}
+    change = changed_network(before, store, keys.resources, pairs)
+    standing = hierarchies_of(store, (before.entities[part] for part in change.parts_before))
+    if len(standing) != len(change.parts_before):  # an update took something of their communities
+        return None
+    parts = change.network.components(store, change.parts)
+    wanted: _Wanted = {part.key(how): partial(find_communities, part, how) for part in parts}
+    named = (NamedNode(name) for one in standing.values() for name in one.communities)
+    there = {node.value for node in named if has_type(store, node, "Community")}
+    return _compared(store, change.network, wanted, standing, there, progress, first=False)
+
+
+def published_network(context: IndexContext, cutting: Cutting) -> EntityNetwork | None:
+    """The network of the knowledge that the run began with."""
+    pointer = read_pointer(context.ledger.folder)
+    if pointer is None:
+        return None
+    return load_network(context.ledger.folder.vectors, pointer.generation, cutting)
+
+
+def _compared(
+    store: Store,
+    network: EntityNetwork,
+    wanted: _Wanted,
+    standing: Mapping[str, Hierarchy],
+    there: Collection[str],
+    progress: Callable[[int, int], None],
+    *,
+    first: bool,
+) -> Reclustering:
+    """What has to change for those of the ``standing`` hierarchies, whose communities are ``there``
+    as far as nobody took them away, to be the ``wanted`` ones, by key."""
+    known = set(there)
+    kept = {key for key, one in standing.items() if key in wanted and one.communities <= known}
     fresh = sorted(wanted.keys() - kept)
     made: dict[str, list[str]] = {}
     found: list[FoundCommunities] = []
@@ -149,7 +217,8 @@ def compare(
     again = {name for names in made.values() for name in names}
     stay = set(community_quads(one for one in found if one.community.iri in before))
     return Reclustering(
-        first=not there,
+        network=network,
+        first=first,
         found=found,
         removed=[quad for said in before.values() for quad in said if quad not in stay],
         made=made,
@@ -158,16 +227,20 @@ def compare(
     )
 
 
-def _wanted(store: Store, how: Clustering) -> dict[str, Callable[[], list[FoundCommunities]]]:
+def _wanted(store: Store, network: EntityNetwork, how: Clustering) -> _Wanted:
     """The hierarchies that knowledge asks for, by key, and who makes each: those that imported
     graphs brought as far as they stand, and of each other part a division."""
-    parts = {part.digest: part for part in read_components(store)}
-    merges = standing_merges(store)
-    given = standing_given(store, parts, merges)
-    ready = {one.key: partial(named, one, tuple(parts.values())) for one in given}
-    taken = {digest for one in given for digest in one.parts}
-    free = (part for part in divided(list(parts.values()), how) if part.digest not in taken)
-    return {**ready, **{part.key(how): partial(find_communities, part, how) for part in free}}
+    divided = network.largest() if how.use_lcc else set(network.parts)
+    given = given_hierarchies(store)
+    asked = network.parts if given else sorted(divided)
+    parts = dict(zip(asked, network.components(store, asked), strict=True))
+    digests = {part.digest: part for part in parts.values()} if given else {}
+    resolved = standing_given(store, digests, standing_merges(store)) if given else []
+    ready = {one.key: partial(named, one, tuple(parts.values())) for one in resolved}
+    taken = {digest for one in resolved for digest in one.parts}
+    free = (part for place, part in parts.items() if place in divided)
+    left = (part for part in free if not taken or part.digest not in taken)
+    return {**ready, **{part.key(how): partial(find_communities, part, how) for part in left}}
 
 
 LEAST_BUDGET = 500
@@ -188,11 +261,18 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
     that a model is not asked for again, by default those that stand. A reply that can't be used
     costs its report, which is then made without the model.
     """
-    communities = reported(read_communities(context.copy.store, edges=False), context)
-    standing = read_reports(context.copy.store)
-    if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
-        return 0
-    communities = with_edges(context.copy.store, communities)
+    store = context.copy.store
+    touched = _touched_communities(context)
+    if touched is None:
+        communities = reported(read_communities(store, edges=False), context)
+        standing = read_reports(store)
+        if not context.copy.changed and standing.keys() == {c.iri for c in communities}:
+            return 0
+    else:
+        communities = list(filter(None, (read_community(store, name) for name in sorted(touched))))
+        reports = ((name, report_on(store, name)) for name in touched)
+        standing = {name: report for name, report in reports if report}
+    communities = with_edges(store, communities)
     phase = _ReportPhase(context, communities, standing, known or standing)
     levels = groupby(sorted(communities, key=lambda c: (-c.level, c.iri)), lambda c: c.level)
     phase.begin(len(communities))
@@ -200,6 +280,20 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
         phase.write(level)
     phase.clear()
     return phase.written
+
+
+def _touched_communities(context: IndexContext) -> set[str] | None:
+    """The communities that are new, gone, or have members of which anything is other than it was:
+    what the others' reports show did not change. None where that isn't known."""
+    store, keys, changed = context.copy.store, context.changes.keys, context.changes.communities
+    if keys is None or changed is None:
+        return None
+    found = set(changed)
+    for resource in keys.resources:
+        for quad in store.match(None, v.tg("member"), NamedNode(resource), v.KNOWLEDGE_GRAPH):
+            if isinstance(quad.subject, NamedNode) and has_type(store, quad.subject, "Community"):
+                found.add(quad.subject.value)
+    return found
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
@@ -234,8 +328,8 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         self.written = 0
         self._communities = {community.iri: community for community in communities}
         self._standing = standing
-        keys = keys_of_reports(store)
-        self._known = {keys[r.iri]: r for r in known.values() if r.iri in keys}
+        keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
+        self._known = {key: report for key, report in keyed if key}
         self._reader = DetailReader(store, Texts(store, context.librarian), context.evidence)
         name = self.maker.agent.name
         self._sizes = Sizes(encoding_for(name) if self.by_model else DEFAULT_ENCODING)
@@ -255,14 +349,18 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
             self.go_on(batch)
 
     def _shown(self, details: Details) -> ReportContext:
-        children = [
-            Child(self._communities[child], self._made[child])
-            for child in details.community.children
-            if child in self._made
-        ]
+        children = [child for name in details.community.children if (child := self._child(name))]
         if details.community.iri in self._given:  # whatever it cites is there
             return pack(details, (), sys.maxsize, self._sizes)
         return pack(details, children, self._budget, self._sizes)
+
+    def _child(self, name: str) -> Child | None:
+        """A community of the level below with its report, which stands where it is not among those
+        that are looked at."""
+        store, known = self.context.copy.store, self._communities.get(name)
+        community = known or read_community(store, name)
+        report = self._made.get(name) if known else report_on(store, name)
+        return Child(community, report) if community and report else None
 
     def attempt(self, item: ReportContext) -> Made[ReportDraft, ReportWriter]:
         if item.community.iri in self._given:

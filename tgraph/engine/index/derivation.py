@@ -82,6 +82,7 @@ def follow_up(
     were imported with it."""
     derived = derive(context, touched, started)
     describe(context, derived.undescribed)
+    context.note_changes(touched)
     for each in brought:
         state_given(context, each)
     clustered = cluster(context)

@@ -3,14 +3,21 @@ change are kept."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
+from pyoxigraph import NamedNode
+
+from tgraph import vocabulary as v
 from tgraph.answer.report_batches import whole_cost
 from tgraph.engine.components import Components
+from tgraph.engine.index.community_reports import published_network
 from tgraph.engine.index.phase import IndexContext
 from tgraph.engine.index.raptor_tree import grow_tree, wants_tree
 from tgraph.errors import StoreError
+from tgraph.index.communities.partition import DEFAULT_CUTTING
+from tgraph.index.entity_network import EntityNetwork, read_network
 from tgraph.index.evidence import EvidenceReader
 from tgraph.index.reports.report_cache import (
     ReportCache,
@@ -20,7 +27,7 @@ from tgraph.index.reports.report_cache import (
 )
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
-from tgraph.index.vectors.vector_index import VectorSet, build
+from tgraph.index.vectors.vector_index import VectorSet, build, revise
 from tgraph.index.vectors.vector_index import load as load_vectors
 from tgraph.models.base import Embedder
 from tgraph.models.reply_cache import CachedEmbedder
@@ -56,17 +63,55 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
         if tree and kind == "summary":
             sets[kind] = grow_tree(context, sets["chunk"], previous[kind])
         else:
-            items = items_of(kind, context.copy.store, context.librarian, context.evidence)
-            shown = partial(context.show, "Embedding", detail=PLURALS[kind])
-            sets[kind] = build(
-                kind, items, context.embedder, previous[kind], shown, context.record.call
-            )
+            sets[kind] = _embedded(context, kind, previous[kind])
         sets[kind].save(context.copy.vectors, generation)
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
     if not context.is_large:
         context.table().save(context.copy.vectors, generation)
+    _network(context).save(context.copy.vectors, generation)
     return True
+
+
+def _embedded(context: IndexContext, kind: str, previous: VectorSet | None) -> VectorSet:
+    """The vectors of a kind: those before with what changed, where that is known."""
+    store, read = context.copy.store, (context.librarian, context.evidence)
+    shown = partial(context.show, "Embedding", detail=PLURALS[kind])
+    told = shown, context.record.call
+    touched = _touched(context, kind)
+    if touched is not None and previous is not None:
+        items = items_of(kind, store, *read, touched)
+        revised = revise(previous, items, touched, context.embedder, *told)
+        if revised is not None:
+            return revised
+    return build(kind, items_of(kind, store, *read), context.embedder, previous, *told)
+
+
+def _touched(context: IndexContext, kind: str) -> Collection[str] | None:
+    """What of a kind may have other texts than before; None where that isn't known."""
+    keys, quads = context.changes.keys, context.copy.changed_quads
+    if keys is None or quads is None:
+        return None
+    if kind in ("entity", "edge"):
+        return keys.resources if kind == "entity" else keys.edges
+    prefix = _PREFIXES[kind]
+    stated = (q.subject.value for q in quads if isinstance(q.subject, NamedNode))
+    found = {subject for subject in stated if subject.startswith(prefix)}
+    return found.union(keys.chunks) if kind in ("chunk", "context") else found
+
+
+_PREFIXES = {
+    "chunk": f"{v.URN}chunk:",
+    "context": f"{v.URN}chunk:",
+    "report": f"{v.URN}report:",
+    "summary": f"{v.URN}summary:",
+}
+
+
+def _network(context: IndexContext) -> EntityNetwork:
+    """The network of the working copy: where nobody asked for it, what it is of did not change."""
+    found = context.changes.network or published_network(context, DEFAULT_CUTTING)
+    return found or read_network(context.copy.store)
 
 
 def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:

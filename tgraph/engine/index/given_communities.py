@@ -11,13 +11,13 @@ from tgraph import vocabulary as v
 from tgraph.engine.index.phase import IndexContext
 from tgraph.extract.graphs.base import ImportedCommunity
 from tgraph.extract.graphs.reports import RenderedReport, read_report
-from tgraph.index.communities.communities import read_components
 from tgraph.index.communities.given import (
     GivenCommunity,
     given_hierarchies,
     group_communities,
     resolve_given,
 )
+from tgraph.index.entity_network import read_network
 from tgraph.index.knowledge import Derivation, Touched
 from tgraph.index.reports.context import ReportContext
 from tgraph.index.reports.report import DraftFinding, ReportDraft
@@ -82,7 +82,9 @@ def _parts_alone(store: Store, documents: Iterable[str]) -> dict[str, str]:
         touched.edges[text_of(quad.subject)] = quad.object
     change = Derivation(alone, {}, lambda chunk: True).run(touched)
     alone.extend(change.added)
-    found = {member: part.digest for part in read_components(alone) for member in part.members}
+    network = read_network(alone)
+    parts = network.components(alone, network.parts)
+    found = {member: part.digest for part in parts for member in part.members}
     return found | {name: found[to] for name, to in change.merged.items() if to in found}
 
 

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -18,15 +18,30 @@ from tgraph.engine.index.workers import Workers
 from tgraph.engine.progress import Progress, RunSetup
 from tgraph.errors import EndpointError, ModelError
 from tgraph.extract.base import Extractor
+from tgraph.index.changed_keys import ChangedKeys, changed_keys
+from tgraph.index.entity_network import EntityNetwork
 from tgraph.index.evidence import EvidenceReader, StoredEvidence, left_out
+from tgraph.index.knowledge import Touched
 from tgraph.index.lookup_table import LazyTable, LookupTable
 from tgraph.index.sources import Texts, lexical_documents, standing_documents
 from tgraph.librarian import Librarian
 from tgraph.model import Agent, Prompt
 from tgraph.models.base import CallSink, Embedder
 from tgraph.record.activities import Authorship, agent_quads
+from tgraph.record.merges import standing_merges
 from tgraph.record.recorder import RunRecord
 from tgraph.store.writer import WorkingCopy
+
+
+@dataclass(slots=True)
+class RunChanges:
+    """What a run changed, as far as that is known: the ``keys`` of what is derived, the ``network``
+    of entities, and the ``communities`` that are new or gone. Where it isn't, all that is derived
+    is made anew."""
+
+    keys: ChangedKeys | None = None
+    network: EntityNetwork | None = None
+    communities: set[str] | None = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -34,12 +49,13 @@ class IndexContext(RunSetup):
     """One run's place of work. ``run`` is the run's IRI, ``uuid`` what hangs on it is named by.
 
     ``table`` is the evidence of the copy as the first who asks for it finds it: for phases that
-    come after all evidence is there.
+    come after all evidence is there. ``changes`` is what is known of the run by then.
     """
 
     run: str
     copy: WorkingCopy
     table: LazyTable[LookupTable]
+    changes: RunChanges
     record: RunRecord
     extractor: Extractor
     embedder: Embedder
@@ -62,6 +78,14 @@ class IndexContext(RunSetup):
         return not lexical_documents(self.copy.store).isdisjoint(
             standing_documents(self.copy.store)
         )
+
+    def note_changes(self, touched: Touched) -> None:
+        """From here on it is known what the run changed: the evidence of what is ``touched``, and
+        what followed from that."""
+        quads = self.copy.changed_quads
+        if quads is not None and not lexical_documents(self.copy.store):
+            merges = standing_merges(self.copy.store)
+            self.changes.keys = changed_keys(self.copy.store, quads, touched, merges)
 
     def cancel(self) -> None:
         """End what is under way, by models and by others."""

@@ -21,13 +21,14 @@ from tgraph.engine.index.embeddings import CACHE, remembering
 from tgraph.engine.index.extraction import Extracted, claim, extract
 from tgraph.engine.index.given_communities import BroughtCommunities
 from tgraph.engine.index.ontology_led import led
-from tgraph.engine.index.phase import IndexContext
+from tgraph.engine.index.phase import IndexContext, RunChanges
 from tgraph.engine.index.workers import Workers, open_workers
 from tgraph.engine.progress import RunSetup
 from tgraph.errors import IngestError
 from tgraph.extract.base import Extractor
-from tgraph.index.lookup_table import LazyTable, LookupTable, load_table, tabulate
+from tgraph.index.lookup_table import LazyTable, LookupTable, load_table, revise, tabulate
 from tgraph.ingest.files import FoundFile
+from tgraph.librarian import Librarian
 from tgraph.model import Usage
 from tgraph.models.base import Embedder
 from tgraph.record.activities import SOFTWARE, agent_quads
@@ -110,12 +111,14 @@ class Run:
             try:
                 record = RunRecord(self._ledger.librarian, self.iri, self._setup.uuid)
                 record.observer = self._setup.observe()
-                with self._tables(copy) as table, record.under_way():
+                changes = RunChanges()
+                with self._tables(copy, changes) as table, record.under_way():
                     yield IndexContext(
                         **vars(self._setup),
                         run=self.iri,
                         copy=copy,
                         table=table,
+                        changes=changes,
                         record=record,
                         extractor=self._led(copy.store),
                         embedder=self._embedder_of(workers),
@@ -127,14 +130,14 @@ class Run:
                     workers.close()
 
     @contextmanager
-    def _tables(self, copy: WorkingCopy) -> Iterator[LazyTable[LookupTable]]:
+    def _tables(self, copy: WorkingCopy, changes: RunChanges) -> Iterator[LazyTable[LookupTable]]:
         """The tables of the copy, made with the help of those that are published."""
         folder, librarian = self._ledger.folder, self._ledger.librarian
         pointer = read_pointer(folder)
         generation = pointer.generation if pointer else 0
         with (
             LazyTable(partial(load_table, folder.vectors, generation)) as before,
-            LazyTable(partial(tabulate, copy.store, librarian, before)) as table,
+            LazyTable(partial(_tabulated, copy.store, librarian, before, changes)) as table,
         ):
             yield table
 
@@ -207,6 +210,18 @@ class Run:
 
     def _say_waiting(self) -> None:
         self._setup.message("Another process is writing to the graph; waiting for it to finish.")
+
+
+def _tabulated(
+    store: Store,
+    librarian: Librarian,
+    before: LazyTable[LookupTable | None],
+    changes: RunChanges,
+) -> LookupTable:
+    known = before()
+    if known is not None and changes.keys is not None:
+        return revise(known, store, librarian, changes.keys)
+    return tabulate(store, librarian, known)
 
 
 class IndexRun(Run):

@@ -8,14 +8,13 @@ relationship ties to another has none.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from pyoxigraph import NamedNode, Quad
+from pyoxigraph import NamedNode, Quad, Triple
 
 from tgraph import vocabulary as v
 from tgraph.index.communities.leiden import Clustering, Group, Tie, hierarchy
@@ -41,11 +40,12 @@ class Relationship(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Component:
     """A connected part of the graph: at least two entities, sorted, with their labels, and the ties
-    between them by position."""
+    between them by position. One that was cut from a larger part (``partition``) has groups."""
 
     members: tuple[str, ...]
     labels: tuple[str, ...]
     ties: tuple[Tie, ...]
+    groups: tuple[int, ...] = ()
 
     def key(self, how: Clustering) -> str:
         """A digest of all that the communities of the part depend on."""
@@ -59,7 +59,8 @@ class Component:
 
     def _parts(self) -> Iterator[str]:
         ties = (f"{one} {other} {weight!r}" for one, other, weight in self.ties)
-        return chain(self.members, ("",), self.labels, ("",), ties)
+        groups = ("", *map(str, self.groups)) if self.groups else ()
+        return chain(self.members, ("",), self.labels, ("",), ties, groups)
 
 
 class FoundCommunities(NamedTuple):
@@ -71,7 +72,7 @@ class FoundCommunities(NamedTuple):
 
 def find_communities(component: Component, how: Clustering) -> list[FoundCommunities]:
     """The communities of a connected part, level by level (see ``leiden.hierarchy``)."""
-    groups = hierarchy(len(component.members), component.ties, how)
+    groups = hierarchy(len(component.members), component.ties, how, component.groups)
     names = [v.community_iri(g.level, (component.members[n] for n in g.nodes)) for g in groups]
     children: list[list[str]] = [[] for _ in groups]
     for name, group in zip(names, groups, strict=True):
@@ -123,22 +124,18 @@ def label_of(ranked: Sequence[str]) -> str:
     return ", ".join(names) + (f" and {more:,} more" if more else "")
 
 
-def read_relationships(store: Store) -> list[Relationship]:
-    """The edges of knowledge between two different entities, in the order of their IRIs.
+def read_relationships(store: Store) -> Iterator[Relationship]:
+    """The edges of knowledge between two different entities, in any order, each entity's IRI one
+    string for all: there may be a million.
 
     A weight that is missing or no positive number counts as 1.
     """
-    return sorted(_relationships(store))
-
-
-def _relationships(store: Store) -> Iterator[Relationship]:
-    """The same, in any order, each entity's IRI one string for all: there may be a million."""
-    entities = {name: name for name in map(value, _instances(store, "Entity"))}
-    weights = dict.fromkeys(map(value, _instances(store, "Edge")), 1.0)
+    entities = {name: name for name in map(value, instances(store, "Entity"))}
+    weights = dict.fromkeys(map(value, instances(store, "Edge")), 1.0)
     weigh = lru_cache(_weight)
     for quad in store.match(None, v.tg("weight"), None, v.KNOWLEDGE_GRAPH):
         weights[value(quad.subject)] = weigh(value(quad.object))
-    for relation in _instances(store, "Relation"):
+    for relation in instances(store, "Relation"):
         for quad in store.match(None, relation, None, v.KNOWLEDGE_GRAPH):
             subject, obj = quad.subject, quad.object
             if not isinstance(subject, NamedNode) or not isinstance(obj, NamedNode):
@@ -149,52 +146,6 @@ def _relationships(store: Store) -> Iterator[Relationship]:
                 yield Relationship(edge, one, other, weights[edge])
 
 
-def read_components(store: Store) -> list[Component]:
-    """The connected parts of the graph, by their first entity."""
-    between: dict[tuple[str, str], list[float]] = {}
-    for edge in _relationships(store):
-        pair = min(edge.subject, edge.object), max(edge.subject, edge.object)
-        between.setdefault(pair, []).append(edge.weight)
-    if not between:
-        return []
-    pairs = sorted(between)
-    entities = sorted({entity for pair in pairs for entity in pair})
-    parts, part_of = _connected(entities, pairs)
-    place = {entity: index for part in parts for index, entity in enumerate(part)}
-    ties: list[list[Tie]] = [[] for _ in parts]
-    for one, other in pairs:
-        ties[part_of[one]].append((place[one], place[other], math.fsum(between[one, other])))
-    labels: dict[str, str] = {}
-    for quad in store.match(None, v.RDFS_LABEL, None, v.KNOWLEDGE_GRAPH):
-        subject, label = value(quad.subject), value(quad.object)
-        labels[subject] = min(label, labels.get(subject, label))
-    return [
-        Component(tuple(part), tuple(labels.get(e, e) for e in part), tuple(own))
-        for part, own in zip(parts, ties, strict=True)
-    ]
-
-
-def divided(parts: Sequence[Component], how: Clustering) -> Sequence[Component]:
-    """The parts that are divided into communities: all, or the one with most entities, of several
-    the first."""
-    return parts if not how.use_lcc else sorted(parts, key=lambda part: -len(part.members))[:1]
-
-
-def _connected(
-    entities: Sequence[str], pairs: Iterable[tuple[str, str]]
-) -> tuple[list[list[str]], dict[str, int]]:
-    """The connected parts, each sorted, in the order of their first entities; and who is where."""
-    from igraph import Graph
-
-    number = {entity: index for index, entity in enumerate(entities)}
-    graph = Graph(len(entities), [(number[one], number[other]) for one, other in pairs])
-    parts: dict[int, list[str]] = {}
-    for entity, part in zip(entities, graph.connected_components().membership, strict=True):
-        parts.setdefault(part, []).append(entity)
-    ordered = list(parts.values())
-    return ordered, {entity: index for index, part in enumerate(ordered) for entity in part}
-
-
 def _weight(text: str) -> float:
     try:
         weight = float(text)
@@ -203,7 +154,22 @@ def _weight(text: str) -> float:
     return min(weight, _HEAVIEST) if weight > 0 else 1.0
 
 
-def _instances(store: Store, kind: str) -> Iterator[NamedNode]:
+def relationship_weight(store: Store, triple: Triple) -> float | None:
+    """The same weight of one edge; None where knowledge has no such edge."""
+    node = NamedNode(edge_of(triple))
+    weights = [q.object for q in store.match(node, v.tg("weight"), None, v.KNOWLEDGE_GRAPH)]
+    if weights:
+        return _weight(value(weights[-1]))
+    return 1.0 if has_type(store, node, "Edge") else None
+
+
+def has_type(store: Store, node: NamedNode, kind: str) -> bool:
+    """Whether knowledge has the resource as one of this class."""
+    quads = store.match(node, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
+    return next(quads, None) is not None
+
+
+def instances(store: Store, kind: str) -> Iterator[NamedNode]:
     quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
     return (quad.subject for quad in quads if isinstance(quad.subject, NamedNode))
 
@@ -240,22 +206,31 @@ def read_communities(store: Store, *, edges: bool = True) -> tuple[Community, ..
     Their ``edges`` are those with both ends in the community; they are not looked up unless
     ``edges``, which is most of the work.
     """
-    found = {node.value: _Stated() for node in _instances(store, "Community")}
+    found = {node.value: _Stated() for node in instances(store, "Community")}
     for name in (v.tg("level"), v.tg("member"), v.tg("parent")):
         for quad in store.match(None, name, None, v.KNOWLEDGE_GRAPH):
             subject, said = value(quad.subject), value(quad.object)
             if subject not in found:
                 continue
-            if name == v.tg("level"):
-                found[subject].level = int(said)
-            elif name == v.tg("member"):
-                found[subject].members.append(said)
-            elif said in found:
-                found[subject].parent = said
+            found[subject].take(name, said)
+            if name == v.tg("parent") and said in found:
                 found[said].children.append(subject)
     ordered = sorted(found.items(), key=lambda item: (item[1].level, item[0]))
     read = tuple(stated.community(name) for name, stated in ordered)
     return with_edges(store, read) if edges else read
+
+
+def read_community(store: Store, name: str) -> Community | None:
+    """One of them, without its edges; None where knowledge has no such community."""
+    node = NamedNode(name)
+    if not has_type(store, node, "Community"):
+        return None
+    stated = _Stated()
+    for quad in store.match(node, None, None, v.KNOWLEDGE_GRAPH):
+        stated.take(quad.predicate, value(quad.object))
+    children = store.match(None, v.tg("parent"), node, v.KNOWLEDGE_GRAPH)
+    stated.children = [value(quad.subject) for quad in children]
+    return stated.community(name)
 
 
 @dataclass(slots=True)
@@ -266,6 +241,14 @@ class _Stated:
     parent: str | None = None
     members: list[str] = field(default_factory=list)
     children: list[str] = field(default_factory=list)
+
+    def take(self, name: NamedNode, said: str) -> None:
+        if name == v.tg("level"):
+            self.level = int(said)
+        elif name == v.tg("member"):
+            self.members.append(said)
+        elif name == v.tg("parent"):
+            self.parent = said
 
     def community(self, name: str) -> Community:
         members, children = tuple(sorted(self.members)), tuple(sorted(self.children))
@@ -279,7 +262,7 @@ def with_edges(store: Store, communities: Sequence[Community]) -> tuple[Communit
     for community in communities:
         for member in community.members:
             of_entity.setdefault(member, set()).add(community.iri)
-    relations = set(_instances(store, "Relation"))
+    relations = set(instances(store, "Relation"))
     for member, within in of_entity.items():
         for edge, other in _edges_from(store, member, of_entity, relations):
             for name in within & of_entity[other]:
@@ -302,7 +285,7 @@ def _edges_from(
 
 def isolated_entities(store: Store) -> tuple[str, ...]:
     """The entities that are in no community, sorted: no relationship ties them to another."""
-    entities = set(map(value, _instances(store, "Entity")))
+    entities = set(map(value, instances(store, "Entity")))
     communities = community_names(store)
     for quad in store.match(None, v.tg("member"), None, v.KNOWLEDGE_GRAPH):
         if value(quad.subject) in communities:
@@ -312,4 +295,4 @@ def isolated_entities(store: Store) -> tuple[str, ...]:
 
 def community_names(store: Store) -> set[str]:
     """The IRIs of all communities, of all levels."""
-    return {node.value for node in _instances(store, "Community")}
+    return {node.value for node in instances(store, "Community")}

@@ -10,10 +10,12 @@ from __future__ import annotations
 import random
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from typing import Literal as Choice
+
+from tgraph.index.communities.partition import DEFAULT_CUTTING, Cutting
 
 if TYPE_CHECKING:
     from igraph import Graph
@@ -51,7 +53,8 @@ class Clustering:
 
     A ``resolution`` above 1 makes smaller communities. For CPM it is relative to the density of
     what is divided; surprise has none. With ``use_lcc`` only the largest connected part is divided,
-    and the others are in no community.
+    and the others are in no community. A part that is too large to be divided at once is cut first
+    (``tgraph.index.communities.partition``).
     """
 
     max_size: int = 10
@@ -59,6 +62,7 @@ class Clustering:
     resolution: float = 1.0
     seed: int = SEED
     use_lcc: bool = False
+    cutting: Cutting = DEFAULT_CUTTING
 
     @property
     def package(self) -> str:
@@ -70,6 +74,9 @@ class Clustering:
         """Everything that the result depends on besides the graph."""
         return {
             "attempts": ATTEMPTS,
+            "cut-above": self.cutting.most,
+            "cut-group": self.cutting.group,
+            "cut-part": self.cutting.part,
             "iterations": ITERATIONS,
             "max-size": self.max_size,
             "quality": self.quality,
@@ -92,23 +99,30 @@ class _Part(NamedTuple):
     ties: Sequence[Tie]
 
 
-def hierarchy(size: int, ties: Sequence[Tie], how: Clustering) -> list[Group]:
+def hierarchy(
+    size: int, ties: Sequence[Tie], how: Clustering, given: Sequence[int] = ()
+) -> list[Group]:
     """The groups of a connected graph with nodes 0 to ``size`` - 1, level by level.
 
     The groups of level 0 hold every node once. A group larger than ``how.max_size`` is divided into
     groups of the next level, which hold each of its nodes once, unless its quality is best
     undivided. Each group is connected. The same graph gives the same groups; ``ties`` must be
-    sorted, and hold a pair once.
+    sorted, and hold a pair once. Where a group is ``given`` for each node, level 0 is the whole
+    graph and level 1 these groups.
     """
-    whole = tuple(range(size))
+    whole = _Part(tuple(range(size)), ties)
     most = ATTEMPTS if size < _ATTEMPTED_NODES else 1
-    first = _divide(whole, ties, how, most) if size > how.max_size else []
+    first = [] if given or size <= how.max_size else _divide(whole.nodes, ties, how, most)
     waiting: deque[tuple[int, int | None, _Part]] = deque()
-    waiting.extend((0, None, part) for part in first or [_Part(whole, ties)])
+    waiting.extend((0, None, part) for part in first or [whole])
     groups: list[Group] = []
     while waiting:
         level, parent, part = waiting.popleft()
-        if len(part.nodes) > how.max_size:
+        if part is whole and len(set(given)) > 1:
+            pairs = ((one, other) for one, other, _ in ties)
+            parts = _split(whole.nodes, ties, pairs, given)
+            waiting.extend((1, 0, smaller) for smaller in parts)
+        elif len(part.nodes) > how.max_size:
             parts = _divide(part.nodes, part.ties, how, most)
             waiting.extend((level + 1, len(groups), smaller) for smaller in parts)
         groups.append(Group(level, part.nodes, parent))
@@ -120,11 +134,19 @@ def _divide(nodes: Sequence[int], ties: Sequence[Tie], how: Clustering, most: in
     place = {node: index for index, node in enumerate(nodes)}
     local = [(place[one], place[other]) for one, other, _ in ties]
     membership = _membership(len(nodes), local, [weight for _, _, weight in ties], how, most)
+    return [] if len(set(membership)) == 1 else _split(nodes, ties, local, membership)
+
+
+def _split(
+    nodes: Sequence[int],
+    ties: Sequence[Tie],
+    local: Iterable[tuple[int, int]],
+    membership: Sequence[int],
+) -> list[_Part]:
+    """The parts of a group, by their first node, with the ties inside each."""
     parts: dict[int, list[int]] = {}
     for node, part in zip(nodes, membership, strict=True):
         parts.setdefault(part, []).append(node)
-    if len(parts) == 1:
-        return []
     inside: dict[int, list[Tie]] = {part: [] for part in parts}
     for tie, (one, other) in zip(ties, local, strict=True):
         if membership[one] == membership[other]:

@@ -152,18 +152,25 @@ def read_reports(store: Store) -> dict[str, CommunityReport]:
     found = {}
     for quad in store.match(None, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH):
         assert isinstance(quad.subject, NamedNode)
-        report = _read_report(store, quad.subject)
+        report = read_report(store, quad.subject)
         found[report.community] = report
     return dict(sorted(found.items()))
 
 
-def keys_of_reports(store: Store) -> dict[str, str]:
-    """For each report's IRI, superseded ones included, the key of what it was made from."""
-    found = {}
-    for quad in store.match(None, v.RDF_TYPE, v.tg("ReportRecord"), v.SOURCE_GRAPH):
-        for key in store.match(quad.subject, v.tg("inputHash"), None, v.SOURCE_GRAPH):
-            found[text_of(quad.subject)] = text_of(key.object)
-    return found
+def report_on(store: Store, community: str) -> CommunityReport | None:
+    """The report on one community that knowledge holds."""
+    node = NamedNode(community)
+    for quad in store.match(None, v.tg("community"), node, v.KNOWLEDGE_GRAPH):
+        kind = Quad(quad.subject, v.RDF_TYPE, v.tg("CommunityReport"), v.KNOWLEDGE_GRAPH)
+        if isinstance(quad.subject, NamedNode) and next(store.match(*kind), None) is not None:
+            return read_report(store, quad.subject)
+    return None
+
+
+def report_key_of(store: Store, report: str) -> str:
+    """The key of what a report was made from, by its IRI; empty for one that isn't on record."""
+    keys = store.match(NamedNode(report), v.tg("inputHash"), None, v.SOURCE_GRAPH)
+    return next((text_of(quad.object) for quad in keys), "")
 
 
 Ways = dict[str, tuple[str, ...]]
@@ -233,7 +240,8 @@ def report_subjects(store: Store, report: CommunityReport) -> list[Quad]:
     ]
 
 
-def _read_report(store: Store, subject: NamedNode) -> CommunityReport:
+def read_report(store: Store, subject: NamedNode) -> CommunityReport:
+    """One of them, by its own name."""
     about = _properties(store, subject)
     findings = [_read_finding(store, iri) for iri in about.get(v.tg("finding"), ())]
     return CommunityReport(

@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any
 from tgraph.errors import StoreError
 from tgraph.model import Agent
 from tgraph.models.base import canonical_json
-from tgraph.store.files import allowed_in, make_folder, read_json, sync_folder, write_json
+from tgraph.store.files import (
+    allowed_in,
+    link_file,
+    make_folder,
+    read_json,
+    sync_folder,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from numpy import float32, int64
@@ -192,6 +199,25 @@ def write_data(folder: Path, stem: str, write: Callable[[Path], None]) -> DataFi
     finally:
         temporary.unlink(missing_ok=True)
     return DataFile(name, size, crc32, digest)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFiles:
+    """Data files that lie in a folder, by their role in a set."""
+
+    folder: Path
+    files: Mapping[str, DataFile]
+
+    def link(self, folder: Path) -> dict[str, DataFile]:
+        """Have them in another folder too. Raises ``StoreError`` where the disk fails."""
+        try:
+            make_folder(folder)
+            for file in self.files.values():
+                if not (folder / file.name).exists():
+                    link_file(self.folder / file.name, folder / file.name)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        return dict(self.files)
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -3,7 +3,7 @@ context), a report or a summary in vector search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from pyoxigraph import Literal, NamedNode, Triple
 
@@ -18,7 +18,7 @@ from tgraph.index.chunk_contexts import (
 )
 from tgraph.index.evidence import EvidenceReader, stored_evidence
 from tgraph.index.prepended_metadata import prefaced, standing_prefaces
-from tgraph.index.reports.report import read_reports
+from tgraph.index.reports.report import read_report, read_reports
 from tgraph.index.sources import (
     Texts,
     document_of_chunk,
@@ -29,6 +29,7 @@ from tgraph.index.sources import (
 from tgraph.index.summary_tree import standing_tree, summary_text
 from tgraph.index.vectors.vector_index import text_hash
 from tgraph.librarian import Librarian
+from tgraph.model import CommunityReport
 from tgraph.store.base import Store
 
 PLURALS = {
@@ -45,32 +46,41 @@ _QUOTES = 12
 _AT_ONCE = 5_000
 
 
+Only = Collection[str] | None
+"""Some IRIs, or None for all there are."""
+
+
 def items_of(
-    kind: str, store: Store, librarian: Librarian, evidence: EvidenceReader | None = None
+    kind: str,
+    store: Store,
+    librarian: Librarian,
+    evidence: EvidenceReader | None = None,
+    only: Only = None,
 ) -> Iterator[tuple[str, str]]:
-    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs.
+    """(IRI, text) of everything of a kind that knowledge holds, in the order of the IRIs; ``only``
+    of some.
 
     The sentences that state an edge are read from ``evidence``, by default from the store. What
     only ``lexical_documents`` state is left out.
     """
     if kind in ("edge", "entity"):
         read = evidence or stored_evidence(store, Texts(store, librarian))
-        return (_edges if kind == "edge" else _entities)(store, read)
+        return (_edges if kind == "edge" else _entities)(store, read, only)
     readers = {
         "chunk": _chunks,
         "report": _reports,
         "context": _contexts,
         "summary": _summaries,
     }
-    return readers[kind](store, librarian)
+    return readers[kind](store, librarian, only)
 
 
-def _entities(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
+def _entities(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
     mentions = evidence.mentions() if lexical else {}
-    for entity in _instances(store, "Entity"):
+    for entity in _instances(store, "Entity", only):
         chunks = mentions.get(entity.value)
         if chunks and lexical.issuperset(map(document_of_chunk, chunks)):
             continue
@@ -79,13 +89,13 @@ def _entities(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str
         yield entity.value, f"{label}: {described}" if described else label
 
 
-def _edges(store: Store, evidence: EvidenceReader) -> Iterator[tuple[str, str]]:
+def _edges(store: Store, evidence: EvidenceReader, only: Only) -> Iterator[tuple[str, str]]:
     """An edge is found by each sentence that states it, and by what a model said of it."""
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
     graphs = _graphs(store)
-    edges = _instances(store, "Edge")
+    edges = _instances(store, "Edge", only)
     for start in range(0, len(edges), _AT_ONCE):
         batch = edges[start : start + _AT_ONCE]
         places = evidence.of_edges([edge.value for edge in batch], _QUOTES)
@@ -124,38 +134,41 @@ def _in_words(store: Store, edge: NamedNode) -> str:
     )
 
 
-def _chunks(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _chunks(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
     if lexical and lexical >= standing_documents(store):
         return
-    for document, chunk in standing_chunks(store):
+    for document, chunk in _chosen_chunks(store, only):
         if document not in lexical:
             yield chunk, prefaced(before.get(chunk, ""), texts.of_chunk(chunk))
 
 
-def _contexts(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _contexts(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     """A chunk is found by each of its pieces, its context before each."""
     texts, before = Texts(store, librarian), standing_prefaces(store)
     lexical = lexical_documents(store)
     for chunk, context in sorted(standing_contexts(store).items()):
-        if document_of_chunk(chunk) in lexical:
+        if document_of_chunk(chunk) in lexical or (only is not None and chunk not in only):
             continue
         said = prefaced(before.get(chunk, ""), context_text(store, context))
         for piece in pieces(texts.of_chunk(chunk)):
             yield chunk, spelled_out(with_context(said, piece))
 
 
-def _reports(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _reports(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     """What each report is about, without the paragraphs: these quote what has vectors already, or
     say more about what the findings' summaries say."""
-    for report in sorted(read_reports(store).values(), key=lambda report: report.iri):
+    found = read_reports(store).values() if only is None else _chosen_reports(store, only)
+    for report in sorted(found, key=lambda report: report.iri):
         headings = [finding.summary for finding in report.findings]
         yield report.iri, "\n\n".join([report.title, report.summary, "\n".join(headings)])
 
 
-def _summaries(store: Store, librarian: Librarian) -> Iterator[tuple[str, str]]:
+def _summaries(store: Store, librarian: Librarian, only: Only) -> Iterator[tuple[str, str]]:
     for summary in sorted(standing_tree(store)):
+        if only is not None and summary not in only:
+            continue
         yield summary, summary_text(store, summary)
 
 
@@ -164,8 +177,27 @@ def sentence_hash(quote: str) -> bytes:
     return text_hash(quote[:_DESCRIPTIONS])
 
 
-def _instances(store: Store, kind: str) -> list[NamedNode]:
-    quads = store.match(None, v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH)
+def _chosen_chunks(store: Store, only: Only) -> Iterator[tuple[str, str]]:
+    """The standing chunks, or those of them."""
+    if only is None:
+        yield from standing_chunks(store)
+        return
+    standing = standing_documents(store)
+    for chunk in sorted(only):
+        document = document_of_chunk(chunk)
+        if document in standing:
+            yield document, chunk
+
+
+def _chosen_reports(store: Store, only: Collection[str]) -> Iterator[CommunityReport]:
+    for node in _instances(store, "CommunityReport", only):
+        yield read_report(store, node)
+
+
+def _instances(store: Store, kind: str, only: Only = None) -> list[NamedNode]:
+    chosen: Iterable[NamedNode | None] = [None] if only is None else map(NamedNode, only)
+    wanted = v.RDF_TYPE, v.tg(kind), v.KNOWLEDGE_GRAPH
+    quads = (quad for each in chosen for quad in store.match(each, *wanted))
     nodes = [quad.subject for quad in quads if isinstance(quad.subject, NamedNode)]
     return sorted(nodes, key=lambda node: node.value)
 

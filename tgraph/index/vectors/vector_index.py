@@ -6,7 +6,8 @@ is made anew, from the vectors of unchanged texts, when either changes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ __all__ = [
     "VectorSet",
     "build",
     "load",
+    "revise",
 ]
 
 Progress = Callable[[int, int], None]
@@ -77,6 +79,125 @@ def build(
     elif known:
         matrix, places = _embed(embedder, texts, progress, sink)
     return _arrange(kind, embedder, sorted(wanted), matrix, places, parameters)
+
+
+def revise(
+    previous: VectorSet,
+    items: Iterable[tuple[str, str]],
+    touched: Collection[str],
+    embedder: Embedder,
+    progress: Progress = no_progress,
+    sink: CallSink = no_sink,
+) -> VectorSet | None:
+    """The set of what ``previous`` has of all but the touched IRIs, and of the (IRI, text) items,
+    which are those of the touched ones. It is searched as one that was built of everything.
+
+    ``previous`` was made by the embedder. Large sets keep its rows and its graph, to which rows are
+    added, until these and those that nothing has any more are an eighth. None where the embedder's
+    dimension has changed.
+    """
+    texts: dict[bytes, str] = {}
+    wanted: set[tuple[str, bytes]] = set()
+    for iri, text in items:
+        digest = text_hash(text)
+        texts[digest] = text
+        wanted.add((iri, digest))
+    known = _rows_of_texts(previous, texts)
+    fresh = {digest: text for digest, text in texts.items() if digest not in known}
+    matrix, places = _embed(embedder, fresh, progress, sink)
+    if not _fits(previous, matrix):
+        return None
+    moved = {digest: (start + previous.count, count) for digest, (start, count) in places.items()}
+    joined = _with_lines(previous, touched, sorted(wanted), {**known, **moved}, matrix)
+    return joined if _is_worth_keeping(joined) else _compacted(joined)
+
+
+LARGEST_ADDITION = 8
+"""Of how many parts of a set one may have come, or be of no use, since its graph was made."""
+
+
+def _rows_of_texts(vectors: VectorSet, wanted: Collection[bytes]) -> dict[bytes, Rows]:
+    """Where the windows of those of the texts are that the set has."""
+    import numpy as np
+
+    if not wanted or not len(vectors.hashes):
+        return {}
+    halves = np.ascontiguousarray(vectors.hashes).view(np.uint64)[:, 0]
+    digests = np.frombuffer(b"".join(wanted), dtype=np.uint64).reshape(-1, 2)[:, 0]
+    found: dict[bytes, set[int]] = {}
+    for line in np.flatnonzero(np.isin(halves, digests)).tolist():
+        if (digest := vectors.hashes[line].tobytes()) in wanted:
+            found.setdefault(digest, set()).add(int(vectors.rows[line]))
+    return {digest: (min(rows), len(rows)) for digest, rows in found.items()}
+
+
+def _with_lines(
+    previous: VectorSet,
+    touched: Collection[str],
+    wanted: Sequence[tuple[str, bytes]],
+    places: Mapping[bytes, Rows],
+    fresh: NDArray[float32],
+) -> VectorSet:
+    """The set with these lines of the touched IRIs, and rows added to it."""
+    import numpy as np
+
+    lines = [
+        (iri, digest, places[digest][0] + window)
+        for iri, digest in wanted
+        for window in range(places[digest][1])
+    ]
+    known = {iri: place for iri in touched if (place := previous.keys.find(iri)) is not None}
+    new = {iri for iri, _ in wanted}
+    keys, moved = previous.keys.changed(known.keys() - new, new - known.keys())
+    kept = ~np.isin(previous.owners, np.array(list(known.values()), dtype=np.int64))
+    own = np.array([keys.find(iri) for iri, _, _ in lines], dtype=np.uint32)
+    owners = moved[previous.owners[kept]].astype(np.uint32)
+    at = np.searchsorted(owners, own)
+    block = np.frombuffer(b"".join(digest for _, digest, _ in lines), dtype=np.uint8)
+    rows = np.array([row for _, _, row in lines], dtype=np.uint32)
+    more = fresh if previous.more is None else np.concatenate([previous.more, fresh])
+    return replace(
+        previous,
+        keys=keys,
+        owners=np.insert(owners, at, own),
+        hashes=np.insert(previous.hashes[kept], at, block.reshape(-1, _HASH_BYTES), axis=0),
+        rows=np.insert(previous.rows[kept], at, rows),
+        more=np.asarray(more, dtype=np.float32) if len(more) else previous.more,
+    )
+
+
+def _is_worth_keeping(vectors: VectorSet) -> bool:
+    """Whether most of the rows that the graph has are of use, and few came since."""
+    import numpy as np
+
+    size = len(vectors.matrix)
+    if size < vectors.parameters.threshold:
+        return False
+    used = len(np.unique(vectors.rows[vectors.rows < size]))
+    return (vectors.count - used) * LARGEST_ADDITION <= size
+
+
+def _compacted(vectors: VectorSet) -> VectorSet:
+    """The same set as ``build`` makes it: only rows that some line has, in the order of their
+    texts' hashes, and a graph of all of them."""
+    import numpy as np
+
+    used, lines = np.unique(vectors.rows, return_index=True)
+    halves = np.ascontiguousarray(vectors.hashes[lines]).view(">u8").reshape(-1, 2)
+    order = np.lexsort((used, halves[:, 1], halves[:, 0]))
+    place = np.empty(len(used), dtype=np.uint32)
+    place[order] = np.arange(len(used), dtype=np.uint32)
+    matrix = np.ascontiguousarray(vectors.take(used[order]))
+    parameters = vectors.parameters
+    graph = Hnsw.build(matrix, parameters) if len(matrix) >= parameters.threshold else None
+    return replace(
+        vectors,
+        rows=place[np.searchsorted(used, vectors.rows)],
+        matrix=matrix,
+        more=None,
+        open_graph=lambda: graph,
+        kept=None,
+    )
 
 
 def text_hash(text: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_LARGE = ("vectors", "hnsw")
 _FEW = 16  # a search by halves costs about as much as decoding this many keys
 
 
@@ -69,14 +70,41 @@ class Keys(Sequence[str]):
         if isinstance(allowed, np.ndarray):
             return np.flatnonzero(allowed)
         if len(allowed) * _FEW < len(self) and "_numbers" not in self.__dict__:
-            found = [place for iri in set(allowed) if (place := self._find(iri)) is not None]
+            found = [place for iri in set(allowed) if (place := self.find(iri)) is not None]
         else:
             found = [self._numbers[iri] for iri in set(allowed) if iri in self._numbers]
         return np.array(sorted(found), dtype=np.int64)
 
-    def _find(self, iri: str) -> int | None:
+    def find(self, iri: str) -> int | None:
+        """The IRI's place, if it is there."""
         place = bisect_left(self, iri)
         return place if place < len(self) and self[place] == iri else None
+
+    def changed(self, gone: Iterable[str], added: Iterable[str]) -> tuple[Keys, NDArray[int64]]:
+        """These without some and with others, and where in them each of these is now: -1 for what
+        is gone."""
+        import numpy as np
+
+        kept = np.ones(len(self), dtype=bool)
+        kept[[place for iri in gone if (place := self.find(iri)) is not None]] = False
+        fresh = sorted(iri for iri in set(added) if self.find(iri) is None)
+        at = np.array([bisect_left(self, iri) for iri in fresh], dtype=np.int64)
+        moved = np.full(len(self), -1, dtype=np.int64)
+        stay = np.flatnonzero(kept)
+        moved[stay] = np.arange(len(stay)) + np.searchsorted(at, stay, side="right")
+        lengths = np.diff(self.ends, prepend=0)
+        block = self.block[np.repeat(kept, lengths)]
+        before = np.cumsum(np.where(kept, lengths, 0))  # bytes kept up to each place
+        cuts = [int(before[place - 1]) if place else 0 for place in at.tolist()]
+        pieces = np.split(block, cuts)
+        new = [np.frombuffer(iri.encode(), dtype=np.uint8) for iri in fresh]
+        joined = [each for pair in zip(pieces, [*new, block[:0]], strict=True) for each in pair]
+        sizes = np.empty(len(stay) + len(fresh), dtype=np.int64)
+        sizes[moved[stay]] = lengths[stay]
+        mine = np.ones(len(sizes), dtype=bool)
+        mine[moved[stay]] = False
+        sizes[mine] = [len(each) for each in new]
+        return Keys(np.concatenate(joined), np.cumsum(sizes)), moved
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -97,7 +125,9 @@ class VectorSet:
     An IRI may have several texts and a text several windows; it is scored by the best of them.
     A text that several IRIs have is several lines and one row. Safe to search from many threads.
     ``keys`` are the IRIs in order; a mask given to ``search`` has one place for each. ``owners``,
-    ``hashes`` and ``rows`` say of each line whose it is, of which text, and where in ``matrix``.
+    ``hashes`` and ``rows`` say of each line whose it is, of which text, and where in ``matrix``, or
+    behind that in ``more``: rows that came since the graph was made, and are searched exactly.
+    ``kept`` are the files that it has already.
     """
 
     kind: str
@@ -109,6 +139,8 @@ class VectorSet:
     matrix: NDArray[float32]
     parameters: HnswParameters
     open_graph: Callable[[], Hnsw | None]
+    more: NDArray[float32] | None = None
+    kept: files.KeptFiles | None = None
     _opening: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @property
@@ -121,7 +153,12 @@ class VectorSet:
         return len(self.keys)
 
     def __repr__(self) -> str:
-        return f"<VectorSet {self.kind}: {len(self)} IRIs, {len(self.matrix)} rows>"
+        return f"<VectorSet {self.kind}: {len(self)} IRIs, {self.count} rows>"
+
+    @property
+    def count(self) -> int:
+        """How many rows there are; some may be of texts that no IRI has any more."""
+        return len(self.matrix) + (0 if self.more is None else len(self.more))
 
     def lines_of(self, places: NDArray[int64]) -> tuple[NDArray[int64], NDArray[int64]]:
         """The lines of these places in ``keys``, and how many each has."""
@@ -134,9 +171,19 @@ class VectorSet:
 
     def vectors_of(self, lines: NDArray[int64] | slice) -> NDArray[float32]:
         """The vectors of these lines."""
+        return self.take(self.rows[lines])
+
+    def take(self, rows: NDArray[Any]) -> NDArray[float32]:
+        """The vectors of these rows."""
         import numpy as np
 
-        return np.asarray(self.matrix[self.rows[lines]], dtype=np.float32)
+        if self.more is None:
+            return np.asarray(self.matrix[rows], dtype=np.float32)
+        found = np.empty((len(rows), self.dimension), dtype=np.float32)
+        behind = rows >= len(self.matrix)
+        found[~behind] = self.matrix[rows[~behind]]
+        found[behind] = self.more[rows[behind] - len(self.matrix)]
+        return found
 
     # --- searching ---
 
@@ -171,7 +218,7 @@ class VectorSet:
     def _search(self, query: NDArray[float32], k: int, places: NDArray[int64] | None) -> list[Hit]:
         if places is not None:
             return self._rank(query, k, self.lines_of(places)[0])
-        if len(self.matrix) >= self.parameters.threshold and self._graph is not None:
+        if self._has_graph and self._graph is not None:
             lines = self._nearest(self._graph, query, k)
             if lines is not None:
                 return self._rank(query, k, lines)
@@ -204,10 +251,11 @@ class VectorSet:
         be of half precision on the disk."""
         import numpy as np
 
-        if len(self.matrix) < self.parameters.threshold:
+        if self.count < self.parameters.threshold and self.more is None:
             found: NDArray[float32] = np.vecdot(self._single, query)
             return found
-        blocks = (self.matrix[at : at + _AT_ONCE] for at in range(0, len(self.matrix), _AT_ONCE))
+        segments = [self.matrix, *([] if self.more is None else [self.more])]
+        blocks = (s[at : at + _AT_ONCE] for s in segments for at in range(0, len(s), _AT_ONCE))
         return np.concatenate([np.vecdot(b.astype(np.float32, copy=False), query) for b in blocks])
 
     @cached_property
@@ -227,7 +275,9 @@ class VectorSet:
             rows = graph.nearest(query, count)
             if rows is None:
                 return None
-            lines = self._lines_with(rows)
+            lines = self._lines_with(
+                np.concatenate([rows, np.arange(len(self.matrix), self.count)])
+            )
             if len(np.unique(self.owners[lines])) >= wanted:
                 return lines
             count *= 2
@@ -246,7 +296,11 @@ class VectorSet:
         import numpy as np
 
         order = np.argsort(self.rows, kind="stable")
-        return order, np.searchsorted(self.rows[order], np.arange(len(self.matrix) + 1))
+        return order, np.searchsorted(self.rows[order], np.arange(self.count + 1))
+
+    @property
+    def _has_graph(self) -> bool:
+        return len(self.matrix) >= self.parameters.threshold
 
     @property
     def _graph(self) -> Hnsw | None:
@@ -267,17 +321,18 @@ class VectorSet:
         """
         arrays: dict[str, NDArray[Any]] = {
             "vectors": compact(self.matrix),
+            **({} if self.more is None else {"more": compact(self.more)}),
             "owners": self.owners,
             "hashes": self.hashes,
             "rows": self.rows,
             "keys": self.keys.block,
             "ends": self.keys.ends,
         }
-        written = {
-            role: files.write_data(folder, f"{self.kind}.{role}", _writer(array))
-            for role, array in arrays.items()
-        }
-        if len(self.matrix) >= self.parameters.threshold and self._graph is not None:
+        written = self.kept.link(folder) if self.kept else {}
+        for role, array in arrays.items():
+            if role not in written:
+                written[role] = files.write_data(folder, f"{self.kind}.{role}", array_writer(array))
+        if self._has_graph and "hnsw" not in written and self._graph is not None:
             written["hnsw"] = files.write_data(folder, f"{self.kind}.hnsw", self._graph.write)
         manifest = files.Manifest(
             kind=self.kind,
@@ -292,7 +347,9 @@ class VectorSet:
         files.write_manifest(folder, manifest)
 
 
-def _writer(array: NDArray[Any]) -> Callable[[Path], None]:
+def array_writer(array: NDArray[Any]) -> Callable[[Path], None]:
+    """Writes the array to a file, for ``write_data``."""
+
     def write(path: Path) -> None:
         import numpy as np
 
@@ -339,6 +396,8 @@ def load(
         arrays["vectors"],
         manifest.hnsw,
         lambda: _open_graph(folder, manifest),
+        arrays.get("more"),
+        files.KeptFiles(folder, {r: f for r, f in manifest.files.items() if r in _LARGE}),
     )
 
 

@@ -1,0 +1,115 @@
+"""Connected parts of a graph, those that are large cut into smaller ones, and these into groups.
+
+A large part is cut by the first rounds of Borůvka's algorithm for a maximum spanning tree (1926;
+Nešetřil, Milková, Nešetřilová, Discrete Mathematics 233, 2001): in each round whatever holds fewer
+nodes than wanted joins what its strongest tie leads to. The strength of a tie is its weight over
+the degrees of its ends, each rounded down to a power of two, so that nodes with many ties attract
+few. A spanning tree changes by one tie where a tie changes, and whoever chooses looks at its own
+ties alone. So what a change of the graph alters is near it, and the result does not depend on how
+the graph came about.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy import float64, int32, int64, uint64
+    from numpy.typing import NDArray
+
+
+class Cutting(NamedTuple):
+    """A connected part of more than ``most`` nodes is cut into parts of ``part`` nodes or more, and
+    each of these into groups of ``group`` or more."""
+
+    most: int = 2_000
+    part: int = 100
+    group: int = 12
+
+
+DEFAULT_CUTTING = Cutting()
+_MIXED = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F
+
+
+class Partition(NamedTuple):
+    """For each node the first node of its part, and of its group within a part that was cut, by
+    number; -1 for a node that has no ties, or is in no group. Each is connected."""
+
+    parts: NDArray[int32]
+    groups: NDArray[int32]
+
+
+def partition(
+    ends: NDArray[int32], weights: NDArray[float64], marks: NDArray[uint64], how: Cutting
+) -> Partition:
+    """The parts of a graph with these ties, two nodes each, and their weights.
+
+    Of ties that are equally strong the nodes' ``marks`` decide, which depend on nothing else in the
+    graph.
+    """
+    import numpy as np
+
+    parts = _connected(len(marks), ends)
+    groups = np.full(len(marks), -1, dtype=np.int64)
+    tied = np.zeros(len(marks), dtype=bool)
+    tied[ends.ravel()] = True
+    large = (np.bincount(parts, minlength=len(marks)) > how.most)[parts] & tied
+    if large.any():
+        own = large[ends[:, 0]]
+        order = _by_strength(ends[own], weights[own], marks)
+        sorted_ends = ends[own][order].astype(np.int64)
+        cut = _cut(sorted_ends, np.arange(len(marks)), how.group)
+        groups[large] = cut[large]
+        parts[large] = _cut(sorted_ends, cut, how.part)[large]
+    return Partition(np.where(tied, parts, -1).astype(np.int32), groups.astype(np.int32))
+
+
+def _connected(size: int, ends: NDArray[int32] | NDArray[int64]) -> NDArray[int64]:
+    """For each node the first node of its connected part."""
+    import numpy as np
+    from igraph import Graph
+
+    graph = Graph(size, np.ascontiguousarray(ends, dtype=np.int64))
+    number = np.array(graph.connected_components().membership, dtype=np.int64)
+    first = np.full(size, size, dtype=np.int64)
+    np.minimum.at(first, number, np.arange(size))
+    return first[number]
+
+
+def _cut(ends: NDArray[int64], parts: NDArray[int64], least: int) -> NDArray[int64]:
+    """The parts, by their first nodes, joined until each has ``least`` nodes or no tie leads out of
+    it; ``ends`` are the ties, the weakest first."""
+    import numpy as np
+
+    size = len(parts)
+    while True:
+        here, there = parts[ends[:, 0]], parts[ends[:, 1]]
+        out = here != there
+        ends, here, there = ends[out], here[out], there[out]
+        small = np.bincount(parts, minlength=size) < least
+        strongest = np.full(size, -1, dtype=np.int64)
+        for side in (here, there):
+            choosing = np.flatnonzero(small[side])
+            chosen = np.full(size, -1, dtype=np.int64)
+            chosen[side[choosing]] = choosing  # of several the last counts, which is the strongest
+            strongest = np.maximum(strongest, chosen)
+        joined = strongest[strongest >= 0]
+        if not len(joined):
+            return parts
+        parts = _connected(size, np.stack([here[joined], there[joined]], axis=1))[parts]
+
+
+def _by_strength(
+    ends: NDArray[int32], weights: NDArray[float64], marks: NDArray[uint64]
+) -> NDArray[int64]:
+    """The order of the ties, the weakest first."""
+    import numpy as np
+
+    degrees = np.bincount(ends.ravel(), minlength=len(marks))
+    powers = np.frexp(np.maximum(degrees, 1))[1] - 1
+    strengths = np.ldexp(weights, -(powers[ends[:, 0]] + powers[ends[:, 1]]))
+    one, other = np.sort(marks[ends], axis=1).T
+    with np.errstate(over="ignore"):
+        mixed = one * np.uint64(_MIXED[0]) ^ other * np.uint64(_MIXED[1])
+    found: NDArray[int64] = np.lexsort((other, one, mixed, strengths))
+    return found
