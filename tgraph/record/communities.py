@@ -27,7 +27,7 @@ from tgraph.record.activities import (
     state_invalidation,
     state_parameters,
 )
-from tgraph.store.base import Store
+from tgraph.store.base import Store, text_of
 from tgraph.store.statements import Statements, Value, Writer, iri
 
 
@@ -101,6 +101,15 @@ def report_content(made: MadeReport, context: ReportContext) -> str:
     }
     content = {"report": asdict(made.report), "shown": shown, "left_out": dict(context.left_out)}
     return canonical_json(content)
+
+
+def fallbacks(store: Store) -> set[str]:
+    """The communities for which a report could once not be written, and was made otherwise."""
+    found = set()
+    for quad in store.match(None, v.tg("fallbackReason"), None, v.SOURCE_GRAPH):
+        for about in store.match(quad.subject, v.tg("community"), None, v.SOURCE_GRAPH):
+            found.add(text_of(about.object))
+    return found
 
 
 Parameters = Mapping[str, str | int | float]

@@ -54,6 +54,7 @@ from tgraph.index.reports.report import (
     report_on,
     report_subjects,
 )
+from tgraph.index.reports.report_cache import writer_of_reports
 from tgraph.index.sources import Texts
 from tgraph.model import Agent, Community, CommunityReport
 from tgraph.models.base import CallSink
@@ -62,6 +63,7 @@ from tgraph.record.activities import Authorship, is_recorded
 from tgraph.record.communities import (
     Hierarchy,
     clustering_quads,
+    fallbacks,
     hierarchies_of,
     last_parameters,
     report_content,
@@ -283,17 +285,35 @@ def write_reports(context: IndexContext, known: Mapping[str, CommunityReport] | 
 
 
 def _touched_communities(context: IndexContext) -> set[str] | None:
-    """The communities that are new, gone, or have members of which anything is other than it was:
-    what the others' reports show did not change. None where that isn't known."""
+    """The communities that are new, gone, or have members of which anything is other than it was,
+    and those whose report is a fallback: what the others' reports show did not change. None where
+    that isn't known, or others wrote them."""
     store, keys, changed = context.copy.store, context.changes.keys, context.changes.communities
-    if keys is None or changed is None:
+    before, context.changes.writer = _writer_before(context), _writer(context)
+    if keys is None or changed is None or before != context.changes.writer:
         return None
-    found = set(changed)
+    found = changed | fallbacks(store)
     for resource in keys.resources:
         for quad in store.match(None, v.tg("member"), NamedNode(resource), v.KNOWLEDGE_GRAPH):
             if isinstance(quad.subject, NamedNode) and has_type(store, quad.subject, "Community"):
                 found.add(quad.subject.value)
     return found
+
+
+def _writer(context: IndexContext) -> str:
+    """All that a report depends on beside what it shows."""
+    writer = context.parts.report_writer
+    return v.digest(writer.key, str(context.settings.reports.max_input_tokens), _encoding(context))
+
+
+def _encoding(context: IndexContext) -> str:
+    agent = context.parts.report_writer.agent
+    return encoding_for(agent.name) if agent.kind == "model" else DEFAULT_ENCODING
+
+
+def _writer_before(context: IndexContext) -> str:
+    folder, pointer = context.ledger.folder, read_pointer(context.ledger.folder)
+    return writer_of_reports(folder.vectors, pointer.generation) if pointer else ""
 
 
 def reported(communities: Sequence[Community], context: IndexContext) -> Sequence[Community]:
@@ -331,8 +351,7 @@ class _ReportPhase(Phase[ReportContext, ReportDraft, ReportWriter]):
         keyed = ((report_key_of(store, r.iri), r) for r in known.values() if self.by_model)
         self._known = {key: report for key, report in keyed if key}
         self._reader = DetailReader(store, Texts(store, context.librarian), context.evidence)
-        name = self.maker.agent.name
-        self._sizes = Sizes(encoding_for(name) if self.by_model else DEFAULT_ENCODING)
+        self._sizes = Sizes(_encoding(context))
         self._budget = context.settings.reports.max_input_tokens - self.maker.overhead
         self._made: dict[str, CommunityReport] = {}
         self._given = GivenReports(store, Texts(store, context.librarian))

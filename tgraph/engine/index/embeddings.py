@@ -24,6 +24,7 @@ from tgraph.index.reports.report_cache import (
     load_report_cache,
     read_report_cache,
     save_report_cache,
+    writer_of_reports,
 )
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
@@ -125,10 +126,13 @@ def grow_tree_anew(context: IndexContext, ledger: Ledger) -> None:
 
 def _shelve(context: IndexContext, ledger: Ledger, generation: int) -> None:
     """Put the reports beside the vectors, with all that questions would count of each."""
-    pointer = read_pointer(ledger.folder)
-    before = load_report_cache(ledger.folder.vectors, pointer.generation) if pointer else None
+    folder, pointer = ledger.folder.vectors, read_pointer(ledger.folder)
+    before = load_report_cache(folder, pointer.generation) if pointer else None
     shelf = cache_reports(context.copy.store, context.evidence, context.parts, before)
-    save_report_cache(context.copy.vectors, generation, shelf)
+    writer = context.changes.writer
+    if not writer and pointer:
+        writer = writer_of_reports(folder, pointer.generation)
+    save_report_cache(context.copy.vectors, generation, shelf, writer)
 
 
 def cache_reports(

@@ -19,7 +19,7 @@ from tgraph.model import Community, CommunityReport, Finding
 from tgraph.store.base import Store
 from tgraph.store.files import disk_errors, write_atomic
 
-FORMAT = 3
+FORMAT = 4
 FILE = "shelf.json.z"
 
 
@@ -44,14 +44,15 @@ def read_report_cache(store: Store) -> ReportCache:
     return ReportCache(read_communities(store, edges=False), read_reports(store))
 
 
-def save_report_cache(folder: Path, generation: int, shelf: ReportCache) -> None:
-    """Keep it in the folder, atomically and durably, as of a generation of the knowledge.
+def save_report_cache(folder: Path, generation: int, shelf: ReportCache, writer: str = "") -> None:
+    """Keep it in the folder, atomically and durably, as of a generation of the knowledge, with who
+    wrote all that are no fallback (empty: that isn't known).
 
     Raises ``StoreError`` where the disk fails.
     """
     text = json.dumps(_packed(shelf), ensure_ascii=False, separators=(",", ":"))
     body = zlib.compress(text.encode())
-    head = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
+    head = _head(generation, body) | {"writer": writer}
     with disk_errors():
         write_atomic(folder / FILE, json.dumps(head).encode() + b"\n" + body)
 
@@ -60,12 +61,25 @@ def load_report_cache(folder: Path, generation: int) -> ReportCache | None:
     """The folder's shelf; None where it is missing, damaged or of another generation."""
     try:
         head, _, body = (folder / FILE).read_bytes().partition(b"\n")
-        wanted = {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
-        if json.loads(head) != wanted:
-            return None
-        return _unpacked(json.loads(zlib.decompress(body)))
-    except (OSError, ValueError):
-        return None
+        if _head(generation, body).items() <= json.loads(head).items():
+            return _unpacked(json.loads(zlib.decompress(body)))
+    except (OSError, ValueError, AttributeError):
+        pass
+    return None
+
+
+def writer_of_reports(folder: Path, generation: int) -> str:
+    """Who wrote the reports of that generation; empty where that isn't known."""
+    try:
+        with (folder / FILE).open("rb") as file:
+            head = json.loads(file.readline())
+        return str(head["writer"]) if head["generation"] == generation else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _head(generation: int, body: bytes) -> dict[str, int]:
+    return {"format": FORMAT, "generation": generation, "crc32": zlib.crc32(body)}
 
 
 def _packed(shelf: ReportCache) -> dict[str, Any]:
