@@ -1,6 +1,6 @@
 """What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
-evidence, the graph itself (triples by their ends, names, types, weights), how many relationships
-entities have, how long chunks are, and how pages read.
+evidence, the graph itself (triples by their ends, names, types, weights), the network of graph
+ranking, how many relationships entities have, how long chunks are, and how pages read.
 
 They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
 look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
@@ -65,7 +65,7 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 3
+FORMAT = 4
 """Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
 
 STEM = "lookups"
@@ -85,6 +85,9 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
                    reified INTEGER, stated INTEGER, weight REAL, description TEXT) WITHOUT ROWID;
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
+CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
+    WITHOUT ROWID;
+CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
 """
 _INDEX = """
 CREATE INDEX iri ON evidence (iri) WHERE stated;
@@ -93,6 +96,7 @@ CREATE INDEX term ON text (text);
 CREATE INDEX outgoing ON edge (subject, iri) WHERE stated;
 CREATE INDEX incoming ON edge (object, iri) WHERE stated;
 CREATE INDEX named ON said (text) WHERE entity;
+CREATE INDEX linked ON link (kind, text);
 """
 T = TypeVar("T", bound="LookupTable | None")
 
@@ -129,6 +133,10 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
+_REIFIED = f"{_TERMS} WHERE reified"
+_NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
+_LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
 _EDGES = _EDGE, f"{v.URN}edge;"
 _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
@@ -213,6 +221,39 @@ class LookupTable:
         for iri, text in self._query(_SAID, ((each, kind) for each in dict.fromkeys(subjects))):
             found[iri].append(text)
         return found
+
+    # --- the network of graph ranking ---
+
+    def relations(self) -> Iterator[tuple[str, str, str]]:
+        """The edges between resources, with these."""
+        for iri, subject, _, obj in self._query(_REIFIED, [()]):
+            if obj.startswith("<"):
+                yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
+
+    def put_nodes(self, rows: Iterable[tuple[str, bool, int, int, bytes]]) -> None:
+        """Keep these nodes: IRI, whether it is a chunk, the mark that ties know it by, how many
+        chunks name it, its ties."""
+        self._put("INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)", rows)
+
+    def put_links(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Keep what resources have of a kind: IRI, kind, text."""
+        self._put("INSERT OR IGNORE INTO link VALUES (?, ?, ?)", rows)
+
+    def nodes(self) -> list[tuple[str, bool, int, int, bytes]]:
+        """All nodes, the entities first, each in the order of the IRIs."""
+        return self._query(_NODES, [()])
+
+    def links(self, iris: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """What the resources have of the kind, each with the IRI."""
+        return self._query(_LINKS, ((iri, kind) for iri in iris))
+
+    def linked(self, texts: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """The resources that have one of the texts of the kind, each with the text."""
+        return self._query(_LINKED, ((text, kind) for text in texts))
+
+    def _put(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        with self._lock, self._connection:
+            self._connection.executemany(statement, rows)
 
     # --- as ``KeptPages`` ---
 
