@@ -1,6 +1,7 @@
 """What questions look up by the hundred, of one generation of knowledge, in tables of SQLite:
-evidence, the graph itself (triples by their ends, names, types, weights), how many relationships
-entities have, how long chunks are, and how pages read.
+evidence, the graph itself (triples by their ends, names, types, weights), the network of graph
+ranking, the words at entities with many edges, how many relationships entities have, how long
+chunks are, and how pages read.
 
 They lie beside the vectors and are derived like them. In the store a row of evidence is a dozen
 look-ups of 10 µs each; here all rows of an edge or an entity are one. Where the file is missing,
@@ -84,7 +85,7 @@ def tokens_of(store: Store, chunks: Sequence[str]) -> dict[str, int]:
     return {text_of(row["chunk"]): int(text_of(row["tokens"])) for row in rows}
 
 
-FORMAT = 4
+FORMAT = 5
 """Also of how pages read: another one where ``tgraph.ingest.segments`` finds other segments."""
 
 STEM = "lookups"
@@ -104,6 +105,11 @@ CREATE TABLE edge (iri BLOB PRIMARY KEY, subject INTEGER, predicate INTEGER, obj
                    reified INTEGER, stated INTEGER, weight REAL, description TEXT) WITHOUT ROWID;
 CREATE TABLE said (iri TEXT, kind TEXT, text TEXT, entity INTEGER, PRIMARY KEY (iri, kind, text))
     WITHOUT ROWID;
+CREATE TABLE node (iri TEXT PRIMARY KEY, chunk INTEGER, mark INTEGER, spread INTEGER, ties BLOB)
+    WITHOUT ROWID;
+CREATE TABLE hub (iri TEXT PRIMARY KEY, edges BLOB, places BLOB, sizes BLOB, terms BLOB)
+    WITHOUT ROWID;
+CREATE TABLE link (iri TEXT, kind TEXT, text TEXT, PRIMARY KEY (iri, kind, text)) WITHOUT ROWID;
 CREATE TABLE changed (kind TEXT, key, PRIMARY KEY (kind, key)) WITHOUT ROWID;
 """
 _KEYS = {
@@ -114,6 +120,9 @@ _KEYS = {
     "chunk": "iri",
     "document": "iri",
     "page": "iri",
+    "node": "iri",
+    "hub": "iri",
+    "link": "iri",
 }
 """The tables and by what their rows are known."""
 _INDEX = """
@@ -123,6 +132,7 @@ CREATE INDEX term ON text (text);
 CREATE INDEX outgoing ON edge (subject, iri) WHERE stated;
 CREATE INDEX incoming ON edge (object, iri) WHERE stated;
 CREATE INDEX named ON said (text) WHERE entity;
+CREATE INDEX linked ON link (kind, text);
 """
 T = TypeVar("T", bound="LookupTable | None")
 
@@ -158,6 +168,15 @@ _MENTIONS = """
 SELECT about, text FROM evidence JOIN text ON number = chunk
 WHERE NOT (about >= ? AND about < ?) AND NOT (about >= ? AND about < ?) GROUP BY about, chunk
 """
+_REIFIED = f"{_TERMS} WHERE reified"
+_NODES = "SELECT iri, chunk, mark, spread, ties FROM node ORDER BY chunk, iri"
+_HUB = "SELECT iri, edges, places, sizes, terms FROM hub WHERE iri = ?"
+_DEGREES = "SELECT iri, degree FROM entity WHERE degree > ? ORDER BY iri"
+_AT_END = "SELECT iri FROM edge WHERE {} = (SELECT number FROM text WHERE text = ?) AND stated"
+_ENDS = tuple(f"{_AT_END.format(end)} ORDER BY iri LIMIT ?" for end in ("subject", "object"))
+_STATED = f"{_TERMS} WHERE iri = ? AND stated"
+_LINKS = "SELECT iri, text FROM link WHERE iri = ? AND kind = ?"
+_LINKED = "SELECT iri, text FROM link WHERE text = ? AND kind = ? ORDER BY iri"
 _EVIDENCE, _EDGE = f"{v.URN}evidence:", f"{v.URN}edge:"
 _EDGES = _EDGE, f"{v.URN}edge;"
 _OTHERS = tuple(f"{v.URN}{kind}{end}" for kind in ("edge", "claim") for end in (":", ";"))
@@ -269,6 +288,91 @@ class LookupTable:
         for iri, text in self._of("said", _SAID, asked):
             found[iri].append(text)
         return found
+
+    # --- the network of graph ranking ---
+
+    def relations(self) -> Iterator[tuple[str, str, str]]:
+        """The edges between resources, with these."""
+        for iri, subject, _, obj in self._with("edge", _REIFIED, [()])[0]:
+            if obj.startswith("<"):
+                yield _unpacked_edge(iri), subject[1:-1], obj[1:-1]
+
+    def put_nodes(self, rows: Iterable[tuple[str, bool, int, int, bytes]]) -> None:
+        """Make these the nodes: IRI, whether it is a chunk, the mark that ties know it by, how many
+        chunks name it, its ties."""
+        self._put_all("node", "SELECT * FROM node", rows)
+
+    def put_links(self, rows: Iterable[tuple[str, str, str]]) -> None:
+        """Make these what resources have: IRI, kind, text."""
+        self._put_all("link", "SELECT * FROM link", rows)
+
+    def nodes(self) -> list[tuple[str, bool, int, int, bytes]]:
+        """All nodes, the entities first, each in the order of the IRIs."""
+        (found,) = self._with("node", _NODES, [()])
+        return found if self._newer is None else sorted(found, key=lambda row: (row[1], row[0]))
+
+    def links(self, iris: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """What the resources have of the kind, each with the IRI."""
+        return self._of("link", _LINKS, ((iri, kind) for iri in iris))
+
+    def linked(self, texts: Iterable[str], kind: str) -> list[tuple[str, str]]:
+        """The resources that have one of the texts of the kind, each with the text."""
+        found = self._with("link", _LINKED, ((text, kind) for text in texts))
+        return [row for rows in found for row in sorted(rows)]
+
+    # --- hubs ---
+
+    def statements(self, edges: Iterable[str]) -> Edges:
+        """What those of the edges say that knowledge states."""
+        return _statements(self._of("edge", _STATED, zip(map(_packed_edge, edges))))
+
+    def edges_at(self, entity: str) -> list[str]:
+        """The edges that ``around`` gives, in the order of their IRIs."""
+        asked = [(str(NamedNode(entity)), HUB + len(self._changed["edge"]))]
+        found: set[str] = set()
+        for query in _ENDS:
+            iris = sorted(_unpacked_edge(row[0]) for row in self._with("edge", query, asked)[0])
+            found.update(iris[:HUB])
+        return sorted(found)
+
+    def degrees(self, least: int) -> list[tuple[str, int]]:
+        """The entities with more relationships and attributes than that, and how many."""
+        return sorted(self._with("entity", _DEGREES, [(least,)])[0])
+
+    def put_hubs(self, rows: Iterable[tuple[str, bytes, bytes, bytes, bytes]]) -> None:
+        """Keep these hubs, as of ``hub``."""
+        self._put("hub", rows)
+
+    def hub(self, entity: str) -> tuple[bytes, bytes, bytes, bytes] | None:
+        """What was kept of an entity's edges and of their words; None where nothing was."""
+        rows = self._of("hub", _HUB, [(entity,)])
+        return tuple(rows[0][1:]) if rows else None
+
+    # --- keeping ---
+
+    def _put(self, table: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Have these rows in the table, in the place of others of the same keys."""
+        into = self._newer or self._connection
+        with self._lock, into:
+            into.executemany(_INSERT[table], rows)
+
+    def _put_all(self, table: str, everything: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Have these rows only; beside older tables those of them whose keys have other rows."""
+        if self._newer is None:
+            self._put(table, rows)
+            return
+        before, now = defaultdict[str, set[Any]](set), defaultdict[str, set[Any]](set)
+        for row in self._rows(self._connection, everything, [()])[0]:
+            before[row[0]].add(row)
+        for row in rows:
+            now[row[0]].add(tuple(row))
+        differ = [key for key in before.keys() | now.keys() if before[key] != now[key]]
+        with self._lock, self._newer as newer:
+            newer.execute(f"DELETE FROM {table}")  # noqa: S608
+            newer.execute("DELETE FROM changed WHERE kind = ?", (table,))
+            newer.executemany(_CHANGED, ((table, key) for key in differ))
+            newer.executemany(_INSERT[table], (row for key in differ for row in now[key]))
+        self.__dict__.pop("_changed", None)
 
     # --- as ``KeptPages`` ---
 
@@ -473,13 +577,14 @@ def revise(
         "edge": set(map(_packed_edge, edges)),
         "entity": resources,
         "said": resources,
+        "hub": resources,
         "chunk": changed.chunks,
         "document": changed.documents,
         "page": pages,
     }
     for table, own in keys.items():
         connection.executemany(f"DELETE FROM {table} WHERE {_KEYS[table]} = ?", zip(own))  # noqa: S608
-        connection.executemany(f"INSERT OR IGNORE INTO changed VALUES ('{table}', ?)", zip(own))  # noqa: S608
+        connection.executemany(_CHANGED, ((table, key) for key in own))
     texts = _Numbering(dict(connection.execute("SELECT text, number FROM text")))
     standing = StoredEvidence(store).documents(changed.documents)
     documents = list(_documents(store, standing))
@@ -519,6 +624,8 @@ _UNASKED = frozenset(
 
 _NAMING = {v.RDFS_LABEL: "label", v.SKOS_ALT_LABEL: "alias"}
 
+_CHANGED = "INSERT OR IGNORE INTO changed VALUES (?, ?)"
+
 _INSERT = {
     "evidence": "INSERT INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     "edge": "INSERT OR IGNORE INTO edge VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -528,6 +635,9 @@ _INSERT = {
     "chunk": "INSERT INTO chunk VALUES (?, ?)",
     "document": "INSERT INTO document VALUES (?, ?, ?, ?, ?)",
     "page": "INSERT INTO page VALUES (?, ?, ?)",
+    "node": "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?)",
+    "hub": "INSERT OR REPLACE INTO hub VALUES (?, ?, ?, ?, ?)",
+    "link": "INSERT OR IGNORE INTO link VALUES (?, ?, ?)",
 }
 
 

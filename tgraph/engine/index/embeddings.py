@@ -26,6 +26,7 @@ from tgraph.index.reports.report_cache import (
     save_report_cache,
     writer_of_reports,
 )
+from tgraph.index.sources import Texts
 from tgraph.index.summary_tree import standing_tree
 from tgraph.index.vectors.items import KINDS, PLURALS, items_of
 from tgraph.index.vectors.vector_index import VectorSet, build, revise
@@ -36,6 +37,8 @@ from tgraph.models.tokens import DEFAULT_ENCODING, encoding_for
 from tgraph.record.ledger import Ledger
 from tgraph.retrieve.candidates import cost_of
 from tgraph.retrieve.reports import Reports, item_of
+from tgraph.retrieve.search.network import keep_network
+from tgraph.retrieve.subgraph import keep_hubs
 from tgraph.store.base import Store
 from tgraph.store.snapshot import read_pointer
 
@@ -69,6 +72,10 @@ def embed(context: IndexContext, ledger: Ledger, *, tree: bool = False) -> bool:
     context.record.write_calls(context.copy)
     _shelve(context, ledger, generation)
     if not context.is_large:
+        keep_network(context.table(), context.copy.store, sets)
+        table, keys = context.table(), context.changes.keys
+        revised = keys.resources if keys and table.newer is not None else None
+        keep_hubs(table, Texts(context.copy.store, context.librarian), revised)
         context.table().save(context.copy.vectors, generation)
     _network(context).save(context.copy.vectors, generation)
     return True
