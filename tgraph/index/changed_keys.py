@@ -56,7 +56,7 @@ def changed_keys(
 
     What is called otherwise now changes the edges that it is a part of, and the claims about it.
     """
-    found = _Keys(store, touched, merges)
+    found = _ChangeReader(store, touched, merges)
     for quad in quads:
         found.take(quad)
     for resource in found.renamed:
@@ -66,7 +66,7 @@ def changed_keys(
     return found.complete()
 
 
-class _Keys:
+class _ChangeReader:
     def __init__(self, store: Store, touched: Touched, merges: Mapping[str, str]) -> None:
         self._store = store
         self._resources = {*touched.entities, *(merges.get(e, e) for e in touched.entities)}
