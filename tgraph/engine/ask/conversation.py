@@ -97,7 +97,10 @@ class AskedKnowledge:
     def context(self) -> Context:
         """The newest state with what ``prepare`` has built in it, or that of the point."""
         opened = self.opened
-        whole = opened.context_as_of(self.point.generation) if self.point else opened.context()
+        if self.point:
+            return narrowed(opened.context_as_of(self.point.generation), self.filters)
+        # what filters leave is put together from the statements, one by one: not over a network
+        whole = opened.own_context() if self.filters else opened.context()
         return narrowed(whole, self.filters)
 
     def announce(self) -> None:
